@@ -1,0 +1,106 @@
+"""Checks at the boundary: each returns the clean value or raises an error that teaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from surefoot.types import InvalidInput
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero, else `InvalidInput`."""
+    number = _number(name, value, "a finite number above 0")
+    if not (math.isfinite(number) and number > 0):
+        raise InvalidInput(f"`{name}` is {value!r}, expected a finite number above 0.")
+    return number
+
+
+def non_negative(name: str, value: float) -> float:
+    """A finite number of at least zero, else `InvalidInput`."""
+    number = _number(name, value, "a finite number of at least 0")
+    if not (math.isfinite(number) and number >= 0):
+        raise InvalidInput(f"`{name}` is {value!r}, expected a finite number of at least 0.")
+    return number
+
+
+def probability(name: str, value: float) -> float:
+    """A number strictly between 0 and 1, else `InvalidInput`."""
+    number = _number(name, value, "a number strictly between 0 and 1")
+    if not 0 < number < 1:
+        raise InvalidInput(f"`{name}` is {value!r}, expected a number strictly between 0 and 1.")
+    return number
+
+
+def count(name: str, value: int, least: int = 1) -> int:
+    """An integer of at least `least`, else `InvalidInput`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"`{name}` is {value!r}, expected an integer of at least {least}.")
+    return value
+
+
+def reward(value: object) -> float:
+    """One finite measurement as a float; a tensor or array of one element will do."""
+    shape = tuple(getattr(value, "shape", ()))
+    if math.prod(shape) != 1:
+        raise InvalidInput(
+            f"the reward has shape {shape}, expected one number: tell each measurement by itself."
+        )
+    number = _number("reward", value, "a finite number")
+    if not math.isfinite(number):
+        raise InvalidInput(
+            f"the reward is {number}, expected a finite number: report a measurement that failed "
+            "with `forget(query)` instead."
+        )
+    return number
+
+
+def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
+    """A finite float64 matrix (n, d) with n, d >= 1, else `InvalidInput`."""
+    tensor = _tensor(name, value, device)
+    if tensor.ndim != 2 or 0 in tensor.shape:
+        hint = f": pass `{name}.unsqueeze(-1)`" if tensor.ndim == 1 else ""
+        raise InvalidInput(
+            f"`{name}` has shape {tuple(tensor.shape)}, expected (n, d) with n, d >= 1{hint}."
+        )
+    return tensor
+
+
+def vector(
+    name: str,
+    value: Tensor | Sequence,
+    length: int | None = None,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """A finite float64 vector, of the given length if there is one, else `InvalidInput`."""
+    tensor = _tensor(name, value, device)
+    wanted = "(d,)" if length is None else f"({length},)"
+    if tensor.ndim != 1 or tensor.numel() == 0 or (length is not None and len(tensor) != length):
+        squeezable = tensor.ndim == 2 and tensor.shape[-1] == 1
+        hint = f": pass `{name}.squeeze(-1)`" if squeezable else ""
+        raise InvalidInput(f"`{name}` has shape {tuple(tensor.shape)}, expected {wanted}{hint}.")
+    return tensor
+
+
+def _number(name: str, value: object, wanted: str) -> float:
+    if isinstance(value, bool | str):
+        raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.")
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.") from error
+
+
+def _tensor(name: str, value: Tensor | Sequence, device: torch.device | str) -> Tensor:
+    try:
+        tensor = torch.as_tensor(value, dtype=torch.float64, device=device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(
+            f"`{name}` is a {type(value).__name__} that cannot be made a float64 tensor: {error}."
+        ) from error
+    if not bool(torch.isfinite(tensor).all()):
+        raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
+    return tensor.detach()

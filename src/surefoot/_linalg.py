@@ -1,0 +1,55 @@
+"""Factorisations that hold up when matrices are almost singular."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def cholesky(matrix: Tensor) -> Tensor:
+    """Lower Cholesky factor of a positive definite matrix (..., m, m).
+
+    Rounding can leave the last eigenvalue of a nearly singular matrix below zero; the least
+    jitter (relative to the mean of the diagonal) that makes it factor is added then, at most 1e-6.
+    """
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    if not bool(failed.any()):
+        return factor
+    scale = matrix.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
+    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    for exponent in (-14, -12, -10, -8):
+        factor, failed = torch.linalg.cholesky_ex(matrix + scale * 10.0**exponent * eye)
+        if not bool(failed.any()):
+            return factor
+    return torch.linalg.cholesky(matrix + scale * 1e-6 * eye)
+
+
+def pivoted_cholesky(
+    column: Callable[[int], Tensor],  # index -> (n,) column of a positive semidefinite matrix
+    diagonal: Tensor,  # (n,)
+    rank: int,
+    tolerance: float = 1e-10,
+) -> list[int]:
+    """Indices that greedily cover the matrix, each the one with the largest residual variance.
+
+    Stops at `rank` indices, or when every residual is below `tolerance` times the largest
+    diagonal entry. Costs O(n rank^2) and asks for `rank` columns of the matrix.
+    """
+    residual = diagonal.clone()
+    limit = tolerance * float(diagonal.max())
+    factor = torch.zeros(min(rank, len(diagonal)), len(diagonal), dtype=diagonal.dtype)
+    factor = factor.to(diagonal.device)
+    pivots: list[int] = []
+    while len(pivots) < len(factor):
+        pivot = int(residual.argmax())
+        if float(residual[pivot]) <= limit:
+            break
+        done = len(pivots)
+        row = column(pivot) - factor[:done, pivot] @ factor[:done]
+        factor[done] = row / residual[pivot].sqrt()
+        residual = (residual - factor[done].square()).clamp_min(0.0)
+        residual[pivot] = 0.0
+        pivots.append(pivot)
+    return pivots

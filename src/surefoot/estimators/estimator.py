@@ -1,0 +1,54 @@
+"""What an estimator is given and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot.ridge import RidgeFactor
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rewards with the features of the sites that they were measured at.
+
+    `sums` are per-site sums of the rewards, so that what is linear in them never touches the
+    rewards one by one.
+    """
+
+    features: Tensor  # (S, m), of the sites
+    residual: Tensor  # (S,), k(x, x) - ||phi(x)||^2
+    counts: Tensor  # (S,)
+    sums: Tensor  # (S,)
+    site: Tensor  # (t,)
+    rewards: Tensor  # (t,)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Coefficients, and the geometry that says how sure they are.
+
+    `factor` is the x-only factor for estimators that a theorem covers; `StudentT` gives the factor
+    of the weighted rewards, since a point whose reward was thrown out has taught it nothing.
+    `weights` (t,) lie in [0, 1], None where every reward has full weight; `threshold` is the
+    absolute residual at which a reward starts to lose weight.
+    """
+
+    coefficients: Tensor  # (m,)
+    factor: RidgeFactor
+    weights: Tensor | None = None
+    threshold: float | None = None
+    truncated: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # (t,)
+
+
+class Estimator(Protocol):
+    """Turns rewards into the coefficients theta of mu(x) = phi(x)'theta."""
+
+    def __call__(
+        self, factor: RidgeFactor, sample: Sample, previous: Estimate | None = None
+    ) -> Estimate:
+        """`factor` is V of the sample; `previous` (same features or not) may start iterations."""
+        ...

@@ -1,0 +1,18 @@
+"""Ridge regression: every reward at full weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from surefoot.estimators.estimator import Estimate, Sample
+from surefoot.ridge import RidgeFactor
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t."""
+
+    def __call__(
+        self, factor: RidgeFactor, sample: Sample, previous: Estimate | None = None
+    ) -> Estimate:
+        return Estimate(factor.solve(sample.features.T @ sample.sums), factor)

@@ -1,0 +1,118 @@
+"""Optuna's parameters as coordinates of a box, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from torch import Tensor
+
+from surefoot.spaces import Box
+
+_MOST_LEVELS = 64  # a finer grid is searched as if it were continuous, then rounded
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A search space of distributions that can vary, as a `Box` on the unit cube.
+
+    Numbers take one coordinate, on a log scale where the distribution has one; a category takes
+    one coordinate for each choice.
+    """
+
+    distributions: Mapping[str, BaseDistribution]
+    columns: Mapping[str, tuple[int, ...]]
+    box: Box
+
+    @classmethod
+    def of(cls, space: Mapping[str, BaseDistribution]) -> Encoding | None:
+        """The encoding, or None where nothing can vary."""
+        varying = {name: d for name, d in space.items() if not d.single()}
+        if not varying:
+            return None
+        columns: dict[str, tuple[int, ...]] = {}
+        levels: dict[int, Tensor] = {}
+        choices: list[tuple[int, ...]] = []
+        width = 0
+        for name, distribution in varying.items():
+            if isinstance(distribution, CategoricalDistribution):
+                columns[name] = tuple(range(width, width + len(distribution.choices)))
+                choices.append(columns[name])
+            else:
+                columns[name] = (width,)
+                values = _grid(distribution)
+                if values is not None and len(values) <= _MOST_LEVELS:
+                    unit = [_to_unit(distribution, value) for value in values]
+                    levels[width] = torch.tensor(unit, dtype=torch.float64)
+            width += len(columns[name])
+        box = Box(torch.zeros(width), torch.ones(width), levels=levels, choices=choices)
+        return cls(varying, columns, box)
+
+    def encode(self, params: Mapping[str, Any]) -> Tensor | None:
+        """The point (d,) of a setting, or None if the setting is not of this space."""
+        point = torch.zeros(self.box.dimension, dtype=torch.float64)
+        for name, distribution in self.distributions.items():
+            if name not in params:
+                return None
+            try:
+                internal = distribution.to_internal_repr(params[name])
+            except ValueError:
+                return None
+            columns = self.columns[name]
+            if isinstance(distribution, CategoricalDistribution):
+                point[columns[int(internal)]] = 1.0
+            elif not distribution.low <= internal <= distribution.high:
+                return None
+            else:
+                point[columns[0]] = _to_unit(distribution, internal)
+        return point
+
+    def decode(self, point: Tensor) -> dict[str, Any]:
+        """The setting nearest to a point (d,)."""
+        params: dict[str, Any] = {}
+        for name, distribution in self.distributions.items():
+            columns = list(self.columns[name])
+            if isinstance(distribution, CategoricalDistribution):
+                params[name] = distribution.choices[int(point[columns].argmax())]
+            elif isinstance(distribution, IntDistribution):
+                params[name] = int(_from_unit(distribution, float(point[columns[0]])))
+            else:
+                params[name] = float(_from_unit(distribution, float(point[columns[0]])))
+        return params
+
+
+def _grid(distribution: BaseDistribution) -> Sequence[float] | None:
+    """All values of a stepped number, if they are few enough to be worth listing."""
+    step = getattr(distribution, "step", None)
+    if step is None:
+        return None
+    low, high = distribution.low, distribution.high
+    number = round((high - low) / step) + 1
+    return [low + i * step for i in range(number)] if number <= _MOST_LEVELS else None
+
+
+def _to_unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
+    low, high = float(distribution.low), float(distribution.high)
+    if distribution.log:
+        low, high, value = math.log(low), math.log(high), math.log(value)
+    return (value - low) / (high - low)
+
+
+def _from_unit(distribution: FloatDistribution | IntDistribution, unit: float) -> float:
+    low, high = distribution.low, distribution.high
+    if distribution.log:
+        value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
+    else:
+        value = low + unit * (high - low)
+    if distribution.step is not None:
+        value = low + round((value - low) / distribution.step) * distribution.step
+    return min(max(value, low), high)

@@ -1,0 +1,106 @@
+"""Kernels by their field names, as GPyTorch modules, and their dense blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_SYMMETRY = 1e-10
+_PSD = 1e-8
+
+
+def squared_exponential(lengthscale: float | Sequence[float] | Tensor) -> Kernel:
+    """k(x, x') = exp(-||x - x'||^2 / (2 l^2)), with one lengthscale or one for each dimension."""
+    from gpytorch.kernels import RBFKernel
+
+    scales = _lengthscales(lengthscale)
+    return _stationary(RBFKernel(ard_num_dims=_ard(scales)), scales)
+
+
+def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
+    """Matérn kernel of smoothness `nu` (0.5, 1.5 or 2.5)."""
+    from gpytorch.kernels import MaternKernel
+
+    if nu not in (0.5, 1.5, 2.5):
+        raise InvalidInput(f"`nu` is {nu!r}, expected 0.5, 1.5 or 2.5.")
+    scales = _lengthscales(lengthscale)
+    return _stationary(MaternKernel(nu=nu, ard_num_dims=_ard(scales)), scales)
+
+
+def linear() -> Kernel:
+    """k(x, x') = x'x."""
+    from gpytorch.kernels import LinearKernel
+
+    kernel = LinearKernel().double()
+    kernel.variance = torch.tensor(1.0, dtype=torch.float64)
+    return kernel.requires_grad_(False)
+
+
+def scaled(kernel: Kernel, variance: float) -> Kernel:
+    """The kernel times a variance: k(x, x') -> variance k(x, x')."""
+    from gpytorch.kernels import ScaleKernel
+
+    outer = ScaleKernel(kernel).double()
+    outer.outputscale = torch.tensor(_checks.positive("variance", variance), dtype=torch.float64)
+    return outer.requires_grad_(False)
+
+
+def precomputed(K: Tensor | Sequence) -> Kernel:
+    """The kernel whose value between arms i and j is K[i, j], for `Arms(len(K))`.
+
+    Raises `InvalidInput` unless `K` (A, A) is symmetric and positive semidefinite.
+    """
+    from surefoot._precomputed import PrecomputedKernel
+
+    gram = _checks.matrix("K", K)
+    if gram.shape[0] != gram.shape[1]:
+        raise InvalidInput(f"`K` has shape {tuple(gram.shape)}, expected a square matrix.")
+    scale = max(float(gram.abs().max()), torch.finfo(torch.float64).tiny)
+    skew = float((gram - gram.T).abs().max())
+    if skew > _SYMMETRY * scale:
+        raise InvalidInput(
+            f"`K` is not symmetric (K and its transpose differ by {skew:.3g}): pass (K + K.T) / 2."
+        )
+    least = float(torch.linalg.eigvalsh(gram)[0])
+    if least < -_PSD * scale:
+        raise InvalidInput(
+            f"`K` is not positive semidefinite (least eigenvalue {least:.3g}): "
+            "pass a Gram or correlation matrix, or clip its eigenvalues at 0."
+        )
+    return PrecomputedKernel(gram)
+
+
+def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
+    """Dense kernel values (n, m) between points (n, d) and (m, d)."""
+    return kernel(left, right).to_dense()
+
+
+def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
+    """k(x, x) at each of the points (n, d), as (n,)."""
+    return kernel(points, points, diag=True)
+
+
+def _lengthscales(lengthscale: float | Sequence[float] | Tensor) -> Tensor:
+    scales = torch.as_tensor(lengthscale, dtype=torch.float64).detach().reshape(-1)
+    if scales.numel() == 0 or not bool((torch.isfinite(scales) & (scales > 0)).all()):
+        raise InvalidInput(f"`lengthscale` is {lengthscale!r}, expected finite numbers above 0.")
+    return scales
+
+
+def _ard(scales: Tensor) -> int | None:
+    return len(scales) if len(scales) > 1 else None
+
+
+def _stationary(kernel: Kernel, scales: Tensor) -> Kernel:
+    kernel = kernel.double()
+    kernel.lengthscale = scales
+    return kernel.requires_grad_(False)

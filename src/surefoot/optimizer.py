@@ -1,0 +1,405 @@
+"""The loop: ask for a point, tell its reward, recommend the best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot.belief import Belief, Units, believe
+from surefoot.estimators import Estimator, LeastSquares, StudentT
+from surefoot.features import Embedding, Exact, Features
+from surefoot.features.tabulated import Tabulated
+from surefoot.fit import Learner, Learnt, robust_spread
+from surefoot.history import History
+from surefoot.maximise import best_arm, best_point
+from surefoot.policies import Policy, Situation, UpperConfidenceBound
+from surefoot.policies.feasibility import feasibility
+from surefoot.posterior import Posterior
+from surefoot.spaces import Arms, Box, Space
+from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
+from surefoot.widths import Progress, Width, srinivas
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
+
+
+class Optimizer:
+    """Maximises an unknown function from noisy measurements.
+
+    `space` is `Arms` or `Box`; `kernel` a GPyTorch kernel, or None to learn one (on spaces with
+    coordinates); `features`, `estimator`, `width` and `policy` are the parts that a named
+    algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards are centred and
+    scaled by median and median absolute deviation first. `ridge` is the regularisation, which is
+    the noise variance in the units of the (standardised) rewards; a learnt kernel brings its own.
+    The first `initial` points on a space are spread evenly instead of chosen.
+
+    All randomness comes from `seed`; the same seed and the same rewards give the same run.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        kernel: Kernel | None = None,
+        *,
+        features: Features | None = None,
+        estimator: Estimator | None = None,
+        width: Width | None = None,
+        policy: Policy | None = None,
+        learner: Learner | None = None,
+        ridge: float = 1.0,
+        standardise: bool = False,
+        initial: int = 0,
+        seed: int = 0,
+        device: str | torch.device = "cpu",
+    ) -> None:
+        self.space = _placed(space, device)
+        self.device = torch.device(device)
+        self.kernel = None if kernel is None else kernel.to(self.device)
+        self.learner = None if kernel is not None else (learner or Learner())
+        if isinstance(space, Arms) and not space.has_coordinates and kernel is None:
+            raise InvalidInput(
+                "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
+                "or `Arms(points)` with their coordinates."
+            )
+        self.features: Features = features or Exact()
+        self.estimator: Estimator = estimator or LeastSquares()
+        self.width_rule: Width = width or srinivas()
+        self.policy: Policy = policy or UpperConfidenceBound()
+        self.ridge = _checks.positive("ridge", ridge)
+        self.standardise = standardise
+        self.seed = _checks.count("seed", seed, least=0)
+        self._generator = torch.Generator().manual_seed(self.seed)
+        self._history = History(self.space.dimension, self.device)
+        self._initial = self._draw_initial(_checks.count("initial", initial, least=0))
+        self._initial_used = 0
+        self._pending: dict[int, Query] = {}
+        self._failed: list[Tensor] = []
+        self._next_id = 0
+        self._learnt: Learnt | None = None
+        self._learnt_at = 0
+        self._belief: Belief | None = None
+        self._table: Embedding | None = None
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    def ask(self) -> Query:
+        """The next point to measure; it counts as pending until told or forgotten."""
+        point, arm = self._choose()
+        query = Query(self._next_id, point, arm)
+        self._next_id += 1
+        self._pending[query.id] = query
+        return query
+
+    def ask_batch(self, number: int) -> list[Query]:
+        """Several points to measure in parallel, spread out by counting each as pending."""
+        return [self.ask() for _ in range(_checks.count("number", number))]
+
+    def expect(self, where: int | Tensor | Sequence[float]) -> Query:
+        """Register a measurement under way that somebody else chose; it counts as pending."""
+        point, _ = self._locate(where)
+        query = Query(self._next_id, *self._with_arm(point))
+        self._next_id += 1
+        self._pending[query.id] = query
+        return query
+
+    def tell(self, where: Query | int | Tensor | Sequence[float], y: float) -> Info:
+        """Record a reward for a query, an arm's index or a point, in any order.
+
+        Raises `InvalidInput`, with nothing changed, for a reward that is not a finite number or a
+        point that is not of the space.
+        """
+        started = time.perf_counter()
+        point, query = self._locate(where)
+        reward = _checks.reward(y)
+        self._record(point, query, reward)
+        belief = self._believe(learn=False)
+        return self._info(belief, time.perf_counter() - started)
+
+    def tell_all(self, points: Tensor | Sequence, rewards: Tensor | Sequence) -> Info:
+        """Record many rewards (n,) at points (n, d) or arms (n,) at once, with one estimate."""
+        started = time.perf_counter()
+        y = _checks.vector("rewards", rewards)
+        if len(points) != len(y):
+            raise InvalidInput(
+                f"{len(points)} points came with {len(y)} rewards, expected as many."
+            )
+        located = [self._locate(where) for where in points]
+        for (point, query), reward in zip(located, y.tolist(), strict=True):
+            self._record(point, query, reward)
+        belief = self._believe(learn=False)
+        return self._info(belief, time.perf_counter() - started)
+
+    def forget(self, query: Query | int | Tensor | Sequence[float], *, failed: bool = True) -> None:
+        """Give up a query without a reward.
+
+        With `failed`, the point itself is taken to be bad: the search keeps away from it and,
+        as failures gather, from its surroundings. Without, it may be asked again.
+        """
+        point, pending = self._locate(query)
+        if pending is not None:
+            self._pending.pop(pending, None)
+        if failed:
+            self._failed.append(point)
+
+    def recommend(self) -> Recommendation:
+        """The point of largest posterior mean, with the interval mean +- width deviations.
+
+        Raises `NotReady` before the first reward.
+        """
+        if len(self._history) == 0:
+            raise NotReady("there are no rewards yet: call `ask` and `tell` before `recommend`.")
+        posterior = self._believe(learn=True).posterior
+        arm: int | None = None
+        if isinstance(self.space, Arms):
+            arm = best_arm(posterior.mean, self.space.points)
+            point = self.space.points[arm]
+        else:
+            sites = self._best_sites(posterior)
+            generator = torch.Generator().manual_seed(self.seed)  # leaves the run's draws alone
+            point = best_point(posterior.mean, self.space, generator, sites)
+        with torch.no_grad():
+            mean, deviation = posterior.mean_and_deviation(point.unsqueeze(0))
+        reach = self.width * float(deviation)
+        return Recommendation(point, arm, float(mean), float(mean) - reach, float(mean) + reach)
+
+    # -- what is known ----------------------------------------------------------------------
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior of the function; `NotReady` before the first reward."""
+        if len(self._history) == 0:
+            raise NotReady("there are no rewards yet: the posterior needs at least one `tell`.")
+        return self._believe(learn=False).posterior
+
+    @property
+    def width(self) -> float:
+        """beta, the multiplier of the deviation in the next bounds."""
+        belief = self._belief
+        return self.width_rule(
+            Progress(
+                round=len(self._history),
+                information_gain=0.0 if belief is None else belief.factor.information_gain,
+                dimension=0 if belief is None else belief.factor.dimension,
+                ridge=self._ridge,
+            )
+        )
+
+    @property
+    def history(self) -> History:
+        """Every reward as it was told."""
+        return self._history
+
+    @property
+    def weights(self) -> Tensor:
+        """Weight in [0, 1] of each reward (t,) in the present estimate, in order of arrival."""
+        if len(self._history) == 0:
+            return torch.ones(0, dtype=torch.float64)
+        weights = self._believe(learn=True).estimate.weights
+        return torch.ones_like(self._history.rewards) if weights is None else weights
+
+    @property
+    def pending(self) -> list[Query]:
+        """Queries that were asked and neither told nor forgotten."""
+        return list(self._pending.values())
+
+    @property
+    def learnt(self) -> Learnt | None:
+        """The hyperparameters in use, where the kernel is learnt and there was data to learn."""
+        return self._learnt
+
+    def reseed(self, seed: int) -> None:
+        """Draw from a new seed from now on, as parallel copies of one optimiser must."""
+        self._generator = torch.Generator().manual_seed(_checks.count("seed", seed, least=0))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_generator": self._generator.get_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._generator = torch.Generator()
+        self._generator.set_state(state["_generator"])
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    def _choose(self) -> tuple[Tensor, int | None]:
+        known = len(self._history) + len(self._pending)
+        if self._initial_used < len(self._initial) and known < len(self._initial):
+            point = self._initial[self._initial_used]
+            self._initial_used += 1
+            return self._with_arm(point)
+        if len(self._history) == 0 and isinstance(self.space, Box):
+            return self.space.sample(1, self._generator)[0].to(self.device), None
+        situation = self._situation()
+        score = self.policy(situation)
+        if isinstance(self.space, Arms):
+            arm = best_arm(score, self.space.points)
+            return self.space.points[arm], arm
+        anchors = self._best_sites(situation.posterior)
+        return best_point(score, self.space, self._generator, anchors), None
+
+    def _situation(self) -> Situation:
+        belief = self._believe(learn=True)
+        posterior, sites = belief.posterior, self._history.sites
+        waiting = [query.point for query in self._pending.values()]
+        if waiting:
+            points = torch.stack(waiting)
+            posterior = posterior.hallucinated(points)
+            sites = torch.cat([sites, points])
+        feasible = None
+        if self._failed:
+            feasible = feasibility(self._kernel, self._history.sites, torch.stack(self._failed))
+        return Situation(posterior, self.width, sites, self._generator, feasible)
+
+    def _best_sites(self, posterior: Posterior, number: int = 8) -> Tensor:
+        sites = self._history.sites
+        with torch.no_grad():
+            order = posterior.mean(sites).argsort(descending=True)
+        return sites[order[:number]]
+
+    def _draw_initial(self, number: int) -> Tensor:
+        if number == 0:
+            return torch.zeros(0, self.space.dimension, dtype=torch.float64, device=self.device)
+        if isinstance(self.space, Arms):
+            number = min(number, len(self.space))
+            order = torch.randperm(len(self.space), generator=self._generator)[:number]
+            return self.space.points[order.to(self.device)]
+        return self.space.sample(number, self._generator).to(self.device)
+
+    def _with_arm(self, point: Tensor) -> tuple[Tensor, int | None]:
+        if isinstance(self.space, Box):
+            return point, None
+        return point, int((self.space.points == point).all(-1).nonzero()[0])
+
+    # -- believing --------------------------------------------------------------------------
+
+    @property
+    def _kernel(self) -> Kernel:
+        if self.kernel is not None:
+            return self.kernel
+        assert self._learnt is not None
+        return self._learnt.kernel
+
+    @property
+    def _ridge(self) -> float:
+        return self.ridge if self._learnt is None else self._learnt.noise
+
+    def _believe(self, learn: bool) -> Belief:
+        if self.learner is not None and self._learning_is_due(learn):
+            self._learn()
+        if self._belief is None:
+            previous = None
+            self._belief = believe(
+                self._history,
+                self._kernel,
+                self.features,
+                self._estimator(),
+                self._ridge,
+                self._units(),
+                embedding=self._embedding(),
+                previous=previous,
+            )
+        return self._belief
+
+    def _learning_is_due(self, wanted: bool) -> bool:
+        if self._learnt is None or not wanted:
+            return self._learnt is None
+        fresh = len(self._history) - self._learnt_at
+        return fresh > 0 and fresh >= 0.02 * self._learnt_at
+
+    def _learn(self) -> None:
+        assert self.learner is not None
+        self._learnt = self.learner(
+            self._history.sites[self._history.site],
+            self._history.rewards,
+            self.space.lower,
+            (self.space.upper - self.space.lower).clamp_min(1e-300),
+            self._learnt,
+        )
+        self._learnt_at = len(self._history)
+        self._belief = None
+
+    def _estimator(self) -> Estimator:
+        if self._learnt is not None and isinstance(self.estimator, StudentT):
+            return replace(self.estimator, dof=self._learnt.dof)
+        return self.estimator
+
+    def _units(self) -> Units:
+        if self._learnt is not None:
+            return Units(self._learnt.centre, self._learnt.scale)
+        if self.standardise:
+            rewards = self._history.rewards
+            return Units(float(rewards.median()), robust_spread(rewards))
+        return Units()
+
+    def _embedding(self) -> Embedding | None:
+        """The exact features of all arms, where there are few enough to keep them for ever."""
+        small = isinstance(self.space, Arms) and len(self.space) <= _LARGEST_TABLE
+        if not (small and isinstance(self.features, Exact) and self.kernel is not None):
+            return None
+        if self._table is None:
+            points = self.space.points  # type: ignore[union-attr]
+            self._table = Tabulated.of(self.features.embed(self.kernel, points), points)
+        return self._table
+
+    # -- recording --------------------------------------------------------------------------
+
+    def _record(self, point: Tensor, query: int | None, reward: float) -> None:
+        if query is not None:
+            self._pending.pop(query, None)
+        self._history.append(point, reward)
+        self._belief = None
+
+    def _locate(self, where: Query | int | Tensor | Sequence[float]) -> tuple[Tensor, int | None]:
+        if isinstance(where, Query):
+            return where.point, where.id
+        if isinstance(self.space, Arms):
+            number = where.item() if isinstance(where, Tensor) and where.ndim == 0 else where
+            if isinstance(number, int):
+                return self.space.points[self.space.index(number)], None
+        point = _checks.vector("point", where, self.space.dimension, self.device)  # type: ignore[arg-type]
+        if isinstance(self.space, Box) and not self.space.contains(point):
+            raise InvalidInput(
+                f"the point {point.tolist()} is outside the box from {self.space.lower.tolist()} "
+                f"to {self.space.upper.tolist()}: tell points of the space that was given."
+            )
+        if isinstance(self.space, Arms) and not bool((self.space.points == point).all(-1).any()):
+            raise InvalidInput(
+                f"the point {point.tolist()} is not one of the arms: tell the arm's index."
+            )
+        return point, None
+
+    def _info(self, belief: Belief, seconds: float) -> Info:
+        truncated = belief.estimate.truncated
+        return Info(
+            round=len(self._history),
+            width=self.width,
+            threshold=None
+            if belief.estimate.threshold is None
+            else belief.estimate.threshold * belief.posterior.scale,
+            truncated=int(truncated[-1]) if len(truncated) else 0,
+            truncated_total=int(truncated.sum()),
+            dimension=belief.factor.dimension,
+            information_gain=belief.factor.information_gain,
+            seconds=seconds,
+        )
+
+
+def _placed(space: Space, device: str | torch.device) -> Space:
+    if torch.device(device).type == "cpu":
+        return space
+    if isinstance(space, Arms):
+        placed = Arms(len(space)) if not space.has_coordinates else Arms(space.points)
+        object.__setattr__(placed, "points", space.points.to(device))
+        return placed
+    moved = Box(space.lower, space.upper, levels=space.levels, choices=space.choices)
+    object.__setattr__(moved, "lower", space.lower.to(device))
+    object.__setattr__(moved, "upper", space.upper.to(device))
+    return moved

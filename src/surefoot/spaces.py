@@ -1,0 +1,136 @@
+"""Where an optimiser may look: a finite set of arms, or a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot.types import InvalidInput
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Arms:
+    """A finite set of arms: `Arms(points)` with coordinates (A, d), or `Arms(29)` without.
+
+    Arms without coordinates have their index as their only coordinate, and need
+    `kernels.precomputed`.
+    """
+
+    points: Tensor  # (A, d)
+    has_coordinates: bool
+
+    def __init__(self, points: Tensor | Sequence | int) -> None:
+        has_coordinates = not isinstance(points, int) or isinstance(points, bool)
+        if has_coordinates:
+            coordinates = _checks.matrix("points", points)  # type: ignore[arg-type]
+        else:
+            number = _checks.count("points", points)  # type: ignore[arg-type]
+            coordinates = torch.arange(number, dtype=torch.float64).unsqueeze(-1)
+        object.__setattr__(self, "points", coordinates)
+        object.__setattr__(self, "has_coordinates", has_coordinates)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dimension(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def lower(self) -> Tensor:
+        return self.points.amin(0)
+
+    @property
+    def upper(self) -> Tensor:
+        return self.points.amax(0)
+
+    def index(self, arm: int) -> int:
+        """The arm's index, checked; `InvalidInput` when there is no such arm."""
+        if not 0 <= arm < len(self):
+            raise InvalidInput(f"arm {arm} does not exist, expected 0 to {len(self) - 1}.")
+        return arm
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Box:
+    """All points between `lower` and `upper`, both (d,).
+
+    `levels` restricts coordinates to listed values (coordinate -> sorted values), and each of
+    `choices` names coordinates of which exactly one is 1 and the others 0 (a one-hot category).
+    """
+
+    lower: Tensor  # (d,)
+    upper: Tensor  # (d,)
+    levels: Mapping[int, Tensor] = field(default_factory=dict)
+    choices: tuple[tuple[int, ...], ...] = ()
+
+    def __init__(
+        self,
+        lower: Tensor | Sequence,
+        upper: Tensor | Sequence,
+        *,
+        levels: Mapping[int, Tensor | Sequence] | None = None,
+        choices: Sequence[Sequence[int]] = (),
+    ) -> None:
+        low = _checks.vector("lower", lower)
+        high = _checks.vector("upper", upper, len(low))
+        if not bool((low < high).all()):
+            worst = int((high - low).argmin())
+            raise InvalidInput(
+                f"`lower` is {float(low[worst])} and `upper` {float(high[worst])} in coordinate "
+                f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
+            )
+        for coordinate in [*(levels or {}), *(c for group in choices for c in group)]:
+            if not 0 <= coordinate < len(low):
+                raise InvalidInput(f"coordinate {coordinate} is outside 0 to {len(low) - 1}.")
+        values = {
+            c: _checks.vector(f"levels[{c}]", v).sort().values for c, v in (levels or {}).items()
+        }
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "levels", values)
+        object.__setattr__(self, "choices", tuple(tuple(group) for group in choices))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lower)
+
+    @property
+    def span(self) -> Tensor:
+        return self.upper - self.lower
+
+    @property
+    def continuous(self) -> list[int]:
+        """Coordinates that move freely."""
+        fixed = {*self.levels, *(c for group in self.choices for c in group)}
+        return [c for c in range(self.dimension) if c not in fixed]
+
+    def snap(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
+        """The nearest points that the space allows."""
+        snapped = points.clamp(self.lower, self.upper)
+        for coordinate, values in self.levels.items():
+            nearest = (snapped[:, coordinate, None] - values).abs().argmin(-1)
+            snapped[:, coordinate] = values[nearest]
+        for group in self.choices:
+            columns = list(group)
+            chosen = snapped[:, columns].argmax(-1)
+            snapped[:, columns] = torch.nn.functional.one_hot(chosen, len(columns)).to(points)
+        return snapped
+
+    def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
+        """Whether the point (d,) lies between the bounds, up to rounding."""
+        room = slack * self.span
+        return bool(((point >= self.lower - room) & (point <= self.upper + room)).all())
+
+    def sample(self, number: int, generator: torch.Generator) -> Tensor:
+        """Scrambled Sobol points (number, d) of the space, the scrambling from `generator`."""
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
+        sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
+        return self.snap(self.lower + self.span * sobol.draw(number, dtype=torch.float64))
+
+
+Space = Arms | Box

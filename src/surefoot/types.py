@@ -1,0 +1,65 @@
+"""The values that pass between a user and an optimiser, and the library's errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+class SurefootError(Exception):
+    """Root of every error that surefoot raises on purpose."""
+
+
+class InvalidInput(SurefootError, ValueError):
+    """A value that cannot be used; the message says what came, what was expected, what to do."""
+
+
+class NotReady(SurefootError, RuntimeError):
+    """A call that needs measurements, made before there are any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One request for a measurement; hand it back to ``tell`` with the reward.
+
+    `point` is a (d,) tensor in the space's own units, `arm` its index on `Arms` and None on a
+    `Box`, `repeats` how often the measurement should be taken.
+    """
+
+    id: int
+    point: Tensor
+    arm: int | None = None
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Info:
+    """What one `tell` did; diagnostics only, nothing here is needed to go on.
+
+    `width` is the multiplier of the standard deviation in the next bounds. `threshold` is the
+    residual (in reward units) beyond which a reward loses weight, None for least squares.
+    `truncated` and `truncated_total` count rewards that the last estimate truncated, or gave less
+    than half their weight: whether the reward just told is one, and how many are in all.
+    `information_gain` is half the log determinant of I + K/ridge.
+    """
+
+    round: int
+    width: float
+    threshold: float | None
+    truncated: int
+    truncated_total: int
+    dimension: int
+    information_gain: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The point that the model holds best, its value and an interval for it, in reward units."""
+
+    point: Tensor
+    arm: int | None
+    value: float
+    lower: float
+    upper: float
