@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot import _checks, saving
 from surefoot.belief import Belief, Units, believe
 from surefoot.estimators import Estimator, LeastSquares, StudentT
 from surefoot.features import Embedding, Exact, Features
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
+
+
+_PART_NAMES = ("features", "estimator", "width_rule", "policy", "learner")
+_ARGUMENTS = {"width_rule": "width"}
+_PLAIN_NAMES = ("ridge", "standardise", "seed", "_initial_used", "_next_id", "_learnt_at")
 
 
 class Optimizer:
@@ -214,6 +221,98 @@ class Optimizer:
     def learnt(self) -> Learnt | None:
         """The hyperparameters in use, where the kernel is learnt and there was data to learn."""
         return self._learnt
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything that the run needs to go on, to one file (safetensors with JSON).
+
+        The file replaces the one at `path` only when it is whole.
+        """
+        tensors = {
+            "rewards": self._history.rewards,
+            "site": self._history.site,
+            "sites": self._history.sites,
+            "initial": self._initial,
+            "failed": saving.stacked(self._failed, self.space.dimension),
+            "pending": saving.stacked((q.point for q in self.pending), self.space.dimension),
+            "generator": self._generator.get_state(),
+        }
+        values: dict[str, Any] = {
+            "space": saving.space_to_values(self.space, tensors),
+            "kernel": saving.kernel_to_values(self.kernel, "kernel", tensors),
+            **{name: saving.part_to_values(getattr(self, name)) for name in _PART_NAMES},
+            **{name: getattr(self, name) for name in _PLAIN_NAMES},
+            "pending": [[q.id, q.arm, q.repeats] for q in self.pending],
+            "learnt": None,
+        }
+        if self._learnt is not None:
+            values["learnt"] = {
+                "kernel": saving.kernel_to_values(self._learnt.kernel, "learnt.kernel", tensors),
+                **{
+                    name: getattr(self._learnt, name)
+                    for name in ("noise", "dof", "centre", "scale")
+                },
+            }
+            tensors["learnt.weights"] = self._learnt.weights
+        saving.write(Path(path), tensors, values)
+
+    @classmethod
+    def load(
+        cls, path: str | PathLike[str], *, device: str | torch.device = "cpu", **parts: Any
+    ) -> Optimizer:
+        """The optimiser that was saved: the same next ask, the same run from here on.
+
+        Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours) are not in the
+        file; pass them again by the names that `Optimizer` gives them.
+        """
+        tensors, values = saving.read(Path(path))
+        made: dict[str, Any] = {}
+        for name in ("kernel", *_PART_NAMES):
+            argument = _ARGUMENTS.get(name, name)
+            if values[name] == saving.OUTSIDE and argument not in parts:
+                raise InvalidInput(
+                    f"{path} was saved with a `{argument}` that is not surefoot's own: "
+                    f"pass it again, `Optimizer.load(path, {argument}=...)`."
+                )
+            if argument in parts:
+                made[argument] = parts[argument]
+            elif name == "kernel":
+                made[argument] = saving.kernel_from_values(values[name], name, tensors)
+            else:
+                made[argument] = saving.part_from_values(values[name])
+        optimizer = cls(
+            saving.space_from_values(values["space"], tensors),
+            **made,
+            ridge=values["ridge"],
+            standardise=values["standardise"],
+            seed=values["seed"],
+            device=device,
+        )
+        optimizer._restore(tensors, values)
+        return optimizer
+
+    def _restore(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+        for name in _PLAIN_NAMES:
+            setattr(self, name, values[name])
+        sites = tensors["sites"].to(self.device)
+        for site, reward in zip(tensors["site"].tolist(), tensors["rewards"].tolist(), strict=True):
+            self._history.append(sites[site], reward)
+        self._initial = tensors["initial"].to(self.device)
+        self._failed = list(tensors["failed"].to(self.device))
+        points = tensors["pending"].to(self.device)
+        self._pending = {
+            id_: Query(id_, point, arm, repeats)
+            for (id_, arm, repeats), point in zip(values["pending"], points, strict=True)
+        }
+        self._generator.set_state(tensors["generator"])
+        if values["learnt"] is not None:
+            learnt = dict(values["learnt"])
+            kernel = saving.kernel_from_values(learnt.pop("kernel"), "learnt.kernel", tensors)
+            assert kernel is not None
+            self._learnt = Learnt(
+                kernel=kernel.to(self.device),
+                weights=tensors["learnt.weights"].to(self.device),
+                **learnt,
+            )
 
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimiser must."""

@@ -1,0 +1,168 @@
+"""Parts, kernels and spaces as plain values, so that loading a file never runs code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from surefoot import estimators, features, fit, kernels, policies, widths
+from surefoot.spaces import Arms, Box, Space
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+FORMAT = 1
+OUTSIDE = "outside"  # stands for a part of the user's own, which must be passed again on loading
+
+_PARTS = {
+    part.__name__: part
+    for part in (
+        features.Exact,
+        features.Sketch,
+        estimators.LeastSquares,
+        estimators.Huber,
+        estimators.StudentT,
+        widths.constant,
+        widths.srinivas,
+        widths.chowdhury_gopalan,
+        policies.UpperConfidenceBound,
+        policies.NoisyExpectedImprovement,
+        fit.Learner,
+    )
+}
+
+
+def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+    """One safetensors file with the values as JSON in its header, in place when it is whole."""
+    from safetensors.torch import save
+
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = save(whole, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and values of a file; `InvalidInput` if it is not one of ours."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = (file.metadata() or {}).get("surefoot")
+            if header is None:
+                raise InvalidInput(f"{path} was not written by `Optimizer.save`.")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise InvalidInput(f"{path} is not a whole safetensors file: {error}.") from error
+    values = json.loads(header)
+    if values["format"] != FORMAT:
+        raise InvalidInput(
+            f"{path} has format {values['format']}, expected {FORMAT}: "
+            "load it with the version of surefoot that wrote it."
+        )
+    return tensors, values
+
+
+def part_to_values(part: object) -> Any:
+    """A composed part as {"part": name, field: value, ...}."""
+    if part is None:
+        return None
+    if _PARTS.get(type(part).__name__) is not type(part):
+        return OUTSIDE
+    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}  # type: ignore[arg-type]
+    return {"part": type(part).__name__, **fields}
+
+
+def part_from_values(values: Any) -> Any:
+    """The part again."""
+    if values is None:
+        return None
+    fields = dict(values)
+    return _PARTS[fields.pop("part")](**fields)
+
+
+def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor]) -> Any:
+    """A kernel of `surefoot.kernels` as values and tensors; `OUTSIDE` for any other."""
+    from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+
+    from surefoot._precomputed import PrecomputedKernel
+
+    if kernel is None:
+        return None
+    if type(kernel) is ScaleKernel:
+        inner = kernel_to_values(kernel.base_kernel, f"{name}.base", tensors)
+        return OUTSIDE if inner == OUTSIDE else ["scaled", float(kernel.outputscale), inner]
+    if type(kernel) in (RBFKernel, MaternKernel) and kernel.active_dims is None:
+        tensors[f"{name}.lengthscale"] = kernel.lengthscale.reshape(-1)
+        return ["matern", kernel.nu] if type(kernel) is MaternKernel else ["squared_exponential"]
+    if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
+        return ["linear"]
+    if type(kernel) is PrecomputedKernel:
+        tensors[f"{name}.gram"] = kernel.gram
+        return ["precomputed"]
+    return OUTSIDE
+
+
+def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Kernel | None:
+    """The kernel again."""
+    if values is None:
+        return None
+    match values:
+        case ["scaled", variance, inner]:
+            base = kernel_from_values(inner, f"{name}.base", tensors)
+            assert base is not None
+            return kernels.scaled(base, variance)
+        case ["matern", nu]:
+            return kernels.matern(nu, tensors[f"{name}.lengthscale"])
+        case ["squared_exponential"]:
+            return kernels.squared_exponential(tensors[f"{name}.lengthscale"])
+        case ["linear"]:
+            return kernels.linear()
+        case ["precomputed"]:
+            return kernels.precomputed(tensors[f"{name}.gram"])
+    raise InvalidInput(f"the kernel {values!r} is not one that this version knows.")
+
+
+def space_to_values(space: Space, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """A space as values and tensors."""
+    if isinstance(space, Arms):
+        tensors["space.points"] = space.points
+        return {"space": "arms", "has_coordinates": space.has_coordinates}
+    tensors["space.lower"], tensors["space.upper"] = space.lower, space.upper
+    for coordinate, levels in space.levels.items():
+        tensors[f"space.levels.{coordinate}"] = levels
+    return {"space": "box", "levels": list(space.levels), "choices": space.choices}
+
+
+def space_from_values(values: dict[str, Any], tensors: dict[str, Tensor]) -> Space:
+    """The space again."""
+    if values["space"] == "arms":
+        points = tensors["space.points"]
+        return Arms(points) if values["has_coordinates"] else Arms(len(points))
+    levels = {c: tensors[f"space.levels.{c}"] for c in values["levels"]}
+    return Box(
+        tensors["space.lower"], tensors["space.upper"], levels=levels, choices=values["choices"]
+    )
+
+
+def stacked(points: Iterable[Tensor], dimension: int) -> Tensor:
+    """Points (n, d) as one tensor, n = 0 included."""
+    rows = [point.reshape(1, dimension) for point in points]
+    return torch.cat(rows) if rows else torch.zeros(0, dimension, dtype=torch.float64)
