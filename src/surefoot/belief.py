@@ -5,26 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from surefoot.estimators import Estimate, Estimator, Sample
+from surefoot.estimators.student_t import cautious_weights
 from surefoot.features import Embedding, Features
+from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
 from surefoot.posterior import Posterior
 from surefoot.ridge import RidgeFactor
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
-
-
-@dataclass(frozen=True, eq=False)
-class Belief:
-    """A posterior with the estimate behind it and the x-only factor of the sites."""
-
-    posterior: Posterior
-    estimate: Estimate
-    factor: RidgeFactor
-    sites_embedded: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +28,38 @@ class Units:
     scale: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """What one belief hands to the next, so that it need not begin from nothing."""
+
+    weights: Tensor | None = None  # (k,), of the first k rewards
+    dictionary: Tensor | None = None  # (m, d), for the same kernel
+    sites: int = 0  # that the dictionary was chosen for
+
+    def start(self, rewards: Tensor) -> Tensor:
+        """Weights (t,) to start from: those known, and cautious ones for the rewards since."""
+        weights = cautious_weights(rewards)
+        if self.weights is not None:
+            weights[: len(self.weights)] = self.weights
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A posterior with the estimate behind it and the x-only factor of the sites."""
+
+    posterior: Posterior
+    estimate: Estimate
+    factor: RidgeFactor
+    sites: int
+
+    def carry(self) -> Carry:
+        """What the next belief may start from."""
+        embedding = self.posterior.embedding
+        dictionary = embedding.dictionary if isinstance(embedding, NystromEmbedding) else None
+        return Carry(self.estimate.precisions, dictionary, self.sites)
+
+
 def believe(
     history: History,
     kernel: Kernel,
@@ -42,27 +67,30 @@ def believe(
     estimator: Estimator,
     ridge: float,
     units: Units,
-    *,
+    carry: Carry,
     embedding: Embedding | None = None,
-    previous: Estimate | None = None,
 ) -> Belief:
     """The posterior of all rewards in the history.
 
     Without `embedding`, the rule `features` chooses one for the sites of the history.
     """
     sites = history.sites
-    embedding = embedding or features.embed(kernel, sites)
-    phi: Tensor = embedding(sites)
+    if embedding is None:
+        fresh = len(sites) - carry.sites
+        embedding = features.embed(kernel, sites, carry.dictionary, fresh)
+    phi = embedding(sites)
     factor = RidgeFactor.of(phi, ridge, history.counts)
+    rewards = (history.rewards - units.centre) / units.scale
     sample = Sample(
         features=phi,
         residual=embedding.residual(sites, phi),
         counts=history.counts,
         sums=(history.sums - units.centre * history.counts) / units.scale,
         site=history.site,
-        rewards=(history.rewards - units.centre) / units.scale,
+        rewards=rewards,
     )
-    estimate = estimator(factor, sample, previous)
+    with torch.no_grad():
+        estimate = estimator(factor, sample, carry.start(rewards))
     posterior = Posterior(
         embedding, estimate.factor, estimate.coefficients, units.centre, units.scale
     )

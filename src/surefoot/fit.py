@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 _LEAST_NOISE = 1e-4  # of the signal's unit variance
-LARGEST_FIT = 256  # rewards that the fit sees at the most; its cost is cubic in them
+LARGEST_FIT = 200  # rewards that the fit sees at the most; its cost is cubic in them
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,6 @@ class Learnt:
     dof: float
     centre: float
     scale: float
-    weights: Tensor  # (t,), expected precision of each reward, near 1 for inliers
 
 
 class _Model(torch.nn.Module):
@@ -89,25 +88,25 @@ class Learner:
         rewards: Tensor,  # (t,)
         lower: Tensor,
         span: Tensor,
+        weights: Tensor,  # (t,), to start from
         start: Learnt | None = None,
-    ) -> Learnt:
+    ) -> tuple[Learnt, Tensor]:
+        """What the data say, and the precisions (t,) of the rewards, near 1 for inliers."""
         unit = (points - lower) / span
         centre = float(rewards.median())
         scale = robust_spread(rewards)
         y = (rewards - centre) / scale
         model = _Model(points.shape[1], self.nu)
         dof = 4.0
-        weights = 1.0 / (1.0 + (y / 3.0).square())
         if start is not None:
             _resume(model, start, span)
             dof = start.dof
-            known = len(start.weights)
-            weights[:known] = start.weights
         subset = _subset(len(y))
         x, t, w = unit[subset], y[subset], weights[subset]
         shift = 0.0
-        for _ in range(self.passes):
-            _maximise(model, x, t, w, self.steps)
+        cold = start is None
+        for _ in range(self.passes if cold else 2):
+            _maximise(model, x, t, w, self.steps if cold else self.steps // 2)
             with torch.no_grad():
                 for _ in range(8):
                     shift, squared = _expected_squares(model, x, t, w)
@@ -118,9 +117,8 @@ class Learner:
         weights[subset] = w
         with torch.no_grad():
             kernel = self._kernel(model, span)
-        return Learnt(
-            kernel, float(model.noise.detach()), dof, centre + scale * shift, scale, weights
-        )
+        noise = float(model.noise.detach())
+        return Learnt(kernel, noise, dof, centre + scale * shift, scale), weights
 
     def _kernel(self, model: _Model, span: Tensor) -> Kernel:
         lengthscale = model.kernel.base_kernel.lengthscale.detach().reshape(-1) * span
@@ -163,20 +161,29 @@ def _maximise(model: _Model, x: Tensor, y: Tensor, weights: Tensor, steps: int) 
     parameters = dict(model.named_parameters())
 
     def closure() -> tuple[Tensor, Sequence[Tensor | None]]:
-        loss = -_log_likelihood(model, x, y, weights) - model.log_prior()
-        return loss.detach(), torch.autograd.grad(loss, list(parameters.values()))
+        value, surrogate = _log_likelihood(model, x, y, weights)
+        loss = -surrogate - model.log_prior()
+        gradients = torch.autograd.grad(loss, list(parameters.values()))
+        return (loss + surrogate - value).detach(), gradients
 
     scipy_minimize(closure, parameters, options={"maxiter": steps})
 
 
-def _log_likelihood(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-    root = cholesky(kernels.block(model.kernel, x, x) + torch.diag(model.noise / weights))
-    both = torch.linalg.solve_triangular(
-        root, torch.stack([y, torch.ones_like(y)], -1), upper=False
-    )
-    shift = (both[:, 0] @ both[:, 1] / both[:, 1].square().sum()).detach()
-    whitened = both[:, 0] - shift * both[:, 1]
-    return -0.5 * whitened.square().sum() - root.diagonal().log().sum()
+def _log_likelihood(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Log marginal likelihood, and something cheaper that has the same gradient.
+
+    With C the covariance and a = C^{-1}(y - shift), the gradient is that of
+    tr((a a' - C^{-1}) C) / 2 with the bracket held, which spares the derivative of a factorisation.
+    """
+    covariance = kernels.block(model.kernel, x, x) + torch.diag(model.noise / weights)
+    with torch.no_grad():
+        root = cholesky(covariance)
+        inverse = torch.cholesky_inverse(root)
+        shift = (inverse @ y).sum() / inverse.sum()
+        solved = inverse @ (y - shift)
+        value = -0.5 * (y - shift) @ solved - root.diagonal().log().sum()
+        bracket = 0.5 * (torch.outer(solved, solved) - inverse)
+    return value, (bracket * covariance).sum()
 
 
 def _expected_squares(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> tuple[float, Tensor]:

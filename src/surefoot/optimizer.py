@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from surefoot import _checks, saving
-from surefoot.belief import Belief, Units, believe
+from surefoot.belief import Belief, Carry, Units, believe
 from surefoot.estimators import Estimator, LeastSquares, StudentT
 from surefoot.features import Embedding, Exact, Features
 from surefoot.features.tabulated import Tabulated
@@ -34,6 +34,7 @@ _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the e
 
 
 _PART_NAMES = ("features", "estimator", "width_rule", "policy", "learner")
+_LEARNT_NAMES = ("noise", "dof", "centre", "scale")
 _ARGUMENTS = {"width_rule": "width"}
 _PLAIN_NAMES = ("ridge", "standardise", "seed", "_initial_used", "_next_id", "_learnt_at")
 
@@ -93,6 +94,7 @@ class Optimizer:
         self._learnt: Learnt | None = None
         self._learnt_at = 0
         self._belief: Belief | None = None
+        self._carry = Carry()
         self._table: Embedding | None = None
 
     # -- the loop ---------------------------------------------------------------------------
@@ -243,7 +245,12 @@ class Optimizer:
             **{name: getattr(self, name) for name in _PLAIN_NAMES},
             "pending": [[q.id, q.arm, q.repeats] for q in self.pending],
             "learnt": None,
+            "believed": self._belief is not None,
+            "dictionary_sites": self._carry.sites,
         }
+        for name in ("weights", "dictionary"):
+            if getattr(self._carry, name) is not None:
+                tensors[f"carry.{name}"] = getattr(self._carry, name)
         if self._learnt is not None:
             values["learnt"] = {
                 "kernel": saving.kernel_to_values(self._learnt.kernel, "learnt.kernel", tensors),
@@ -252,7 +259,6 @@ class Optimizer:
                     for name in ("noise", "dof", "centre", "scale")
                 },
             }
-            tensors["learnt.weights"] = self._learnt.weights
         saving.write(Path(path), tensors, values)
 
     @classmethod
@@ -308,11 +314,15 @@ class Optimizer:
             learnt = dict(values["learnt"])
             kernel = saving.kernel_from_values(learnt.pop("kernel"), "learnt.kernel", tensors)
             assert kernel is not None
-            self._learnt = Learnt(
-                kernel=kernel.to(self.device),
-                weights=tensors["learnt.weights"].to(self.device),
-                **learnt,
-            )
+            self._learnt = Learnt(kernel=kernel.to(self.device), **learnt)
+        carried = {
+            name: tensors[f"carry.{name}"].to(self.device)
+            for name in ("weights", "dictionary")
+            if f"carry.{name}" in tensors
+        }
+        self._carry = Carry(**carried, sites=values["dictionary_sites"])
+        if values["believed"]:
+            self._believe(learn=False)
 
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimiser must."""
@@ -355,7 +365,8 @@ class Optimizer:
         feasible = None
         if self._failed:
             feasible = feasibility(self._kernel, self._history.sites, torch.stack(self._failed))
-        return Situation(posterior, self.width, sites, self._generator, feasible)
+        round_ = len(self._history) + len(self._pending)
+        return Situation(posterior, self.width, sites, self._generator, round_, feasible)
 
     def _best_sites(self, posterior: Posterior, number: int = 8) -> Tensor:
         sites = self._history.sites
@@ -394,7 +405,6 @@ class Optimizer:
         if self.learner is not None and self._learning_is_due(learn):
             self._learn()
         if self._belief is None:
-            previous = None
             self._belief = believe(
                 self._history,
                 self._kernel,
@@ -402,8 +412,8 @@ class Optimizer:
                 self._estimator(),
                 self._ridge,
                 self._units(),
-                embedding=self._embedding(),
-                previous=previous,
+                self._carry,
+                self._embedding(),
             )
         return self._belief
 
@@ -415,15 +425,22 @@ class Optimizer:
 
     def _learn(self) -> None:
         assert self.learner is not None
-        self._learnt = self.learner(
+        self._invalidate()
+        self._learnt, weights = self.learner(
             self._history.sites[self._history.site],
             self._history.rewards,
             self.space.lower,
             (self.space.upper - self.space.lower).clamp_min(1e-300),
+            self._carry.start(self._history.rewards),
             self._learnt,
         )
         self._learnt_at = len(self._history)
-        self._belief = None
+        self._carry = Carry(weights)
+
+    def _invalidate(self) -> None:
+        if self._belief is not None:
+            self._carry = self._belief.carry()
+            self._belief = None
 
     def _estimator(self) -> Estimator:
         if self._learnt is not None and isinstance(self.estimator, StudentT):
@@ -454,7 +471,7 @@ class Optimizer:
         if query is not None:
             self._pending.pop(query, None)
         self._history.append(point, reward)
-        self._belief = None
+        self._invalidate()
 
     def _locate(self, where: Query | int | Tensor | Sequence[float]) -> tuple[Tensor, int | None]:
         if isinstance(where, Query):

@@ -42,10 +42,10 @@ class RidgeFactor:
 
     def whiten(self, features: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Rows u = root^{-1} phi; ||u||^2 is the leverage phi' V^{-1} phi."""
-        return torch.linalg.solve_triangular(self.root, features.T, upper=False).T
+        return torch.linalg.solve_triangular(self.root.T, features, upper=True, left=False)
 
     def leverage(self, features: Tensor) -> Tensor:  # (n, m) -> (n,)
-        """phi' V^{-1} phi."""
+        """phi' V^{-1} phi, differentiable in the features."""
         return self.whiten(features).square().sum(-1)
 
     @property

@@ -45,7 +45,7 @@ def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> Non
     """One safetensors file with the values as JSON in its header, in place when it is whole."""
     from safetensors.torch import save
 
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    whole = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
     content = save(whole, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -86,7 +86,7 @@ def part_to_values(part: object) -> Any:
         return None
     if _PARTS.get(type(part).__name__) is not type(part):
         return OUTSIDE
-    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}  # type: ignore[arg-type]
+    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
     return {"part": type(part).__name__, **fields}
 
 

@@ -33,13 +33,15 @@ class Estimate:
 
     `factor` is the x-only factor for estimators that a theorem covers; `StudentT` gives the factor
     of the weighted rewards, since a point whose reward was thrown out has taught it nothing.
-    `weights` (t,) lie in [0, 1], None where every reward has full weight; `threshold` is the
-    absolute residual at which a reward starts to lose weight.
+    `weights` (t,) lie in [0, 1], None where every reward has full weight; `precisions` (t,) are
+    what the next estimate may start from; `threshold` is the absolute residual at which a reward
+    starts to lose weight; `truncated` (t,) are the rewards with less than half of it.
     """
 
     coefficients: Tensor  # (m,)
     factor: RidgeFactor
     weights: Tensor | None = None
+    precisions: Tensor | None = None
     threshold: float | None = None
     truncated: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # (t,)
 
@@ -48,7 +50,7 @@ class Estimator(Protocol):
     """Turns rewards into the coefficients theta of mu(x) = phi(x)'theta."""
 
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, previous: Estimate | None = None
+        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
-        """`factor` is V of the sample; `previous` (same features or not) may start iterations."""
+        """`factor` is V of the sample; `start` are weights (t,) that iterations may start from."""
         ...

@@ -34,14 +34,11 @@ class Huber:
         _checks.positive("tolerance", self.tolerance)
 
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, previous: Estimate | None = None
+        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
         y, site, sites = sample.rewards, sample.site, len(sample.features)
         freedom = degrees_of_freedom(factor, sample)
-        if previous is not None and len(previous.coefficients) == factor.dimension:
-            theta = previous.coefficients
-        else:
-            theta = factor.solve(sample.features.T @ _winsorised_sums(sample))
+        theta = factor.solve(sample.features.T @ _winsorised_sums(sample))
         weights, threshold = torch.ones_like(y), float("inf")
         for _ in range(self.passes):
             fitted = sample.features @ theta
@@ -55,7 +52,7 @@ class Huber:
             theta = update
             if moved <= self.tolerance * max(threshold, 1e-300):
                 break
-        return Estimate(theta, factor, weights, threshold, truncated=weights < 0.5)
+        return Estimate(theta, factor, weights, None, threshold, truncated=weights < 0.5)
 
 
 def robust_scale(residual: Tensor, freedom: float) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from surefoot.estimators.estimator import Estimate, Sample
 from surefoot.ridge import RidgeFactor
 
@@ -13,6 +15,6 @@ class LeastSquares:
     """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t."""
 
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, previous: Estimate | None = None
+        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
         return Estimate(factor.solve(sample.features.T @ sample.sums), factor)

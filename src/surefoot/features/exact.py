@@ -19,5 +19,7 @@ if TYPE_CHECKING:
 class Exact:
     """Every distinct point seen is in the dictionary: the exact posterior, no approximation."""
 
-    def embed(self, kernel: Kernel, sites: Tensor) -> Embedding:
+    def embed(
+        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
+    ) -> Embedding:
         return NystromEmbedding.of(kernel, sites)

@@ -36,27 +36,32 @@ class NystromEmbedding:
     def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
         """The embedding of a dictionary (S, d), without the points that the others explain.
 
-        With `rank`, at most that many, each the one that the ones before explain least.
+        With `rank`, at most that many, each the one that the ones before explain least; memory is
+        then O(S rank), else O(S^2).
         """
         if len(points) == 0:
             raise InvalidInput("the dictionary is empty, expected at least one point.")
         diagonal = kernels.diagonal(kernel, points)
         if not float(diagonal.max()) > 0:
             raise InvalidInput("the kernel is zero at every point of the dictionary.")
-        if len(points) <= 2048:
-            gram = kernels.block(kernel, points, points)
-            pivots = pivoted_cholesky(gram.__getitem__, diagonal, rank or len(points), TOLERANCE)
-        else:
-            pivots = pivoted_cholesky(
-                lambda i: kernels.block(kernel, points[i : i + 1], points)[0],
-                diagonal,
-                rank or len(points),
-                TOLERANCE,
-            )
-        dictionary = points[pivots]
+        whole = rank is None or len(points) <= 2 * rank
+        gram = kernels.block(kernel, points, points) if whole else None
+
+        def column(index: int) -> Tensor:
+            if gram is not None:
+                return gram[index]
+            return kernels.block(kernel, points[index : index + 1], points)[0]
+
+        pivots = pivoted_cholesky(column, diagonal, rank or len(points), TOLERANCE)
+        return cls.rooted(kernel, points[pivots])
+
+    @classmethod
+    def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
+        """The embedding of a dictionary (m, d) of points that do not explain each other."""
         root = cholesky(kernels.block(kernel, dictionary, dictionary))
-        eye = torch.eye(len(pivots), dtype=points.dtype, device=points.device)
-        return cls(kernel, dictionary, torch.linalg.solve_triangular(root, eye, upper=False))
+        eye = torch.eye(len(dictionary), dtype=dictionary.dtype, device=dictionary.device)
+        inverse = torch.linalg.solve_triangular(root, eye, upper=False)
+        return cls(kernel, dictionary, inverse)
 
     @property
     def dimension(self) -> int:
@@ -72,9 +77,10 @@ class NystromEmbedding:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Nyström features on at most `size` of the points seen, the ones that cover them best.
+    """Nyström features on `size` of the points seen, the ones that cover them best.
 
-    While there are no more than `size` distinct points this is the exact Gaussian process.
+    While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
+    the dictionary is chosen anew for each kernel, and takes in every point that comes after.
     """
 
     size: int = 256
@@ -82,5 +88,16 @@ class Sketch:
     def __post_init__(self) -> None:
         _checks.count("size", self.size)
 
-    def embed(self, kernel: Kernel, sites: Tensor) -> Embedding:
-        return NystromEmbedding.of(kernel, sites, rank=self.size)
+    def embed(
+        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
+    ) -> Embedding:
+        if dictionary is None or len(sites) <= self.size:
+            return NystromEmbedding.of(kernel, sites, rank=self.size)
+        embedding = NystromEmbedding.rooted(kernel, dictionary)
+        for point in sites[len(sites) - fresh :].split(1):
+            residual = embedding.residual(point, embedding(point))
+            if float(residual) > TOLERANCE * float(kernels.diagonal(kernel, point)):
+                embedding = NystromEmbedding.rooted(
+                    kernel, torch.cat([embedding.dictionary, point])
+                )
+        return embedding

@@ -16,12 +16,13 @@ Score = Callable[[Tensor], Tensor]  # points (n, d) -> (n,), differentiable, lar
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What a score may depend on; `sites` are the points measured or pending."""
+    """What a score may depend on; `sites` are the points measured or pending, `round` their number."""
 
     posterior: Posterior
     width: float
     sites: Tensor  # (S, d)
     generator: torch.Generator
+    round: int
     feasible: Score | None = None  # probability that a measurement there does not fail
 
 
