@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators import Estimate, Estimator, Sample
-from surefoot.estimators.student_t import cautious_weights
 from surefoot.features import Embedding, Features
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
@@ -27,6 +26,12 @@ class Units:
     centre: float = 0.0
     scale: float = 1.0
 
+    def of(self, rewards: Tensor) -> Tensor:
+        """Rewards (t,) in these units; the very same tensor where they are the rewards' own."""
+        if self.centre == 0.0 and self.scale == 1.0:
+            return rewards
+        return (rewards - self.centre) / self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class Carry:
@@ -35,13 +40,6 @@ class Carry:
     weights: Tensor | None = None  # (k,), of the first k rewards
     dictionary: Tensor | None = None  # (m, d), for the same kernel
     sites: int = 0  # that the dictionary was chosen for
-
-    def start(self, rewards: Tensor) -> Tensor:
-        """Weights (t,) to start from: those known, and cautious ones for the rewards since."""
-        weights = cautious_weights(rewards)
-        if self.weights is not None:
-            weights[: len(self.weights)] = self.weights
-        return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +78,16 @@ def believe(
         embedding = features.embed(kernel, sites, carry.dictionary, fresh)
     phi = embedding(sites)
     factor = RidgeFactor.of(phi, ridge, history.counts)
-    rewards = (history.rewards - units.centre) / units.scale
     sample = Sample(
         features=phi,
         residual=embedding.residual(sites, phi),
         counts=history.counts,
         sums=(history.sums - units.centre * history.counts) / units.scale,
         site=history.site,
-        rewards=rewards,
+        rewards=units.of(history.rewards),
     )
     with torch.no_grad():
-        estimate = estimator(factor, sample, carry.start(rewards))
+        estimate = estimator(factor, sample, carry.weights)
     posterior = Posterior(
         embedding, estimate.factor, estimate.coefficients, units.centre, units.scale
     )

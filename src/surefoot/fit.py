@@ -13,7 +13,7 @@ from torch.nn import Parameter
 
 from surefoot import kernels
 from surefoot._linalg import cholesky
-from surefoot.estimators.student_t import precision
+from surefoot.estimators.student_t import cautious_weights, precision
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -88,14 +88,16 @@ class Learner:
         rewards: Tensor,  # (t,)
         lower: Tensor,
         span: Tensor,
-        weights: Tensor,  # (t,), to start from
+        known: Tensor | None = None,  # (k,), precisions of the first k rewards, to begin with
         start: Learnt | None = None,
     ) -> tuple[Learnt, Tensor]:
         """What the data say, and the precisions (t,) of the rewards, near 1 for inliers."""
-        unit = (points - lower) / span
+        unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
+        rewards = rewards.cpu()
         centre = float(rewards.median())
         scale = robust_spread(rewards)
         y = (rewards - centre) / scale
+        weights = cautious_weights(y, None if known is None else known.cpu())
         model = _Model(points.shape[1], self.nu)
         dof = 4.0
         if start is not None:
@@ -113,15 +115,15 @@ class Learner:
                     relative = squared / model.noise
                     w = precision(relative, dof)
                     dof = self.dof or _best_dof(relative)
-        weights = weights.clone()
         weights[subset] = w
         with torch.no_grad():
             kernel = self._kernel(model, span)
         noise = float(model.noise.detach())
-        return Learnt(kernel, noise, dof, centre + scale * shift, scale), weights
+        learnt = Learnt(kernel.to(points.device), noise, dof, centre + scale * shift, scale)
+        return learnt, weights.to(points.device)
 
     def _kernel(self, model: _Model, span: Tensor) -> Kernel:
-        lengthscale = model.kernel.base_kernel.lengthscale.detach().reshape(-1) * span
+        lengthscale = model.kernel.base_kernel.lengthscale.detach().reshape(-1) * span.cpu()
         base = (
             kernels.squared_exponential(lengthscale)
             if self.nu is None
@@ -147,11 +149,11 @@ def _subset(number: int) -> Tensor:
 
 
 def _resume(model: _Model, start: Learnt, span: Tensor) -> None:
-    lengthscale = start.kernel.base_kernel.lengthscale.detach().reshape(-1) / span
+    lengthscale = (start.kernel.base_kernel.lengthscale.detach().reshape(-1) / span).cpu()
     model.kernel.base_kernel.lengthscale = lengthscale.expand(
         model.kernel.base_kernel.lengthscale.shape
     )
-    model.kernel.outputscale = start.kernel.outputscale.detach()
+    model.kernel.outputscale = start.kernel.outputscale.detach().cpu()
     model.log_noise.data = torch.tensor(max(start.noise - _LEAST_NOISE, 1e-6)).double().log()
 
 

@@ -76,15 +76,13 @@ def _diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tenso
 
 def _climb(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
     """All starts at once by L-BFGS in the coordinates that are continuous, in unit coordinates."""
-    from botorch.exceptions.warnings import OptimizationWarning
     from botorch.generation.gen import gen_candidates_scipy
 
     if not box.continuous:
         return starts
     unit = (starts - box.lower) / box.span
     held = {c: unit[:, c : c + 1] for c in range(box.dimension) if c not in box.continuous}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OptimizationWarning)  # it keeps the best point it saw
+    with warnings.catch_warnings(record=True):  # of line searches that stop; the best point counts
         points, _ = gen_candidates_scipy(
             unit.unsqueeze(-2),
             _Acquisition(score, box),

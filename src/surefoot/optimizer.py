@@ -431,7 +431,7 @@ class Optimizer:
             self._history.rewards,
             self.space.lower,
             (self.space.upper - self.space.lower).clamp_min(1e-300),
-            self._carry.start(self._history.rewards),
+            self._carry.weights,
             self._learnt,
         )
         self._learnt_at = len(self._history)

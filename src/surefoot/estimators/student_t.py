@@ -35,7 +35,7 @@ class StudentT:
         self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
         y, site, ridge = sample.rewards, sample.site, factor.ridge
-        weights = cautious_weights(y) if start is None else start
+        weights = cautious_weights(y, start)
         threshold = (ridge * (self.dof + 2.0)) ** 0.5  # where w = (nu + 1) / (2 nu + 2) = 1/2
         for _ in range(self.passes):
             weighted, theta = _weighted_fit(factor, sample, weights)
@@ -51,15 +51,18 @@ class StudentT:
         return Estimate(theta, weighted, relative, weights, threshold, truncated=weights < 0.5)
 
 
-def cautious_weights(rewards: Tensor) -> Tensor:
-    """Weights (t,) to start from, small for rewards many robust deviations from the median.
+def cautious_weights(rewards: Tensor, known: Tensor | None = None) -> Tensor:
+    """Weights (t,) to start from: those known of the first rewards, cautious ones for the rest.
 
     The bound has several optima: a lone spike started at full weight is interpolated, and then
     fits well. Started low, it is judged by what its neighbours say.
     """
     centred = (rewards - rewards.median()).abs()
     scale = (1.4826 * centred.median()).clamp_min(1e-300)
-    return 1.0 / (1.0 + (centred / (3.0 * scale)).square())
+    weights = 1.0 / (1.0 + (centred / (3.0 * scale)).square())
+    if known is not None:
+        weights[: len(known)] = known
+    return weights
 
 
 def precision(squared: Tensor, dof: float) -> Tensor:
