@@ -1,10 +1,18 @@
 """Bayesian optimisation that keeps its footing under heavy-tailed noise."""
 
 from surefoot import algorithms, kernels, problems, widths
-from surefoot.estimators import Huber, LeastSquares, StudentT
-from surefoot.features import Exact, Sketch
+from surefoot.estimators import (
+    AdaptiveTruncation,
+    Huber,
+    LeastSquares,
+    MedianOfMeans,
+    StudentT,
+    Truncation,
+)
+from surefoot.features import Exact, QuadratureFourier, RandomFourier, Sketch
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Arms, Box
+from surefoot.tails import Moment
 from surefoot.types import (
     Info,
     InvalidInput,
@@ -17,6 +25,7 @@ from surefoot.types import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptiveTruncation",
     "Arms",
     "Box",
     "Exact",
@@ -24,13 +33,18 @@ __all__ = [
     "Info",
     "InvalidInput",
     "LeastSquares",
+    "MedianOfMeans",
+    "Moment",
     "NotReady",
     "Optimizer",
+    "QuadratureFourier",
     "Query",
+    "RandomFourier",
     "Recommendation",
     "Sketch",
     "StudentT",
     "SurefootError",
+    "Truncation",
     "algorithms",
     "kernels",
     "problems",

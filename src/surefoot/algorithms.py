@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surefoot.estimators import Huber, LeastSquares, StudentT
-from surefoot.features import Exact, Features, Sketch
+from surefoot import kernels
+from surefoot.estimators import AdaptiveTruncation, Huber, LeastSquares, StudentT, Truncation
+from surefoot.features import Exact, Features, QuadratureFourier, Sketch
 from surefoot.fit import Learner
 from surefoot.optimizer import Optimizer
-from surefoot.policies import NoisyExpectedImprovement, UpperConfidenceBound
-from surefoot.spaces import Space
-from surefoot.widths import Width, srinivas
+from surefoot.policies import UpperConfidenceBound
+from surefoot.spaces import Arms, Space
+from surefoot.tails import Moment
+from surefoot.types import InvalidInput
+from surefoot.widths import Width, adaptive_fourier, srinivas, truncated
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -43,6 +46,76 @@ def gp_ucb(
     )
 
 
+def tgp_ucb(
+    space: Space,
+    kernel: Kernel,
+    *,
+    moment: Moment,
+    norm_bound: float,
+    delta: float = 0.1,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """TGP-UCB: rewards beyond a growing threshold count as zero.
+
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 1 with the width of Theorem 1, for
+    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1.
+    """
+    _require_bounded(kernel, space)
+    return Optimizer(
+        space,
+        kernel,
+        features=Exact(),
+        estimator=Truncation(moment),
+        width=width or truncated(moment, norm_bound, delta, scale),
+        ridge=ridge,
+        seed=seed,
+        device=device,
+    )
+
+
+def ata_gp_ucb(
+    space: Space,
+    kernel: Kernel,
+    *,
+    moment: Moment,
+    norm_bound: float,
+    horizon: int,
+    delta: float = 0.1,
+    features: Literal["fourier", "exact"] = "fourier",
+    nodes: int = 32,
+    root: Literal["cholesky", "symmetric"] = "cholesky",
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """ATA-GP-UCB: rewards truncated in each direction of feature space, all of them every round.
+
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2 with the width of Lemma 1, for
+    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1. `features`
+    "fourier" are quadrature Fourier features with `nodes` on each axis, for the squared
+    exponential kernel; "exact" are those of the Gaussian process itself.
+    """
+    _require_bounded(kernel, space)
+    if features not in ("fourier", "exact"):
+        raise InvalidInput(f"`features` is {features!r}, expected 'fourier' or 'exact'.")
+    return Optimizer(
+        space,
+        kernel,
+        features=QuadratureFourier(nodes) if features == "fourier" else Exact(),
+        estimator=AdaptiveTruncation(moment, horizon, delta, root),
+        width=width or adaptive_fourier(moment, norm_bound, horizon, delta, scale),
+        ridge=ridge,
+        seed=seed,
+        device=device,
+    )
+
+
 def robust_ucb(
     space: Space,
     kernel: Kernel | None = None,
@@ -60,7 +133,6 @@ def robust_ucb(
             features=Sketch(),
             estimator=StudentT(),
             width=srinivas(scale=scale),
-            policy=NoisyExpectedImprovement(),
             learner=Learner(),
             initial=min(2 * (space.dimension + 1), 12) if initial is None else initial,
             seed=seed,
@@ -77,3 +149,14 @@ def robust_ucb(
         seed=seed,
         device=device,
     )
+
+
+def _require_bounded(kernel: Kernel, space: Space) -> None:
+    """`InvalidInput` unless k(x, x) <= 1 wherever that can be seen."""
+    points = space.points if isinstance(space, Arms) else torch.stack([space.lower, space.upper])
+    largest = float(kernels.diagonal(kernel, points).max())
+    if largest > 1.0 + 1e-9:
+        raise InvalidInput(
+            f"k(x, x) reaches {largest:.6g}, expected at most 1, which the theorem needs: divide "
+            "the kernel by it and multiply `norm_bound` by its root."
+        )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from surefoot import _checks, saving
+from surefoot import _checks, kernels, saving
 from surefoot.belief import Belief, Carry, Units, believe
 from surefoot.estimators import Estimator, LeastSquares, StudentT
-from surefoot.features import Embedding, Exact, Features
+from surefoot.features import Embedding, Exact, Features, QuadratureFourier, RandomFourier
 from surefoot.features.tabulated import Tabulated
 from surefoot.fit import Learner, Learnt, robust_spread
 from surefoot.history import History
@@ -344,8 +344,8 @@ class Optimizer:
             point = self._initial[self._initial_used]
             self._initial_used += 1
             return self._with_arm(point)
-        if len(self._history) == 0 and isinstance(self.space, Box):
-            return self.space.sample(1, self._generator)[0].to(self.device), None
+        if len(self._history) == 0:
+            return self._guess()
         situation = self._situation()
         score = self.policy(situation)
         if isinstance(self.space, Arms):
@@ -353,6 +353,20 @@ class Optimizer:
             return self.space.points[arm], arm
         anchors = self._best_sites(situation.posterior)
         return best_point(score, self.space, self._generator, anchors), None
+
+    def _guess(self) -> tuple[Tensor, int | None]:
+        """A random point; among arms, one of largest prior variance that is not pending."""
+        if isinstance(self.space, Box):
+            return self.space.sample(1, self._generator)[0].to(self.device), None
+        variance = torch.ones(len(self.space), dtype=torch.float64)
+        if self.kernel is not None:
+            variance = kernels.diagonal(self.kernel, self.space.points).cpu().clone()
+        held = [query.arm for query in self._pending.values() if query.arm is not None]
+        if len(set(held)) < len(variance):
+            variance[held] = -torch.inf
+        best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)
+        arm = int(best[torch.randint(len(best), (), generator=self._generator)])
+        return self.space.points[arm], arm
 
     def _situation(self) -> Situation:
         belief = self._believe(learn=True)
@@ -456,12 +470,15 @@ class Optimizer:
         return Units()
 
     def _embedding(self) -> Embedding | None:
-        """The exact features of all arms, where there are few enough to keep them for ever."""
-        small = isinstance(self.space, Arms) and len(self.space) <= _LARGEST_TABLE
-        if not (small and isinstance(self.features, Exact) and self.kernel is not None):
+        """Features of all arms to keep for ever: Fourier ones, and exact ones of not too many."""
+        if self.kernel is None or not isinstance(self.space, Arms):
+            return None
+        lasting = isinstance(self.features, QuadratureFourier | RandomFourier)
+        small = isinstance(self.features, Exact) and len(self.space) <= _LARGEST_TABLE
+        if not (lasting or small):
             return None
         if self._table is None:
-            points = self.space.points  # type: ignore[union-attr]
+            points = self.space.points
             self._table = Tabulated.of(self.features.embed(self.kernel, points), points)
         return self._table
 

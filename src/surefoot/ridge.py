@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -47,6 +48,12 @@ class RidgeFactor:
     def leverage(self, features: Tensor) -> Tensor:  # (n, m) -> (n,)
         """phi' V^{-1} phi, differentiable in the features."""
         return self.whiten(features).square().sum(-1)
+
+    @cached_property
+    def symmetric_inverse_root(self) -> Tensor:
+        """V^{-1/2}, the symmetric one (m, m)."""
+        values, vectors = torch.linalg.eigh(self.gram)
+        return vectors @ torch.diag(values.clamp_min(self.ridge).rsqrt()) @ vectors.T
 
     @property
     def information_gain(self) -> float:

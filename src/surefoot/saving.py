@@ -15,6 +15,7 @@ from torch import Tensor
 
 from surefoot import estimators, features, fit, kernels, policies, widths
 from surefoot.spaces import Arms, Box, Space
+from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,16 +27,28 @@ OUTSIDE = "outside"  # stands for a part of the user's own, which must be passed
 _PARTS = {
     part.__name__: part
     for part in (
+        Moment,
         features.Exact,
+        features.QuadratureFourier,
+        features.RandomFourier,
         features.Sketch,
         estimators.LeastSquares,
         estimators.Huber,
         estimators.StudentT,
+        estimators.Truncation,
+        estimators.AdaptiveTruncation,
+        estimators.MedianOfMeans,
         widths.constant,
         widths.srinivas,
         widths.chowdhury_gopalan,
+        widths.truncated,
+        widths.truncated_as_published,
+        widths.adaptive_fourier,
+        widths.adaptive_nystrom,
+        widths.adaptive_as_published,
         policies.UpperConfidenceBound,
         policies.NoisyExpectedImprovement,
+        policies.Alternating,
         fit.Learner,
     )
 }
@@ -84,18 +97,20 @@ def part_to_values(part: object) -> Any:
     """A composed part as {"part": name, field: value, ...}."""
     if part is None:
         return None
+    if isinstance(part, bool | int | float | str):
+        return part
     if _PARTS.get(type(part).__name__) is not type(part):
         return OUTSIDE
-    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
-    return {"part": type(part).__name__, **fields}
+    fields = {f.name: part_to_values(getattr(part, f.name)) for f in dataclasses.fields(part)}
+    return OUTSIDE if OUTSIDE in fields.values() else {"part": type(part).__name__, **fields}
 
 
 def part_from_values(values: Any) -> Any:
     """The part again."""
-    if values is None:
-        return None
-    fields = dict(values)
-    return _PARTS[fields.pop("part")](**fields)
+    if not isinstance(values, dict):
+        return values
+    fields = {name: part_from_values(value) for name, value in values.items() if name != "part"}
+    return _PARTS[values["part"]](**fields)
 
 
 def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor]) -> Any:

@@ -52,5 +52,5 @@ class Estimator(Protocol):
     def __call__(
         self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
-        """`factor` is V of the sample; `start` are weights (k,) to begin with, of the first rewards."""
+        """`factor` is V of the sample; `start` are known weights (k,) of the first rewards."""
         ...

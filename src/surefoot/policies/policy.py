@@ -16,7 +16,7 @@ Score = Callable[[Tensor], Tensor]  # points (n, d) -> (n,), differentiable, lar
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What a score may depend on; `sites` are the points measured or pending, `round` their number."""
+    """What a score may depend on; `sites` are the points measured or pending, `round` how many."""
 
     posterior: Posterior
     width: float

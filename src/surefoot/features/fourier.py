@@ -1,0 +1,168 @@
+"""Fourier features: a stationary kernel as a sum of waves."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from surefoot.features.embedding import Embedding
+
+MOST_FEATURES = 16384
+
+
+@dataclass(frozen=True, eq=False)
+class FourierEmbedding:
+    """phi(x) = [a cos(omega'x), a sin(omega'x)]; ||phi(x)||^2 = k(x, x) everywhere."""
+
+    frequencies: Tensor  # (w, d)
+    amplitudes: Tensor  # (w,)
+
+    @property
+    def dimension(self) -> int:
+        return 2 * len(self.frequencies)
+
+    def __call__(self, points: Tensor) -> Tensor:
+        phase = points @ self.frequencies.T
+        return torch.cat([self.amplitudes * phase.cos(), self.amplitudes * phase.sin()], -1)
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        return features.new_zeros(len(features))
+
+
+@dataclass(frozen=True)
+class QuadratureFourier:
+    r"""Gauss-Hermite quadrature of the squared exponential kernel's spectrum (QFF).
+
+    Mutny and Krause 2018, Definition 1: with `nodes` z and weights w on each axis,
+    :math:`\omega = \sqrt{2} z / l` and :math:`\nu = \prod w_i / \sqrt{\pi}`. Nodes come in pairs
+    +-z that span the same functions, so each pair is folded into one of twice the weight, which
+    leaves nodes^d features. Points should lie within a unit of each other in each coordinate; the
+    error of the kernel then falls faster than exponentially in `nodes` (`error_bound`).
+
+    For d dimensions the grid has nodes^d features; `InvalidInput` when they are more than 16384,
+    and for any kernel that is not squared exponential.
+    """
+
+    nodes: int = 32
+
+    def __post_init__(self) -> None:
+        _checks.count("nodes", self.nodes, least=2)
+        if self.nodes % 2:
+            raise InvalidInput(f"`nodes` is {self.nodes}, expected an even number.")
+
+    def embed(
+        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
+    ) -> Embedding:
+        lengthscale, variance = _squared_exponential(kernel, sites.shape[1])
+        dimension = sites.shape[1]
+        if self.nodes**dimension > MOST_FEATURES:
+            raise InvalidInput(
+                f"quadrature in {dimension} dimensions needs nodes^d = {self.nodes}^{dimension} = "
+                f"{self.nodes**dimension} features, expected at most {MOST_FEATURES}: pass fewer "
+                "`nodes`, or Nyström features instead."
+            )
+        relative = float((lengthscale / _extent(sites)).min())
+        if self.nodes <= 1.0 / relative**2:
+            warnings.warn(
+                f"{self.nodes} nodes are too few for a lengthscale of {relative:.3g} of the "
+                f"points' extent: pass more than 1 / l^2 = {1.0 / relative**2:.0f}.",
+                stacklevel=2,
+            )
+        nodes, weights = np.polynomial.hermite.hermgauss(self.nodes)
+        grid = np.array(list(product(nodes, repeat=dimension)))
+        mass = np.array([math.prod(w) for w in product(weights, repeat=dimension)])
+        half = grid[:, 0] > 0  # one of each pair: the other is its mirror image
+        unit = torch.as_tensor(math.sqrt(2.0) * grid[half], device=sites.device)
+        mass = 2.0 * mass[half] / math.pi ** (dimension / 2)
+        amplitudes = torch.as_tensor(np.sqrt(variance * mass), device=sites.device)
+        return FourierEmbedding(unit / lengthscale, amplitudes)
+
+    def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
+        """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1)."""
+        log_bound = (
+            math.log(dimension * 2 ** (dimension - 1))
+            + self.nodes * (1.0 - math.log(4.0 * lengthscale**2))
+            - 0.5 * math.log(2.0)
+            - self.nodes * math.log(self.nodes)
+        )
+        return math.exp(log_bound)
+
+
+@dataclass(frozen=True)
+class RandomFourier:
+    """Random Fourier features (Rahimi and Recht 2007): `count` of them, drawn from `seed`.
+
+    A baseline. The kernel's error falls only as 1 / sqrt(count), so no sublinear regret is proved
+    for it here, and its variance starves far from the data. For the squared exponential and
+    Matérn kernels.
+    """
+
+    count: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _checks.count("count", self.count, least=2)
+        _checks.count("seed", self.seed, least=0)
+        if self.count % 2:
+            raise InvalidInput(f"`count` is {self.count}, expected an even number.")
+
+    def embed(
+        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
+    ) -> Embedding:
+        from gpytorch.kernels import MaternKernel, RBFKernel
+
+        base, variance = _unscaled(kernel)
+        if not isinstance(base, RBFKernel | MaternKernel):
+            raise InvalidInput(
+                f"random Fourier features are for squared exponential and Matérn kernels, got "
+                f"{type(base).__name__}: pass Nyström or exact features."
+            )
+        generator = torch.Generator().manual_seed(self.seed)
+        waves, dimension = self.count // 2, sites.shape[1]
+        draws = torch.randn(waves, dimension, dtype=torch.float64, generator=generator)
+        if isinstance(base, MaternKernel):  # its spectrum is Student-t with 2 nu degrees
+            dof = round(2 * base.nu)
+            normals = torch.randn(waves, dof, dtype=torch.float64, generator=generator)
+            draws = draws / (normals.square().mean(-1, keepdim=True)).sqrt()
+        lengthscale = base.lengthscale.detach().reshape(-1)
+        amplitudes = torch.full((waves,), math.sqrt(variance / waves), dtype=torch.float64)
+        return FourierEmbedding(draws.to(sites.device) / lengthscale, amplitudes.to(sites.device))
+
+
+def _squared_exponential(kernel: Kernel, dimension: int) -> tuple[Tensor, float]:
+    """Lengthscales (d,) and variance; `InvalidInput` for any other kernel."""
+    from gpytorch.kernels import RBFKernel
+
+    base, variance = _unscaled(kernel)
+    if type(base) is not RBFKernel:
+        raise InvalidInput(
+            f"quadrature Fourier features are for the squared exponential kernel, got "
+            f"{type(base).__name__}: pass `kernels.squared_exponential(l)`, or Nyström features."
+        )
+    return base.lengthscale.detach().reshape(-1).expand(dimension), variance
+
+
+def _unscaled(kernel: Kernel) -> tuple[Kernel, float]:
+    from gpytorch.kernels import ScaleKernel
+
+    if isinstance(kernel, ScaleKernel):
+        return kernel.base_kernel, float(kernel.outputscale)
+    return kernel, 1.0
+
+
+def _extent(sites: Tensor) -> Tensor:
+    extent = sites.amax(0) - sites.amin(0)
+    return torch.where(extent > 0, extent, torch.ones_like(extent))
