@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators import Estimate, Estimator, Sample
-from surefoot.features import Embedding, Features
+from surefoot.features import Features
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
-from surefoot.posterior import Posterior
+from surefoot.posterior import ArmValues, Posterior
 from surefoot.ridge import RidgeFactor
+from surefoot.tally import Tally
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -66,16 +67,11 @@ def believe(
     ridge: float,
     units: Units,
     carry: Carry,
-    embedding: Embedding | None = None,
 ) -> Belief:
-    """The posterior of all rewards in the history.
-
-    Without `embedding`, the rule `features` chooses one for the sites of the history.
-    """
+    """The posterior of all rewards in the history, in the features chosen for its sites."""
     sites = history.sites
-    if embedding is None:
-        fresh = len(sites) - carry.sites
-        embedding = features.embed(kernel, sites, carry.dictionary, fresh)
+    fresh = len(sites) - carry.sites
+    embedding = features.embed(kernel, sites, carry.dictionary, fresh)
     phi = embedding(sites)
     factor = RidgeFactor.of(phi, ridge, history.counts)
     sample = Sample(
@@ -92,3 +88,40 @@ def believe(
         embedding, estimate.factor, estimate.coefficients, units.centre, units.scale
     )
     return Belief(posterior, estimate, factor, len(sites))
+
+
+def believe_tally(
+    tally: Tally, rewards: Tensor, estimator: Estimator, units: Units, carry: Carry
+) -> Belief:
+    """The posterior of all pulls in the tally, whose raw rewards are (t,)."""
+    table, factor = tally.table, tally.factor
+    sample = Sample(
+        features=table.features,
+        residual=table.residuals,
+        counts=tally.counts,
+        sums=(tally.sums - units.centre * tally.counts) / units.scale,
+        site=tally.arm,
+        rewards=units.of(rewards),
+        known_moments=(tally.moments - units.centre * tally.visits) / units.scale,
+        changed=tally.changed,
+        last_changed=tally.last_changed,
+        live=tally.live,
+        leverage=tally.leverage,
+    )
+    with torch.no_grad():
+        estimate = estimator(factor, sample, carry.weights)
+        mean = units.centre + units.scale * tally.products(estimate.coefficients)
+        if estimate.factor is factor:
+            leverage = tally.leverage
+        else:
+            leverage = estimate.factor.leverage(table.features)
+        deviation = units.scale * (table.residuals + tally.ridge * leverage).clamp_min(1e-18).sqrt()
+    posterior = Posterior(
+        table,
+        estimate.factor,
+        estimate.coefficients,
+        units.centre,
+        units.scale,
+        ArmValues(table.points, mean, deviation),
+    )
+    return Belief(posterior, estimate, factor, 0)

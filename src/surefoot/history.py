@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -9,7 +10,8 @@ from torch import Tensor
 class History:
     """Raw rewards in order of arrival, kept for ever, with counts and sums for each site.
 
-    Buffers grow by doubling, so a tell costs O(d) and never a copy of what is there.
+    Buffers lie in main memory and grow by doubling, so that a tell costs O(d) and, apart from the
+    doubling, copies nothing; tensors on a CPU are views of them.
     """
 
     def __init__(self, dimension: int, device: torch.device | str = "cpu") -> None:
@@ -17,11 +19,11 @@ class History:
         self.device = torch.device(device)
         self._number = 0
         self._sites_number = 0
-        self._reward = torch.empty(64, dtype=torch.float64, device=device)
-        self._site = torch.empty(64, dtype=torch.int64, device=device)
-        self._sites = torch.empty(64, dimension, dtype=torch.float64, device=device)
-        self._count = torch.zeros(64, dtype=torch.float64, device=device)
-        self._sum = torch.zeros(64, dtype=torch.float64, device=device)
+        self._reward = np.zeros(64)
+        self._site = np.zeros(64, dtype=np.int64)
+        self._sites = np.zeros((64, dimension))
+        self._count = np.zeros(64)
+        self._sum = np.zeros(64)
         self._known: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -30,40 +32,39 @@ class History:
     @property
     def rewards(self) -> Tensor:
         """Raw rewards (t,)."""
-        return self._reward[: self._number]
+        return self._tensor(self._reward, self._number)
 
     @property
     def site(self) -> Tensor:
         """Index into `sites` of each reward (t,)."""
-        return self._site[: self._number]
+        return self._tensor(self._site, self._number)
 
     @property
     def sites(self) -> Tensor:
         """Distinct points (S, d) in order of first measurement."""
-        return self._sites[: self._sites_number]
+        return self._tensor(self._sites, self._sites_number)
 
     @property
     def counts(self) -> Tensor:
         """Rewards at each site (S,), as floats."""
-        return self._count[: self._sites_number]
+        return self._tensor(self._count, self._sites_number)
 
     @property
     def sums(self) -> Tensor:
         """Sum of the rewards at each site (S,)."""
-        return self._sum[: self._sites_number]
+        return self._tensor(self._sum, self._sites_number)
 
     def append(self, point: Tensor, reward: float) -> int:
         """Record a reward at a point (d,); gives the site's index."""
-        key = point.detach().cpu().numpy().tobytes()
-        site = self._known.get(key, self._sites_number)
-        if site == self._sites_number:
+        place = point.detach().cpu().numpy()
+        key = place.tobytes()
+        site = self._known.get(key)
+        if site is None:
+            site = self._known[key] = self._sites_number
             self._sites = _room(self._sites, site)
             self._count = _room(self._count, site)
             self._sum = _room(self._sum, site)
-            self._sites[site] = point
-            self._count[site] = 0.0
-            self._sum[site] = 0.0
-            self._known[key] = site
+            self._sites[site] = place
             self._sites_number += 1
         self._reward = _room(self._reward, self._number)
         self._site = _room(self._site, self._number)
@@ -74,12 +75,11 @@ class History:
         self._number += 1
         return site
 
+    def _tensor(self, buffer: np.ndarray, number: int) -> Tensor:
+        return torch.from_numpy(buffer[:number]).to(self.device)
 
-def _room(buffer: Tensor, index: int) -> Tensor:
+
+def _room(buffer: np.ndarray, index: int) -> np.ndarray:
     if index < len(buffer):
         return buffer
-    grown = torch.empty(
-        2 * len(buffer), *buffer.shape[1:], dtype=buffer.dtype, device=buffer.device
-    )
-    grown[: len(buffer)] = buffer
-    return grown
+    return np.concatenate([buffer, np.zeros_like(buffer)])

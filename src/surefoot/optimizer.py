@@ -7,15 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefoot import _checks, kernels, saving
-from surefoot.belief import Belief, Carry, Units, believe
-from surefoot.estimators import Estimator, LeastSquares, StudentT
-from surefoot.features import Embedding, Exact, Features, QuadratureFourier, RandomFourier
+from surefoot.belief import Belief, Carry, Units, believe, believe_tally
+from surefoot.estimators import (
+    AdaptiveTruncation,
+    Estimator,
+    LeastSquares,
+    StudentT,
+    Truncation,
+)
+from surefoot.features import Exact, Features, QuadratureFourier, RandomFourier
 from surefoot.features.tabulated import Tabulated
 from surefoot.fit import Learner, Learnt, robust_spread
 from surefoot.history import History
@@ -24,6 +30,7 @@ from surefoot.policies import Policy, Situation, UpperConfidenceBound
 from surefoot.policies.feasibility import feasibility
 from surefoot.posterior import Posterior
 from surefoot.spaces import Arms, Box, Space
+from surefoot.tally import Tally
 from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
 from surefoot.widths import Progress, Width, srinivas
 
@@ -37,6 +44,14 @@ _PART_NAMES = ("features", "estimator", "width_rule", "policy", "learner")
 _LEARNT_NAMES = ("noise", "dof", "centre", "scale")
 _ARGUMENTS = {"width_rule": "width"}
 _PLAIN_NAMES = ("ridge", "standardise", "seed", "_initial_used", "_next_id", "_learnt_at")
+
+
+class _Place(NamedTuple):
+    """Where a reward belongs."""
+
+    point: Tensor
+    arm: int | None
+    query: int | None
 
 
 class Optimizer:
@@ -95,7 +110,7 @@ class Optimizer:
         self._learnt_at = 0
         self._belief: Belief | None = None
         self._carry = Carry()
-        self._table: Embedding | None = None
+        self._tally = self._begin_tally()
 
     # -- the loop ---------------------------------------------------------------------------
 
@@ -113,8 +128,8 @@ class Optimizer:
 
     def expect(self, where: int | Tensor | Sequence[float]) -> Query:
         """Register a measurement under way that somebody else chose; it counts as pending."""
-        point, _ = self._locate(where)
-        query = Query(self._next_id, *self._with_arm(point))
+        place = self._locate(where)
+        query = Query(self._next_id, place.point, place.arm)
         self._next_id += 1
         self._pending[query.id] = query
         return query
@@ -126,9 +141,8 @@ class Optimizer:
         point that is not of the space.
         """
         started = time.perf_counter()
-        point, query = self._locate(where)
-        reward = _checks.reward(y)
-        self._record(point, query, reward)
+        place = self._locate(where)
+        self._record(place, _checks.reward(y))
         belief = self._believe(learn=False)
         return self._info(belief, time.perf_counter() - started)
 
@@ -141,8 +155,8 @@ class Optimizer:
                 f"{len(points)} points came with {len(y)} rewards, expected as many."
             )
         located = [self._locate(where) for where in points]
-        for (point, query), reward in zip(located, y.tolist(), strict=True):
-            self._record(point, query, reward)
+        for place, reward in zip(located, y.tolist(), strict=True):
+            self._record(place, reward)
         belief = self._believe(learn=False)
         return self._info(belief, time.perf_counter() - started)
 
@@ -152,11 +166,11 @@ class Optimizer:
         With `failed`, the point itself is taken to be bad: the search keeps away from it and,
         as failures gather, from its surroundings. Without, it may be asked again.
         """
-        point, pending = self._locate(query)
-        if pending is not None:
-            self._pending.pop(pending, None)
+        place = self._locate(query)
+        if place.query is not None:
+            self._pending.pop(place.query, None)
         if failed:
-            self._failed.append(point)
+            self._failed.append(place.point)
 
     def recommend(self) -> Recommendation:
         """The point of largest posterior mean, with the interval mean +- width deviations.
@@ -259,6 +273,8 @@ class Optimizer:
                     for name in ("noise", "dof", "centre", "scale")
                 },
             }
+        if self._tally is not None:
+            tensors |= self._tally.state()
         saving.write(Path(path), tensors, values)
 
     @classmethod
@@ -321,6 +337,8 @@ class Optimizer:
             if f"carry.{name}" in tensors
         }
         self._carry = Carry(**carried, sites=values["dictionary_sites"])
+        if self._tally is not None:
+            self._tally.restore({name: value.to(self.device) for name, value in tensors.items()})
         if values["believed"]:
             self._believe(learn=False)
 
@@ -343,7 +361,7 @@ class Optimizer:
         if self._initial_used < len(self._initial) and known < len(self._initial):
             point = self._initial[self._initial_used]
             self._initial_used += 1
-            return self._with_arm(point)
+            return point, self._locate(point).arm
         if len(self._history) == 0:
             return self._guess()
         situation = self._situation()
@@ -397,11 +415,6 @@ class Optimizer:
             return self.space.points[order.to(self.device)]
         return self.space.sample(number, self._generator).to(self.device)
 
-    def _with_arm(self, point: Tensor) -> tuple[Tensor, int | None]:
-        if isinstance(self.space, Box):
-            return point, None
-        return point, int((self.space.points == point).all(-1).nonzero()[0])
-
     # -- believing --------------------------------------------------------------------------
 
     @property
@@ -419,17 +432,22 @@ class Optimizer:
         if self.learner is not None and self._learning_is_due(learn):
             self._learn()
         if self._belief is None:
-            self._belief = believe(
-                self._history,
-                self._kernel,
-                self.features,
-                self._estimator(),
-                self._ridge,
-                self._units(),
-                self._carry,
-                self._embedding(),
-            )
+            self._belief = self._believe_anew()
         return self._belief
+
+    def _believe_anew(self) -> Belief:
+        if self._tally is not None:
+            rewards = self._history.rewards
+            return believe_tally(self._tally, rewards, self.estimator, self._units(), self._carry)
+        return believe(
+            self._history,
+            self._kernel,
+            self.features,
+            self._estimator(),
+            self._ridge,
+            self._units(),
+            self._carry,
+        )
 
     def _learning_is_due(self, wanted: bool) -> bool:
         if self._learnt is None or not wanted:
@@ -469,56 +487,64 @@ class Optimizer:
             return Units(float(rewards.median()), robust_spread(rewards))
         return Units()
 
-    def _embedding(self) -> Embedding | None:
-        """Features of all arms to keep for ever: Fourier ones, and exact ones of not too many."""
+    def _begin_tally(self) -> Tally | None:
+        """Running sums, where the features of all arms can be kept for ever."""
         if self.kernel is None or not isinstance(self.space, Arms):
             return None
         lasting = isinstance(self.features, QuadratureFourier | RandomFourier)
         small = isinstance(self.features, Exact) and len(self.space) <= _LARGEST_TABLE
         if not (lasting or small):
             return None
-        if self._table is None:
-            points = self.space.points
-            self._table = Tabulated.of(self.features.embed(self.kernel, points), points)
-        return self._table
+        points = self.space.points
+        table = Tabulated.of(self.features.embed(self.kernel, points), points)
+        keep = self.estimator.keep if isinstance(self.estimator, Truncation) else None
+        live = isinstance(self.estimator, AdaptiveTruncation)
+        return Tally(table, self.ridge, keep, live)
 
     # -- recording --------------------------------------------------------------------------
 
-    def _record(self, point: Tensor, query: int | None, reward: float) -> None:
-        if query is not None:
-            self._pending.pop(query, None)
-        self._history.append(point, reward)
+    def _record(self, place: _Place, reward: float) -> None:
+        if place.query is not None:
+            self._pending.pop(place.query, None)
+        self._history.append(place.point, reward)
+        if self._tally is not None and place.arm is not None:
+            self._tally.add(place.arm, reward)
         self._invalidate()
 
-    def _locate(self, where: Query | int | Tensor | Sequence[float]) -> tuple[Tensor, int | None]:
+    def _locate(self, where: Query | int | Tensor | Sequence[float]) -> _Place:
+        """The point, the arm and the query meant, or `InvalidInput`."""
         if isinstance(where, Query):
-            return where.point, where.id
+            place = self._locate(where.point if where.arm is None else where.arm)
+            return place._replace(query=where.id)
         if isinstance(self.space, Arms):
             number = where.item() if isinstance(where, Tensor) and where.ndim == 0 else where
-            if isinstance(number, int):
-                return self.space.points[self.space.index(number)], None
+            if isinstance(number, int) and not isinstance(number, bool):
+                return _Place(self.space.points[self.space.index(number)], number, None)
         point = _checks.vector("point", where, self.space.dimension, self.device)  # type: ignore[arg-type]
-        if isinstance(self.space, Box) and not self.space.contains(point):
+        if isinstance(self.space, Arms):
+            found = (self.space.points == point).all(-1).nonzero()
+            if len(found) == 0:
+                raise InvalidInput(
+                    f"the point {point.tolist()} is not one of the arms: tell the arm's index."
+                )
+            return _Place(point, int(found[0]), None)
+        if not self.space.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.space.lower.tolist()} "
                 f"to {self.space.upper.tolist()}: tell points of the space that was given."
             )
-        if isinstance(self.space, Arms) and not bool((self.space.points == point).all(-1).any()):
-            raise InvalidInput(
-                f"the point {point.tolist()} is not one of the arms: tell the arm's index."
-            )
-        return point, None
+        return _Place(point, None, None)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
-        truncated = belief.estimate.truncated
+        estimate = belief.estimate
         return Info(
             round=len(self._history),
             width=self.width,
             threshold=None
             if belief.estimate.threshold is None
             else belief.estimate.threshold * belief.posterior.scale,
-            truncated=int(truncated[-1]) if len(truncated) else 0,
-            truncated_total=int(truncated.sum()),
+            truncated=int(estimate.last_truncated),
+            truncated_total=estimate.truncated,
             dimension=belief.factor.dimension,
             information_gain=belief.factor.information_gain,
             seconds=seconds,

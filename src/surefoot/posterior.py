@@ -12,6 +12,15 @@ from surefoot.ridge import RidgeFactor
 
 
 @dataclass(frozen=True, eq=False)
+class ArmValues:
+    """Mean and deviation (A,) at all arms, kept up by rank-one updates."""
+
+    points: Tensor  # (A, d)
+    mean: Tensor
+    deviation: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Posterior:
     r"""Ridge regression in features, in reward units.
 
@@ -28,18 +37,25 @@ class Posterior:
     coefficients: Tensor  # (m,)
     centre: float = 0.0
     scale: float = 1.0
+    table: ArmValues | None = None
 
     def mean(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
+        if self.table is not None and points is self.table.points:
+            return self.table.mean
         return self.centre + self.scale * (self.embedding(points) @ self.coefficients)
 
     def variance(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """Posterior variance of the function, without noise; differentiable in the points."""
+        if self.table is not None and points is self.table.points:
+            return self.table.deviation.square()
         features = self.embedding(points)
         return self.scale**2 * self._variance(points, features)
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:  # (n, d) -> (n,), (n,)
         """Mean and standard deviation from one evaluation of the features."""
+        if self.table is not None and points is self.table.points:
+            return self.table.mean, self.table.deviation
         features = self.embedding(points)
         mean = self.centre + self.scale * (features @ self.coefficients)
         return mean, self.scale * self._variance(points, features).clamp_min(1e-18).sqrt()

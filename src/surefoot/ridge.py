@@ -26,12 +26,16 @@ class RidgeFactor:
         weighted = features if counts is None else features * counts[:, None]
         eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
         gram = ridge * eye + features.T @ weighted
+        return cls.from_gram(ridge, gram)
+
+    @classmethod
+    def from_gram(cls, ridge: float, gram: Tensor) -> RidgeFactor:
+        """From V itself (m, m)."""
         return cls(ridge, gram, cholesky(gram))
 
     def extended(self, features: Tensor) -> RidgeFactor:  # (n, m)
         """With more points, each once."""
-        gram = self.gram + features.T @ features
-        return RidgeFactor(self.ridge, gram, cholesky(gram))
+        return RidgeFactor.from_gram(self.ridge, self.gram + features.T @ features)
 
     @property
     def dimension(self) -> int:
@@ -55,7 +59,7 @@ class RidgeFactor:
         values, vectors = torch.linalg.eigh(self.gram)
         return vectors @ torch.diag(values.clamp_min(self.ridge).rsqrt()) @ vectors.T
 
-    @property
+    @cached_property
     def information_gain(self) -> float:
         """Half of ln det(V / ridge) = half of ln det(I + K / ridge)."""
         log_det = 2.0 * float(self.root.diagonal().log().sum())

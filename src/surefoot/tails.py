@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from surefoot.types import InvalidInput
 
@@ -166,7 +166,7 @@ def diagnose(y: ArrayLike) -> TailDiagnosis:
     mad = float(np.median(deviations))
     outliers = int(np.sum(deviations > OUTLIER * MAD_TO_SD * mad))
     # Normal values lie so far out now and then; more often than that makes outliers of them.
-    chance = stats.binomtest(outliers, len(values), 2 * stats.norm.sf(OUTLIER), "greater").pvalue
+    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-OUTLIER))
     largest = float(deviations.max()) / mad if mad > 0 else math.inf
     normal = p_value >= SIGNIFICANT and chance >= TOO_MANY
     share = outliers / len(values)
@@ -223,7 +223,7 @@ def tail_index(values: Array) -> TailIndex:
         # than any; the number stands for that.
         return TailIndex(1e3, 1e3, 1e3, k)
     index = 1 / spread
-    lower, upper = index * stats.chi2.ppf([0.025, 0.975], 2 * k) / (2 * k)
+    lower, upper = index * special.gammaincinv(k, [0.025, 0.975]) / k
     return TailIndex(index, float(lower), float(upper), k)
 
 

@@ -57,21 +57,27 @@ class AdaptiveTruncation:
     def __call__(
         self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
-        y = sample.rewards
-        limit = self.threshold(len(y), factor.dimension)
-        directions = self._directions(factor, sample.features)  # (S, m)
-        height = directions.square().sum(-1).sqrt()
-        candidates = (y.abs() * height[sample.site] > limit).nonzero().squeeze(-1)
-        terms = directions[sample.site[candidates]] * y[candidates, None]  # (k, m)
+        number = len(sample.rewards)
+        limit = self.threshold(number, factor.dimension)
+        site, y, order = self._candidates(factor, sample, limit)
+        terms = self._directions(factor, sample.features[site]) * y[:, None]  # (k, m)
         cut = terms.abs() > limit
         lost = torch.where(cut, terms, torch.zeros_like(terms)).sum(0)
-        theta = factor.solve(sample.features.T @ sample.sums) - self._back(factor, lost)
-        truncated = torch.zeros(len(y), dtype=torch.bool, device=y.device)
-        truncated[candidates] = cut.any(-1)
-        weights = torch.ones_like(y)
-        kept = torch.where(cut, torch.zeros_like(terms), terms)
-        weights[candidates] = kept.square().sum(-1) / terms.square().sum(-1).clamp_min(1e-300)
-        return Estimate(theta, factor, weights, None, limit, truncated)
+        theta = factor.solve(sample.moments) - self._back(factor, lost)
+        kept = torch.where(cut, torch.zeros_like(terms), terms).square().sum(-1)
+        halved = kept < 0.25 * terms.square().sum(-1)
+        last = bool((halved & (order == number - 1)).any())
+        return Estimate(theta, factor, None, None, limit, int(halved.sum()), last)
+
+    def _candidates(
+        self, factor: RidgeFactor, sample: Sample, limit: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Sites, rewards and numbers (k,) of the rewards that can have a term above the limit."""
+        if sample.live is not None and sample.leverage is not None:
+            return sample.live.above(limit, sample.leverage)
+        height = factor.leverage(sample.features).sqrt()
+        order = (sample.rewards.abs() * height[sample.site] > limit).nonzero().squeeze(-1)
+        return sample.site[order], sample.rewards[order], order
 
     def _directions(self, factor: RidgeFactor, features: Tensor) -> Tensor:
         """u = V^{-1/2} phi for each site."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
+from surefoot.estimators.live_rewards import LiveRewards
 from surefoot.ridge import RidgeFactor
 
 
@@ -16,7 +18,9 @@ class Sample:
     """Rewards with the features of the sites that they were measured at.
 
     `sums` are per-site sums of the rewards, so that what is linear in them never touches the
-    rewards one by one.
+    rewards one by one. The rest is there where pulls are tallied (`Tally`): `known_moments` are
+    Phi'y with the rewards as the estimator's `keep` left them, `changed` how many it changed,
+    `live` the rewards that a threshold may still cut.
     """
 
     features: Tensor  # (S, m), of the sites
@@ -25,6 +29,16 @@ class Sample:
     sums: Tensor  # (S,)
     site: Tensor  # (t,)
     rewards: Tensor  # (t,)
+    known_moments: Tensor | None = None  # (m,)
+    changed: int = 0
+    last_changed: bool = False
+    live: LiveRewards | None = None
+    leverage: Tensor | None = None  # (S,), at least that of each site
+
+    @cached_property
+    def moments(self) -> Tensor:
+        """Phi'y (m,)."""
+        return self.features.T @ self.sums if self.known_moments is None else self.known_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +47,10 @@ class Estimate:
 
     `factor` is the x-only factor for estimators that a theorem covers; `StudentT` gives the factor
     of the weighted rewards, since a point whose reward was thrown out has taught it nothing.
-    `weights` (t,) lie in [0, 1], None where every reward has full weight; `precisions` (t,) are
-    what the next estimate may start from; `threshold` is the absolute residual at which a reward
-    starts to lose weight; `truncated` (t,) are the rewards with less than half of it.
+    `weights` (t,) lie in [0, 1], None where every reward has full weight or none is kept;
+    `precisions` (t,) are what the next estimate may start from; `threshold` is the absolute
+    residual at which a reward starts to lose weight; `truncated` counts the rewards that lost more
+    than half of theirs, and `last_truncated` tells whether the last one did.
     """
 
     coefficients: Tensor  # (m,)
@@ -43,7 +58,8 @@ class Estimate:
     weights: Tensor | None = None
     precisions: Tensor | None = None
     threshold: float | None = None
-    truncated: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))  # (t,)
+    truncated: int = 0
+    last_truncated: bool = False
 
 
 class Estimator(Protocol):
@@ -54,3 +70,6 @@ class Estimator(Protocol):
     ) -> Estimate:
         """`factor` is V of the sample; `start` are known weights (k,) of the first rewards."""
         ...
+
+
+Keep = Callable[[float, int], float]  # a reward and its round t = 1, 2, ... -> what is kept of it

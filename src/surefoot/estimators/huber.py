@@ -52,7 +52,10 @@ class Huber:
             theta = update
             if moved <= self.tolerance * max(threshold, 1e-300):
                 break
-        return Estimate(theta, factor, weights, None, threshold, truncated=weights < 0.5)
+        outlying = weights < 0.5
+        return Estimate(
+            theta, factor, weights, None, threshold, int(outlying.sum()), bool(outlying[-1])
+        )
 
 
 def robust_scale(residual: Tensor, freedom: float) -> float:

@@ -17,4 +17,4 @@ class LeastSquares:
     def __call__(
         self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
-        return Estimate(factor.solve(sample.features.T @ sample.sums), factor)
+        return Estimate(factor.solve(sample.moments), factor)

@@ -48,7 +48,16 @@ class StudentT:
                 break
         weighted, theta = _weighted_fit(factor, sample, weights)
         relative = weights.clamp_max(1.0)
-        return Estimate(theta, weighted, relative, weights, threshold, truncated=weights < 0.5)
+        outlying = weights < 0.5
+        return Estimate(
+            theta,
+            weighted,
+            relative,
+            weights,
+            threshold,
+            int(outlying.sum()),
+            bool(outlying[-1]),
+        )
 
 
 def cautious_weights(rewards: Tensor, known: Tensor | None = None) -> Tensor:

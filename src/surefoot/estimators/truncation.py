@@ -22,20 +22,31 @@ class Truncation:
 
     moment: Moment
 
-    def threshold(self, round_: Tensor | float) -> Tensor:
-        """b_t for rounds t = 1, 2, ..."""
-        alpha, v = self.moment.alpha, self.moment.bound
-        rounds = torch.as_tensor(round_, dtype=torch.float64)
-        return v ** (1.0 / (1.0 + alpha)) * rounds ** (1.0 / (2.0 * (1.0 + alpha)))
+    def threshold(self, round_: int) -> float:
+        """b_t in round t = 1, 2, ..."""
+        power = 1.0 / (1.0 + self.moment.alpha)
+        return float(self.moment.bound**power * round_ ** (0.5 * power))
+
+    def keep(self, reward: float, round_: int) -> float:
+        """What is kept of the reward of a round."""
+        return reward if abs(reward) <= self.threshold(round_) else 0.0
 
     def __call__(
         self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
     ) -> Estimate:
-        y = sample.rewards
-        limits = self.threshold(torch.arange(1, len(y) + 1, device=y.device))
-        dropped = y.abs() > limits
-        lost = torch.zeros_like(sample.sums)
-        lost.index_add_(0, sample.site[dropped], y[dropped])
-        theta = factor.solve(sample.features.T @ (sample.sums - lost))
-        weights = (~dropped).to(y.dtype)
-        return Estimate(theta, factor, weights, None, float(limits[-1]), dropped)
+        limit = self.threshold(len(sample.rewards))
+        if sample.known_moments is not None:
+            theta = factor.solve(sample.moments)
+            changed, last = sample.changed, sample.last_changed
+            return Estimate(theta, factor, None, None, limit, changed, last)
+        kept = torch.tensor(
+            [self.keep(y, t) for t, y in enumerate(sample.rewards.tolist(), start=1)],
+            dtype=sample.rewards.dtype,
+            device=sample.rewards.device,
+        )
+        sums = torch.zeros_like(sample.sums).index_add_(0, sample.site, kept)
+        theta = factor.solve(sample.features.T @ sums)
+        dropped = kept != sample.rewards
+        weights = (~dropped).to(kept.dtype)
+        total, last = int(dropped.sum()), bool(dropped[-1])
+        return Estimate(theta, factor, weights, None, limit, total, last)
