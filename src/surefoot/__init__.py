@@ -1,28 +1,58 @@
 """Bayesian optimisation that keeps its footing under heavy-tailed noise."""
 
-from surefoot import algorithms, kernels, problems, widths
-from surefoot.estimators import (
-    AdaptiveTruncation,
-    Huber,
-    LeastSquares,
-    MedianOfMeans,
-    StudentT,
-    Truncation,
-)
-from surefoot.features import Exact, QuadratureFourier, RandomFourier, Sketch
-from surefoot.optimizer import Optimizer
-from surefoot.spaces import Arms, Box
-from surefoot.tails import Moment
-from surefoot.types import (
-    Info,
-    InvalidInput,
-    NotReady,
-    Query,
-    Recommendation,
-    SurefootError,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from surefoot import algorithms, kernels, problems, widths
+    from surefoot.estimators import (
+        AdaptiveTruncation,
+        Huber,
+        LeastSquares,
+        MedianOfMeans,
+        StudentT,
+        Truncation,
+    )
+    from surefoot.features import Exact, QuadratureFourier, RandomFourier, Sketch
+    from surefoot.optimizer import Optimizer
+    from surefoot.spaces import Arms, Box
+    from surefoot.tails import Moment
+    from surefoot.types import (
+        Info,
+        InvalidInput,
+        NotReady,
+        NumericalError,
+        Query,
+        Recommendation,
+        SurefootError,
+    )
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AdaptiveTruncation": "estimators",
+    "Arms": "spaces",
+    "Box": "spaces",
+    "Exact": "features",
+    "Huber": "estimators",
+    "Info": "types",
+    "InvalidInput": "types",
+    "LeastSquares": "estimators",
+    "MedianOfMeans": "estimators",
+    "Moment": "tails",
+    "NotReady": "types",
+    "NumericalError": "types",
+    "Optimizer": "optimizer",
+    "QuadratureFourier": "features",
+    "Query": "types",
+    "RandomFourier": "features",
+    "Recommendation": "types",
+    "Sketch": "features",
+    "StudentT": "estimators",
+    "SurefootError": "types",
+    "Truncation": "estimators",
+}
+_MODULES = ("algorithms", "kernels", "problems", "widths")
 
 __all__ = [
     "AdaptiveTruncation",
@@ -36,6 +66,7 @@ __all__ = [
     "MedianOfMeans",
     "Moment",
     "NotReady",
+    "NumericalError",
     "Optimizer",
     "QuadratureFourier",
     "Query",
@@ -50,3 +81,16 @@ __all__ = [
     "problems",
     "widths",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that the command line answers without loading torch."""
+    if name in _MODULES:
+        return import_module(f"surefoot.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"surefoot.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

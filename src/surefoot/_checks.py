@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 
 import torch
@@ -37,9 +38,20 @@ def probability(name: str, value: float) -> float:
 
 def count(name: str, value: int, least: int = 1) -> int:
     """An integer of at least `least`, else `InvalidInput`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    number = integer(value)
+    if number is None or not least <= number < 2**63:
         raise InvalidInput(f"`{name}` is {value!r}, expected an integer of at least {least}.")
-    return value
+    return number
+
+
+def integer(value: object) -> int | None:
+    """The value as an int if it is an integer of any kind (not a truth value), else None."""
+    if isinstance(value, bool) or (isinstance(value, Tensor) and value.is_floating_point()):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
 
 
 def reward(value: object) -> float:
@@ -90,7 +102,7 @@ def _number(name: str, value: object, wanted: str) -> float:
         raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.")
     try:
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.") from error
 
 
@@ -103,4 +115,4 @@ def _tensor(name: str, value: Tensor | Sequence, device: torch.device | str) -> 
         ) from error
     if not bool(torch.isfinite(tensor).all()):
         raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
-    return tensor.detach()
+    return tensor.detach().clone()  # what the caller does with theirs must not reach ours

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from surefoot.types import NumericalError
+
 
 def cholesky(matrix: Tensor) -> Tensor:
     """Lower Cholesky factor of a positive definite matrix (..., m, m).
@@ -23,7 +25,14 @@ def cholesky(matrix: Tensor) -> Tensor:
         factor, failed = torch.linalg.cholesky_ex(matrix + scale * 10.0**exponent * eye)
         if not bool(failed.any()):
             return factor
-    return torch.linalg.cholesky(matrix + scale * 1e-6 * eye)
+    factor, failed = torch.linalg.cholesky_ex(matrix + scale * 1e-6 * eye)
+    if bool(failed.any()):
+        raise NumericalError(
+            f"a matrix of shape {tuple(matrix.shape)} with diagonal from "
+            f"{float(matrix.diagonal(dim1=-2, dim2=-1).min()):.3g} is not positive definite: "
+            "check that the kernel is, and that rewards and coordinates are of sane size."
+        )
+    return factor
 
 
 def pivoted_cholesky(

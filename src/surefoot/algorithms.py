@@ -12,7 +12,7 @@ from surefoot.features import Exact, Features, QuadratureFourier, Sketch
 from surefoot.fit import Learner
 from surefoot.optimizer import Optimizer
 from surefoot.policies import UpperConfidenceBound
-from surefoot.spaces import Arms, Space
+from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths import Width, adaptive_fourier, srinivas, truncated
@@ -32,13 +32,16 @@ def gp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """GP-UCB (Srinivas et al. 2010, Algorithm 1), on rewards as they are."""
+    """GP-UCB (Srinivas et al. 2010, Algorithm 1), on rewards as they are.
+
+    `scale` is that of the default width; a `width` brings its own.
+    """
     return Optimizer(
         space,
         kernel,
         features=features or Exact(),
         estimator=LeastSquares(),
-        width=width or srinivas(scale=scale),
+        width=_width(width, scale, srinivas(scale=scale)),
         policy=UpperConfidenceBound(),
         ridge=ridge,
         seed=seed,
@@ -70,7 +73,7 @@ def tgp_ucb(
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
-        width=width or truncated(moment, norm_bound, delta, scale),
+        width=_width(width, scale, truncated(moment, norm_bound, delta, scale)),
         ridge=ridge,
         seed=seed,
         device=device,
@@ -109,7 +112,7 @@ def ata_gp_ucb(
         kernel,
         features=QuadratureFourier(nodes) if features == "fourier" else Exact(),
         estimator=AdaptiveTruncation(moment, horizon, delta, root),
-        width=width or adaptive_fourier(moment, norm_bound, horizon, delta, scale),
+        width=_width(width, scale, adaptive_fourier(moment, norm_bound, horizon, delta, scale)),
         ridge=ridge,
         seed=seed,
         device=device,
@@ -120,21 +123,29 @@ def robust_ucb(
     space: Space,
     kernel: Kernel | None = None,
     *,
-    ridge: float = 1.0,
+    ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """The default for measurements that jump about; needs no constants from its user."""
+    """The default for measurements that jump about; needs no constants from its user.
+
+    Without a kernel, lengthscales, noise scale and tail are learnt with Student-t noise, and
+    outliers lose their weight. With one, the estimate is Huber's on rewards centred and scaled by
+    median and MAD, and `ridge` (1 by default) is the noise variance in those units. `scale` is
+    that of the width sqrt(2 ln(t^2 pi^2 / 0.6)). The first `initial` points are spread evenly.
+    """
     if kernel is None:
+        if ridge is not None:
+            raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
         return Optimizer(
             space,
             features=Sketch(),
             estimator=StudentT(),
             width=srinivas(scale=scale),
             learner=Learner(),
-            initial=min(2 * (space.dimension + 1), 12) if initial is None else initial,
+            initial=_spread_first(space) if initial is None else initial,
             seed=seed,
             device=device,
         )
@@ -144,11 +155,25 @@ def robust_ucb(
         estimator=Huber(),
         width=srinivas(scale=scale),
         standardise=True,
-        ridge=ridge,
+        ridge=1.0 if ridge is None else ridge,
         initial=initial or 0,
         seed=seed,
         device=device,
     )
+
+
+def _spread_first(space: Space) -> int:
+    """How many points to spread evenly before a model that must learn its kernel may choose."""
+    if not isinstance(space, Arms | Box):
+        raise InvalidInput(f"`space` is {space!r}, expected `Arms` or `Box`.")
+    return min(max(8, 2 * (space.dimension + 1)), 12)
+
+
+def _width(given: Width | None, scale: float, default: Width) -> Width:
+    """The width given, or the default; `InvalidInput` for a scale beside a width."""
+    if given is not None and scale != 1.0:
+        raise InvalidInput(f"`scale` = {scale!r} came beside `width`: scale the width itself.")
+    return default if given is None else given
 
 
 def _require_bounded(kernel: Kernel, space: Space) -> None:

@@ -20,18 +20,29 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
+FURTHEST = 1e6  # robust deviations
+
+
 @dataclass(frozen=True)
 class Units:
-    """Rewards as the model sees them: (y - centre) / scale."""
+    """Rewards as the model sees them: (y - centre) / scale, drawn in to +-1e6 where that is wild.
+
+    A measurement a million deviations off (a sentinel, an overflow) says no more than that.
+    """
 
     centre: float = 0.0
     scale: float = 1.0
 
     def of(self, rewards: Tensor) -> Tensor:
         """Rewards (t,) in these units; the very same tensor where they are the rewards' own."""
-        if self.centre == 0.0 and self.scale == 1.0:
+        if self.trivial:
             return rewards
-        return (rewards - self.centre) / self.scale
+        return ((rewards - self.centre) / self.scale).clamp(-FURTHEST, FURTHEST)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether these are the rewards' own units."""
+        return self.centre == 0.0 and self.scale == 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +85,14 @@ def believe(
     embedding = features.embed(kernel, sites, carry.dictionary, fresh)
     phi = embedding(sites)
     factor = RidgeFactor.of(phi, ridge, history.counts)
+    rewards = units.of(history.rewards)
     sample = Sample(
         features=phi,
         residual=embedding.residual(sites, phi),
         counts=history.counts,
-        sums=(history.sums - units.centre * history.counts) / units.scale,
+        sums=_sums(history.site, rewards, len(sites)),
         site=history.site,
-        rewards=units.of(history.rewards),
+        rewards=rewards,
     )
     with torch.no_grad():
         estimate = estimator(factor, sample, carry.weights)
@@ -95,14 +107,15 @@ def believe_tally(
 ) -> Belief:
     """The posterior of all pulls in the tally, whose raw rewards are (t,)."""
     table, factor = tally.table, tally.factor
+    standard = units.of(rewards)
     sample = Sample(
         features=table.features,
         residual=table.residuals,
         counts=tally.counts,
-        sums=(tally.sums - units.centre * tally.counts) / units.scale,
+        sums=tally.sums if units.trivial else _sums(tally.arm, standard, len(tally.sums)),
         site=tally.arm,
-        rewards=units.of(rewards),
-        known_moments=(tally.moments - units.centre * tally.visits) / units.scale,
+        rewards=standard,
+        known_moments=tally.moments if units.trivial else None,
         changed=tally.changed,
         last_changed=tally.last_changed,
         live=tally.live,
@@ -125,3 +138,7 @@ def believe_tally(
         ArmValues(table.points, mean, deviation),
     )
     return Belief(posterior, estimate, factor, 0)
+
+
+def _sums(site: Tensor, rewards: Tensor, sites: int) -> Tensor:
+    return rewards.new_zeros(sites).index_add_(0, site, rewards)

@@ -13,14 +13,22 @@ from torch.nn import Parameter
 
 from surefoot import kernels
 from surefoot._linalg import cholesky
+from surefoot.belief import FURTHEST
+from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import cautious_weights, precision
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
-_LEAST_NOISE = 1e-4  # of the signal's unit variance
-LARGEST_FIT = 200  # rewards that the fit sees at the most; its cost is cubic in them
+_LEAST_NOISE = 1e-4  # of the spread of the rewards
+_LEAST_SHARE = 1e-6  # of the signal's variance, so that its covariance can be factored
+_BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing overflows in them
+    "log_noise": (-16.0, 28.0),
+    "kernel.raw_outputscale": (-10.0, 1e13),
+    "kernel.base_kernel.raw_lengthscale": (-6.0, 1e3),
+}
+LARGEST_FIT = 150  # rewards that the fit sees at the most; its cost is cubic in them
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +68,25 @@ class _Model(torch.nn.Module):
 
     @property
     def noise(self) -> Tensor:
-        return _LEAST_NOISE + self.log_noise.exp()
+        floor = _LEAST_NOISE + _LEAST_SHARE * self.kernel.outputscale
+        return floor + self.log_noise.exp()
 
     def log_prior(self) -> Tensor:
         log_scales = self.kernel.base_kernel.lengthscale.log()
         prior = -(0.5 * ((log_scales - self.location).square() / 3.0) + log_scales).sum()
-        prior = prior - 0.5 * (self.kernel.outputscale.log() / 1.0).square()
-        return prior - 0.5 * ((self.noise.log() + 3.0) / 2.0).square()
+        prior = prior - 0.5 * (self.kernel.outputscale.log() / 3.0).square()
+        return prior - 0.5 * ((self.noise.log() + 3.0) / 3.0).square()
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Where one climb ended."""
+
+    model: _Model
+    dof: float
+    shift: float
+    weights: Tensor
+    bound: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -74,12 +94,15 @@ class Learner:
     """Fits kernel, noise and tail by maximising the variational bound of Student-t noise.
 
     Alternates the marginal likelihood under the rewards' present precisions with the precisions
-    and degrees of freedom under the present fit (Tipping and Lawrence 2005).
+    and degrees of freedom under the present fit (Tipping and Lawrence 2005). The bound has several
+    optima: it is climbed once from small weights for rewards far from the median and once from
+    equal weights, and the higher end counts, so that neither a spike is taken for a peak nor a
+    peak for a spike. What is learnt depends on the data alone, not on what was learnt before.
     """
 
     nu: float | None = 2.5
-    passes: int = 3
-    steps: int = 40
+    passes: int = 2
+    steps: int = 15
     dof: float | None = None
 
     def __call__(
@@ -88,39 +111,44 @@ class Learner:
         rewards: Tensor,  # (t,)
         lower: Tensor,
         span: Tensor,
-        known: Tensor | None = None,  # (k,), precisions of the first k rewards, to begin with
-        start: Learnt | None = None,
     ) -> tuple[Learnt, Tensor]:
         """What the data say, and the precisions (t,) of the rewards, near 1 for inliers."""
         unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
         rewards = rewards.cpu()
         centre = float(rewards.median())
         scale = robust_spread(rewards)
-        y = (rewards - centre) / scale
-        weights = cautious_weights(y, None if known is None else known.cpu())
-        model = _Model(points.shape[1], self.nu)
-        dof = 4.0
-        if start is not None:
-            _resume(model, start, span)
-            dof = start.dof
+        y = ((rewards - centre) / scale).clamp(-FURTHEST, FURTHEST)
         subset = _subset(len(y))
-        x, t, w = unit[subset], y[subset], weights[subset]
-        shift = 0.0
-        cold = start is None
-        for _ in range(self.passes if cold else 2):
-            _maximise(model, x, t, w, self.steps if cold else self.steps // 2)
+        cautious = cautious_weights(y)
+        x, t = unit[subset], y[subset]
+        begun = [
+            self._climb(_Fit(_Model(x.shape[1], self.nu), 4.0, 0.0, start[subset]), x, t)
+            for start in (cautious, torch.ones_like(y))
+        ]
+        best = self._climb(max(begun, key=lambda fit: fit.bound), x, t)
+        weights = cautious.clone()
+        weights[subset] = best.weights
+        with torch.no_grad():
+            kernel = self._kernel(best.model, span).to(points.device)
+            noise = float(best.model.noise)
+        learnt = Learnt(kernel, noise, best.dof, centre + scale * best.shift, scale)
+        return learnt, weights.to(points.device)
+
+    def _climb(self, start: _Fit, x: Tensor, y: Tensor) -> _Fit:
+        """Hyperparameters and weights in turn, from where another climb ended."""
+        model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
+        for _ in range(self.passes):
+            _maximise(model, x, y, weights, self.steps)
             with torch.no_grad():
                 for _ in range(8):
-                    shift, squared = _expected_squares(model, x, t, w)
+                    shift, squared = _expected_squares(model, x, y, weights)
                     relative = squared / model.noise
-                    w = precision(relative, dof)
+                    weights = precision(relative, dof)
                     dof = self.dof or _best_dof(relative)
-        weights[subset] = w
         with torch.no_grad():
-            kernel = self._kernel(model, span)
-        noise = float(model.noise.detach())
-        learnt = Learnt(kernel.to(points.device), noise, dof, centre + scale * shift, scale)
-        return learnt, weights.to(points.device)
+            weights = precision(relative, dof)
+            bound = _bound(model, x, y, weights, relative, dof)
+        return _Fit(model, dof, shift, weights, bound)
 
     def _kernel(self, model: _Model, span: Tensor) -> Kernel:
         lengthscale = model.kernel.base_kernel.lengthscale.detach().reshape(-1) * span.cpu()
@@ -132,29 +160,11 @@ class Learner:
         return kernels.scaled(base, float(model.kernel.outputscale.detach()))
 
 
-def robust_spread(rewards: Tensor) -> float:
-    """1.4826 times the median absolute deviation; else the standard deviation; else 1."""
-    centred = (rewards - rewards.median()).abs()
-    for spread in (1.4826 * float(centred.median()), float(centred.square().mean().sqrt())):
-        if spread > 1e-12 * (1.0 + float(rewards.abs().max())):
-            return spread
-    return 1.0
-
-
 def _subset(number: int) -> Tensor:
     """Evenly spaced rewards, the last among them, where there are too many to fit."""
     if number <= LARGEST_FIT:
         return torch.arange(number)
     return torch.linspace(0, number - 1, LARGEST_FIT).round().long()
-
-
-def _resume(model: _Model, start: Learnt, span: Tensor) -> None:
-    lengthscale = (start.kernel.base_kernel.lengthscale.detach().reshape(-1) / span).cpu()
-    model.kernel.base_kernel.lengthscale = lengthscale.expand(
-        model.kernel.base_kernel.lengthscale.shape
-    )
-    model.kernel.outputscale = start.kernel.outputscale.detach().cpu()
-    model.log_noise.data = torch.tensor(max(start.noise - _LEAST_NOISE, 1e-6)).double().log()
 
 
 def _maximise(model: _Model, x: Tensor, y: Tensor, weights: Tensor, steps: int) -> None:
@@ -168,7 +178,7 @@ def _maximise(model: _Model, x: Tensor, y: Tensor, weights: Tensor, steps: int) 
         gradients = torch.autograd.grad(loss, list(parameters.values()))
         return (loss + surrogate - value).detach(), gradients
 
-    scipy_minimize(closure, parameters, options={"maxiter": steps})
+    scipy_minimize(closure, parameters, bounds=_BOUNDS, options={"maxiter": steps})
 
 
 def _log_likelihood(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,6 +209,28 @@ def _expected_squares(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> t
     return float(shift), residual.square() + variance
 
 
+def _bound(
+    model: _Model, x: Tensor, y: Tensor, weights: Tensor, squared: Tensor, dof: float
+) -> float:
+    """The variational lower bound of the log evidence, with the priors of the hyperparameters.
+
+    Each precision has the posterior Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2).
+    """
+    value, _ = _log_likelihood(model, x, y, weights)
+    half = torch.tensor(0.5 * dof, dtype=torch.float64)
+    shape, rate = half + 0.5, half + 0.5 * squared
+    log_precision = torch.digamma(shape) - rate.log()
+    prior = half * half.log() - torch.lgamma(half) + (half - 1.0) * log_precision - half * weights
+    entropy = shape - rate.log() + torch.lgamma(shape) + (1.0 - shape) * torch.digamma(shape)
+    terms = 0.5 * (log_precision - weights.log()) + prior + entropy
+    return float(value + terms.sum() + model.log_prior() + _log_dof_prior(half * 2.0))
+
+
+def _log_dof_prior(dof: Tensor) -> Tensor:
+    """Gamma(2, 0.1), Juarez and Steel 2010: weak, in favour of many."""
+    return dof.log() - 0.1 * dof
+
+
 def _best_dof(squared: Tensor) -> float:
     """Degrees of freedom of largest likelihood on a grid, with a weak prior that favours many."""
     half = 0.5 * _DOFS
@@ -208,5 +240,4 @@ def _best_dof(squared: Tensor) -> float:
         - 0.5 * _DOFS.log()
         - (half + 0.5) * torch.log1p(squared[:, None] / _DOFS)
     ).sum(0)
-    prior = _DOFS.log() - 0.1 * _DOFS  # Gamma(2, 0.1), Juarez and Steel 2010
-    return float(_DOFS[(log_density + prior).argmax()])
+    return float(_DOFS[(log_density + _log_dof_prior(_DOFS)).argmax()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot import _checks
+from surefoot.spaces import Arms, Space
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -79,6 +81,36 @@ def precomputed(K: Tensor | Sequence) -> Kernel:
     return PrecomputedKernel(gram)
 
 
+def owned(kernel: Kernel, space: Space) -> Kernel:
+    """A copy of the kernel to keep, without gradients; `InvalidInput` if it is of another space."""
+    from gpytorch.kernels import Kernel as AnyKernel
+
+    from surefoot._precomputed import PrecomputedKernel
+
+    if not isinstance(kernel, AnyKernel):
+        raise InvalidInput(
+            f"`kernel` is {kernel!r}, expected a GPyTorch kernel: `kernels.squared_exponential`, "
+            "`matern`, `linear`, `precomputed` or one of your own."
+        )
+    if isinstance(kernel, PrecomputedKernel):
+        arms = len(space) if isinstance(space, Arms) else 0
+        if len(kernel.gram) != arms or not isinstance(space, Arms) or space.has_coordinates:
+            raise InvalidInput(
+                f"the precomputed kernel has {len(kernel.gram)} rows: "
+                f"it goes with `Arms({len(kernel.gram)})`, arms without coordinates."
+            )
+    copied = copy.deepcopy(kernel).double().requires_grad_(False)
+    middle = 0.5 * (space.lower + space.upper).unsqueeze(0)
+    try:
+        block(copied, middle, middle)
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise InvalidInput(
+            f"the kernel cannot be evaluated at points of {space.dimension} coordinates: {error}. "
+            "One lengthscale, or one for each coordinate, is expected."
+        ) from error
+    return copied
+
+
 def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
     """Dense kernel values (n, m) between points (n, d) and (m, d)."""
     return kernel(left, right).to_dense()
@@ -90,7 +122,12 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
 
 
 def _lengthscales(lengthscale: float | Sequence[float] | Tensor) -> Tensor:
-    scales = torch.as_tensor(lengthscale, dtype=torch.float64).detach().reshape(-1)
+    try:
+        scales = torch.as_tensor(lengthscale, dtype=torch.float64).detach().reshape(-1)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(
+            f"`lengthscale` is {lengthscale!r}, expected finite numbers above 0."
+        ) from error
     if scales.numel() == 0 or not bool((torch.isfinite(scales) & (scales > 0)).all()):
         raise InvalidInput(f"`lengthscale` is {lengthscale!r}, expected finite numbers above 0.")
     return scales

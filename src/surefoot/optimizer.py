@@ -21,12 +21,13 @@ from surefoot.estimators import (
     StudentT,
     Truncation,
 )
+from surefoot.estimators.spread import robust_spread
 from surefoot.features import Exact, Features, QuadratureFourier, RandomFourier
 from surefoot.features.tabulated import Tabulated
-from surefoot.fit import Learner, Learnt, robust_spread
+from surefoot.fit import Learner, Learnt
 from surefoot.history import History
-from surefoot.maximise import best_arm, best_point
-from surefoot.policies import Policy, Situation, UpperConfidenceBound
+from surefoot.maximise import best_arm, best_point, scores
+from surefoot.policies import Policy, Score, Situation, UpperConfidenceBound
 from surefoot.policies.feasibility import feasibility
 from surefoot.posterior import Posterior
 from surefoot.spaces import Arms, Box, Space
@@ -37,11 +38,12 @@ from surefoot.widths import Progress, Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+_LEARN_EVERY = 0.01  # share of the rewards that may be new before the kernel is learnt again
+_NO_BETTER = 1e-3  # of the spread of the rewards: then a point that was measured is recommended
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
 
 
 _PART_NAMES = ("features", "estimator", "width_rule", "policy", "learner")
-_LEARNT_NAMES = ("noise", "dof", "centre", "scale")
 _ARGUMENTS = {"width_rule": "width"}
 _PLAIN_NAMES = ("ridge", "standardise", "seed", "_initial_used", "_next_id", "_learnt_at")
 
@@ -83,15 +85,25 @@ class Optimizer:
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
-        self.space = _placed(space, device)
-        self.device = torch.device(device)
-        self.kernel = None if kernel is None else kernel.to(self.device)
-        self.learner = None if kernel is not None else (learner or Learner())
+        if not isinstance(space, Arms | Box):
+            raise InvalidInput(f"`space` is {space!r}, expected `Arms` or `Box`.")
+        if kernel is not None and learner is not None:
+            raise InvalidInput("both `kernel` and `learner` came: pass one of them.")
         if isinstance(space, Arms) and not space.has_coordinates and kernel is None:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
                 "or `Arms(points)` with their coordinates."
             )
+        if width is not None and not callable(width):
+            raise InvalidInput(
+                f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
+            )
+        self.space = _placed(space, device)
+        self.device = torch.device(device)
+        self.kernel = None
+        if kernel is not None:
+            self.kernel = kernels.owned(kernel, self.space).to(self.device)
+        self.learner = None if kernel is not None else (learner or Learner())
         self.features: Features = features or Exact()
         self.estimator: Estimator = estimator or LeastSquares()
         self.width_rule: Width = width or srinivas()
@@ -117,7 +129,7 @@ class Optimizer:
     def ask(self) -> Query:
         """The next point to measure; it counts as pending until told or forgotten."""
         point, arm = self._choose()
-        query = Query(self._next_id, point, arm)
+        query = Query(self._next_id, point.clone(), arm)
         self._next_id += 1
         self._pending[query.id] = query
         return query
@@ -175,19 +187,27 @@ class Optimizer:
     def recommend(self) -> Recommendation:
         """The point of largest posterior mean, with the interval mean +- width deviations.
 
+        Where measurements have failed, a point counts for less by its chance of failing.
+
         Raises `NotReady` before the first reward.
         """
         if len(self._history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `recommend`.")
-        posterior = self._believe(learn=True).posterior
+        belief = self._believe(learn=True)
+        posterior, sites = belief.posterior, self._history.sites
+        situation = Situation(posterior, 0.0, sites, self._generator, 0, self._feasible())
+        score = UpperConfidenceBound()(situation)  # the mean, and less where measurements fail
         arm: int | None = None
         if isinstance(self.space, Arms):
-            arm = best_arm(posterior.mean, self.space.points)
-            point = self.space.points[arm]
+            arm = best_arm(score, self.space.points)
+            point = self.space.points[arm].clone()
         else:
-            sites = self._best_sites(posterior)
-            generator = torch.Generator().manual_seed(self.seed)  # leaves the run's draws alone
-            point = best_point(posterior.mean, self.space, generator, sites)
+            generator = torch.Generator().manual_seed(0)  # leaves the run's draws alone
+            measured = self._best_sites(score)
+            point = best_point(score, self.space, generator, measured)
+            gain = scores(score, torch.stack([point, measured[0]]))
+            if float(gain[0] - gain[1]) <= _NO_BETTER * posterior.scale:
+                point = measured[0].clone()
         with torch.no_grad():
             mean, deviation = posterior.mean_and_deviation(point.unsqueeze(0))
         reach = self.width * float(deviation)
@@ -369,7 +389,7 @@ class Optimizer:
         if isinstance(self.space, Arms):
             arm = best_arm(score, self.space.points)
             return self.space.points[arm], arm
-        anchors = self._best_sites(situation.posterior)
+        anchors = self._best_sites(situation.posterior.mean)
         return best_point(score, self.space, self._generator, anchors), None
 
     def _guess(self) -> tuple[Tensor, int | None]:
@@ -394,17 +414,17 @@ class Optimizer:
             points = torch.stack(waiting)
             posterior = posterior.hallucinated(points)
             sites = torch.cat([sites, points])
-        feasible = None
-        if self._failed:
-            feasible = feasibility(self._kernel, self._history.sites, torch.stack(self._failed))
         round_ = len(self._history) + len(self._pending)
-        return Situation(posterior, self.width, sites, self._generator, round_, feasible)
+        return Situation(posterior, self.width, sites, self._generator, round_, self._feasible())
 
-    def _best_sites(self, posterior: Posterior, number: int = 8) -> Tensor:
+    def _feasible(self) -> Score | None:
+        if not self._failed:
+            return None
+        return feasibility(self._kernel, self._history.sites, torch.stack(self._failed))
+
+    def _best_sites(self, score: Score, number: int = 8) -> Tensor:
         sites = self._history.sites
-        with torch.no_grad():
-            order = posterior.mean(sites).argsort(descending=True)
-        return sites[order[:number]]
+        return sites[scores(score, sites).argsort(descending=True)[:number]]
 
     def _draw_initial(self, number: int) -> Tensor:
         if number == 0:
@@ -453,7 +473,7 @@ class Optimizer:
         if self._learnt is None or not wanted:
             return self._learnt is None
         fresh = len(self._history) - self._learnt_at
-        return fresh > 0 and fresh >= 0.02 * self._learnt_at
+        return fresh > _LEARN_EVERY * self._learnt_at
 
     def _learn(self) -> None:
         assert self.learner is not None
@@ -463,8 +483,6 @@ class Optimizer:
             self._history.rewards,
             self.space.lower,
             (self.space.upper - self.space.lower).clamp_min(1e-300),
-            self._carry.weights,
-            self._learnt,
         )
         self._learnt_at = len(self._history)
         self._carry = Carry(weights)
@@ -515,11 +533,9 @@ class Optimizer:
         """The point, the arm and the query meant, or `InvalidInput`."""
         if isinstance(where, Query):
             place = self._locate(where.point if where.arm is None else where.arm)
-            return place._replace(query=where.id)
-        if isinstance(self.space, Arms):
-            number = where.item() if isinstance(where, Tensor) and where.ndim == 0 else where
-            if isinstance(number, int) and not isinstance(number, bool):
-                return _Place(self.space.points[self.space.index(number)], number, None)
+            return place._replace(query=where.id if where.id in self._pending else None)
+        if isinstance(self.space, Arms) and (arm := _checks.integer(where)) is not None:
+            return self._settling(self.space.points[self.space.index(arm)], arm)
         point = _checks.vector("point", where, self.space.dimension, self.device)  # type: ignore[arg-type]
         if isinstance(self.space, Arms):
             found = (self.space.points == point).all(-1).nonzero()
@@ -527,13 +543,20 @@ class Optimizer:
                 raise InvalidInput(
                     f"the point {point.tolist()} is not one of the arms: tell the arm's index."
                 )
-            return _Place(point, int(found[0]), None)
+            return self._settling(point, int(found[0]))
         if not self.space.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.space.lower.tolist()} "
                 f"to {self.space.upper.tolist()}: tell points of the space that was given."
             )
-        return _Place(point, None, None)
+        return self._settling(point, None)
+
+    def _settling(self, point: Tensor, arm: int | None) -> _Place:
+        """The place, with the first query that is pending there."""
+        for query in self._pending.values():
+            if query.arm == arm and torch.equal(query.point, point):
+                return _Place(point, arm, query.id)
+        return _Place(point, arm, None)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
         estimate = belief.estimate

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from surefoot._linalg import cholesky
 from surefoot.features.embedding import Embedding
 from surefoot.ridge import RidgeFactor
+
+_LEAST_VARIANCE = 1e-18  # so that its root has a gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +21,15 @@ class ArmValues:
     points: Tensor  # (A, d)
     mean: Tensor
     deviation: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """Points (p, d) under way, and the root of their predictive covariance."""
+
+    points: Tensor
+    features: Tensor  # (p, m)
+    root: Tensor  # (p, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +50,7 @@ class Posterior:
     centre: float = 0.0
     scale: float = 1.0
     table: ArmValues | None = None
+    pending: Pending | None = None
 
     def mean(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
@@ -47,29 +60,47 @@ class Posterior:
 
     def variance(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """Posterior variance of the function, without noise; differentiable in the points."""
-        if self.table is not None and points is self.table.points:
-            return self.table.deviation.square()
-        features = self.embedding(points)
-        return self.scale**2 * self._variance(points, features)
+        return self.mean_and_deviation(points)[1].square()
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:  # (n, d) -> (n,), (n,)
         """Mean and standard deviation from one evaluation of the features."""
         if self.table is not None and points is self.table.points:
-            return self.table.mean, self.table.deviation
-        features = self.embedding(points)
-        mean = self.centre + self.scale * (features @ self.coefficients)
-        return mean, self.scale * self._variance(points, features).clamp_min(1e-18).sqrt()
+            if self.pending is None:
+                return self.table.mean, self.table.deviation
+            features, mean = self.embedding(points), self.table.mean
+            variance = (self.table.deviation / self.scale).square()
+        else:
+            features = self.embedding(points)
+            mean = self.centre + self.scale * (features @ self.coefficients)
+            explained = self.factor.ridge * self.factor.leverage(features)
+            variance = self.embedding.residual(points, features) + explained
+        if self.pending is not None:
+            variance = variance - self._known_from_pending(points, features, self.pending)
+        return mean, self.scale * variance.clamp_min(_LEAST_VARIANCE).sqrt()
 
-    def hallucinated(self, points: Tensor) -> Posterior:  # (n, d)
+    def hallucinated(self, points: Tensor) -> Posterior:  # (p, d)
         """As if the points had been measured and had given their means: only variance moves."""
-        factor = self.factor.extended(self.embedding(points))
-        return Posterior(self.embedding, factor, self.coefficients, self.centre, self.scale)
+        features = self.embedding(points)
+        alone = replace(self, pending=None)
+        covariance = alone._covariance(points, features, points, features)
+        noise = self.factor.ridge * torch.eye(len(points), dtype=points.dtype, device=points.device)
+        pending = Pending(points, features, cholesky(covariance + noise))
+        return replace(self, pending=pending)
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Coefficients of functions from the posterior, for standard normal draws."""
         spread = torch.linalg.solve_triangular(self.factor.root.T, normals.T, upper=True).T
         return self.coefficients + self.factor.ridge**0.5 * spread
 
-    def _variance(self, points: Tensor, features: Tensor) -> Tensor:
-        explained = self.factor.ridge * self.factor.leverage(features)
-        return (self.embedding.residual(points, features) + explained).clamp_min(0.0)
+    def _covariance(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:  # (n, p)
+        """Posterior covariance of the function, in the units of the model."""
+        explained = self.factor.whiten(left_features) @ self.factor.whiten(right_features).T
+        residual = self.embedding.cross_residual(left, left_features, right, right_features)
+        return residual + self.factor.ridge * explained
+
+    def _known_from_pending(self, points: Tensor, features: Tensor, pending: Pending) -> Tensor:
+        covariance = self._covariance(points, features, pending.points, pending.features)
+        known = torch.linalg.solve_triangular(pending.root.T, covariance, upper=True, left=False)
+        return known.square().sum(-1)

@@ -123,9 +123,10 @@ def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor
         return None
     if type(kernel) is ScaleKernel:
         inner = kernel_to_values(kernel.base_kernel, f"{name}.base", tensors)
-        return OUTSIDE if inner == OUTSIDE else ["scaled", float(kernel.outputscale), inner]
+        tensors[f"{name}.variance"] = kernel.raw_outputscale
+        return OUTSIDE if inner == OUTSIDE else ["scaled", inner]
     if type(kernel) in (RBFKernel, MaternKernel) and kernel.active_dims is None:
-        tensors[f"{name}.lengthscale"] = kernel.lengthscale.reshape(-1)
+        tensors[f"{name}.lengthscale"] = kernel.raw_lengthscale
         return ["matern", kernel.nu] if type(kernel) is MaternKernel else ["squared_exponential"]
     if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
         return ["linear"]
@@ -140,14 +141,16 @@ def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Ke
     if values is None:
         return None
     match values:
-        case ["scaled", variance, inner]:
-            base = kernel_from_values(inner, f"{name}.base", tensors)
-            assert base is not None
-            return kernels.scaled(base, variance)
-        case ["matern", nu]:
-            return kernels.matern(nu, tensors[f"{name}.lengthscale"])
-        case ["squared_exponential"]:
-            return kernels.squared_exponential(tensors[f"{name}.lengthscale"])
+        case ["scaled", inner]:
+            scaled = kernels.scaled(kernel_from_values(inner, f"{name}.base", tensors), 1.0)
+            scaled.raw_outputscale.data = tensors[f"{name}.variance"]
+            return scaled
+        case ["matern" | "squared_exponential", *nu]:
+            raw = tensors[f"{name}.lengthscale"]  # the raw one, which no transformation rounds
+            ones = torch.ones(raw.numel())
+            base = kernels.matern(nu[0], ones) if nu else kernels.squared_exponential(ones)
+            base.raw_lengthscale.data = raw
+            return base
         case ["linear"]:
             return kernels.linear()
         case ["precomputed"]:

@@ -24,7 +24,7 @@ class Arms:
     has_coordinates: bool
 
     def __init__(self, points: Tensor | Sequence | int) -> None:
-        has_coordinates = not isinstance(points, int) or isinstance(points, bool)
+        has_coordinates = _checks.integer(points) is None
         if has_coordinates:
             coordinates = _checks.matrix("points", points)  # type: ignore[arg-type]
         else:
@@ -84,12 +84,12 @@ class Box:
                 f"`lower` is {float(low[worst])} and `upper` {float(high[worst])} in coordinate "
                 f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
             )
-        for coordinate in [*(levels or {}), *(c for group in choices for c in group)]:
-            if not 0 <= coordinate < len(low):
-                raise InvalidInput(f"coordinate {coordinate} is outside 0 to {len(low) - 1}.")
+        if not bool(torch.isfinite(high - low).all()):
+            raise InvalidInput("`upper` - `lower` overflows, expected a finite extent.")
         values = {
             c: _checks.vector(f"levels[{c}]", v).sort().values for c, v in (levels or {}).items()
         }
+        _check_restrictions(low, high, values, choices)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "levels", values)
@@ -134,3 +134,30 @@ class Box:
 
 
 Space = Arms | Box
+
+
+def _check_restrictions(
+    lower: Tensor, upper: Tensor, levels: Mapping[int, Tensor], choices: Sequence[Sequence[int]]
+) -> None:
+    """`InvalidInput` unless levels lie in the bounds and choices are disjoint parts of [0, 1]^c."""
+    restricted = [*levels, *(c for group in choices for c in group)]
+    for coordinate in restricted:
+        if _checks.integer(coordinate) is None or not 0 <= coordinate < len(lower):
+            raise InvalidInput(f"coordinate {coordinate!r} is not one of 0 to {len(lower) - 1}.")
+        if restricted.count(coordinate) > 1:
+            raise InvalidInput(
+                f"coordinate {coordinate} is restricted twice in `levels`, `choices`."
+            )
+    for coordinate, values in levels.items():
+        if float(values[0]) < float(lower[coordinate]) or values[-1] > float(upper[coordinate]):
+            raise InvalidInput(
+                f"levels[{coordinate}] go from {float(values[0])} to {float(values[-1])}, expected "
+                f"values from {float(lower[coordinate])} to {float(upper[coordinate])}."
+            )
+    for group in choices:
+        columns = list(group)
+        unit = bool((lower[columns] == 0.0).all() and (upper[columns] == 1.0).all())
+        if not columns or not unit:
+            raise InvalidInput(
+                f"the choice {tuple(group)} is expected to name coordinates with bounds 0 and 1."
+            )

@@ -15,7 +15,7 @@ _REFRESH = 512  # pulls between factorisations from the counts
 _DRIFT = 1e-8  # of a leverage, at which one comes sooner
 
 
-_STATE = ("counts", "sums", "moments", "visits", "leverage")
+_STATE = ("counts", "sums", "moments", "leverage")
 
 
 class Tally:
@@ -38,7 +38,6 @@ class Tally:
         self.counts = features.new_zeros(arms)
         self.sums = features.new_zeros(arms)
         self.moments = features.new_zeros(dimension)
-        self.visits = features.new_zeros(dimension)  # Phi'1
         self.number = 0
         self.changed = 0
         self.last_changed = False
@@ -69,7 +68,6 @@ class Tally:
         self.counts[arm] += 1.0
         self.sums[arm] += reward
         self.moments.add_(feature, alpha=kept)
-        self.visits.add_(feature)
         if self.number % _REFRESH == 0:
             self.refresh()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class SurefootError(Exception):
@@ -17,6 +19,10 @@ class InvalidInput(SurefootError, ValueError):
 
 class NotReady(SurefootError, RuntimeError):
     """A call that needs measurements, made before there are any."""
+
+
+class NumericalError(SurefootError, ArithmeticError):
+    """A computation that cannot be carried out in float64."""
 
 
 @dataclass(frozen=True, eq=False)

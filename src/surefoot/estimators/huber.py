@@ -9,9 +9,10 @@ from torch import Tensor
 
 from surefoot import _checks
 from surefoot.estimators.estimator import Estimate, Sample
+from surefoot.estimators.spread import MAD_TO_SD, robust_spread
 from surefoot.ridge import RidgeFactor
 
-MAD_TO_SD = 1.4826  # of a normal distribution
+_LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,13 @@ class Huber:
     ) -> Estimate:
         y, site, sites = sample.rewards, sample.site, len(sample.features)
         freedom = degrees_of_freedom(factor, sample)
+        least = _LEAST_SCALE * robust_spread(y)
         theta = factor.solve(sample.features.T @ _winsorised_sums(sample))
         weights, threshold = torch.ones_like(y), float("inf")
         for _ in range(self.passes):
             fitted = sample.features @ theta
             residual = y - fitted[site]
-            threshold = self.k * robust_scale(residual, freedom)
+            threshold = self.k * max(robust_scale(residual, freedom), least)
             weights = (threshold / residual.abs().clamp_min(1e-300)).clamp_max(1.0)
             pull = torch.zeros(sites, dtype=y.dtype, device=y.device)
             pull.index_add_(0, site, weights * residual)
@@ -62,7 +64,7 @@ def robust_scale(residual: Tensor, freedom: float) -> float:
     """1.4826 median |residual|, corrected for the freedom that the fit has taken."""
     correction = (len(residual) / freedom) ** 0.5
     scale = MAD_TO_SD * float(residual.abs().median()) * correction
-    return max(scale, 1e-12 * (1.0 + float(residual.abs().max())))
+    return max(scale, 1e-300)
 
 
 def degrees_of_freedom(factor: RidgeFactor, sample: Sample) -> float:
@@ -75,8 +77,7 @@ def degrees_of_freedom(factor: RidgeFactor, sample: Sample) -> float:
 def _winsorised_sums(sample: Sample) -> Tensor:
     """Site sums with rewards drawn in to 3 robust deviations of the median."""
     y = sample.rewards
-    centre = y.median()
-    reach = 3.0 * MAD_TO_SD * (y - centre).abs().median()
-    drawn_in = y.clamp(centre - reach, centre + reach) if float(reach) > 0 else y
+    centre, reach = y.median(), 3.0 * robust_spread(y)
+    drawn_in = y.clamp(centre - reach, centre + reach)
     sums = torch.zeros_like(sample.sums)
     return sums.index_add_(0, sample.site, drawn_in)

@@ -9,7 +9,10 @@ from torch import Tensor
 
 from surefoot import _checks
 from surefoot.estimators.estimator import Estimate, Sample
+from surefoot.estimators.spread import robust_spread
 from surefoot.ridge import RidgeFactor
+
+_LEAST_START = 1e-14
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,8 @@ def cautious_weights(rewards: Tensor, known: Tensor | None = None) -> Tensor:
     The bound has several optima: a lone spike started at full weight is interpolated, and then
     fits well. Started low, it is judged by what its neighbours say.
     """
-    centred = (rewards - rewards.median()).abs()
-    scale = (1.4826 * centred.median()).clamp_min(1e-300)
-    weights = 1.0 / (1.0 + (centred / (3.0 * scale)).square())
+    centred = (rewards - rewards.median()) / robust_spread(rewards)
+    weights = (1.0 / (1.0 + (centred / 3.0).square())).clamp_min(_LEAST_START)
     if known is not None:
         weights[: len(known)] = known
     return weights

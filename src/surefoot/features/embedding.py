@@ -26,6 +26,12 @@ class Embedding(Protocol):
         """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
         ...
 
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
+        ...
+
 
 class Features(Protocol):
     """A rule that chooses the feature map for a kernel and the points seen so far."""

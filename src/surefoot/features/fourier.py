@@ -41,6 +41,11 @@ class FourierEmbedding:
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
         return features.new_zeros(len(features))
 
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        return left_features.new_zeros(len(left_features), len(right_features))
+
 
 @dataclass(frozen=True)
 class QuadratureFourier:

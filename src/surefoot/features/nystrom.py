@@ -74,13 +74,19 @@ class NystromEmbedding:
         diagonal = kernels.diagonal(self.kernel, points)
         return (diagonal - features.square().sum(-1)).clamp_min(0.0)
 
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        return kernels.block(self.kernel, left, right) - left_features @ right_features.T
+
 
 @dataclass(frozen=True)
 class Sketch:
-    """Nyström features on `size` of the points seen, the ones that cover them best.
+    """Nyström features on at most `size` of the points seen, the ones that cover them best.
 
     While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
-    the dictionary is chosen anew for each kernel, and takes in every point that comes after.
+    four fifths of the dictionary are chosen for their cover, the rest takes in every point that
+    comes after; when it is full, all is chosen anew.
     """
 
     size: int = 256
@@ -91,10 +97,13 @@ class Sketch:
     def embed(
         self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
     ) -> Embedding:
-        if dictionary is None or len(sites) <= self.size:
-            return NystromEmbedding.of(kernel, sites, rank=self.size)
+        if len(sites) <= self.size:
+            return NystromEmbedding.of(kernel, sites)
+        if dictionary is None or len(dictionary) + fresh > self.size:
+            return NystromEmbedding.of(kernel, sites, rank=max(1, self.size * 4 // 5))
         embedding = NystromEmbedding.rooted(kernel, dictionary)
-        for point in sites[len(sites) - fresh :].split(1):
+        for index in range(len(sites) - fresh, len(sites)):
+            point = sites[index : index + 1]
             residual = embedding.residual(point, embedding(point))
             if float(residual) > TOLERANCE * float(kernels.diagonal(kernel, point)):
                 embedding = NystromEmbedding.rooted(

@@ -34,3 +34,8 @@ class Tabulated:
         if points is self.points:
             return self.residuals
         return self.embedding.residual(points, features)
+
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        return self.embedding.cross_residual(left, left_features, right, right_features)

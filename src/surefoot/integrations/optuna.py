@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,8 @@ class SurefootSampler(BaseSampler):
         if seed is not None:
             _checks.count("seed", seed, least=0)
         self._entropy = np.random.SeedSequence(seed)
+        if initial is not None:
+            _checks.count("initial", initial, least=0)
         self._given = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
@@ -112,7 +115,13 @@ class SurefootSampler(BaseSampler):
         """What the model holds of the study now; `NotReady` without a finished trial."""
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            model = self._up_to_date(study, self._space(study))
+            space = self._space(study)
+            model = self._up_to_date(study, space)
+            if model is None and study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+                raise NotReady(
+                    f"the trials of study {study.study_name!r} have no parameter in common that "
+                    "varies, so there is nothing to model."
+                )
             if model is None or not model.numbers:
                 raise NotReady(
                     f"study {study.study_name!r} has no finished trial with a value yet: "
@@ -136,7 +145,7 @@ class SurefootSampler(BaseSampler):
             optimizer = algorithms.robust_ucb(
                 encoding.box, seed=self._draw_seed(), initial=self._initial, device=self._device
             )
-            self._model = known = _StudyModel(study.study_name, encoding, optimizer, sign)
+            self._model = known = _StudyModel(study, encoding, optimizer, sign)
         known.read(study.get_trials(deepcopy=False))
         return known
 
@@ -147,10 +156,9 @@ class SurefootSampler(BaseSampler):
 class _StudyModel:
     """An optimiser that has seen what the study has recorded, each trial once."""
 
-    def __init__(
-        self, study_name: str, encoding: Encoding, optimizer: Optimizer, sign: float
-    ) -> None:
-        self.study_name = study_name
+    def __init__(self, study: Study, encoding: Encoding, optimizer: Optimizer, sign: float) -> None:
+        self.study_name = study.study_name
+        self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
         self.optimizer = optimizer
         self.sign = sign
@@ -160,9 +168,14 @@ class _StudyModel:
         self._waiting: dict[int, Query] = {}
 
     def models(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        return self.study_name == study.study_name and dict(search_space) == dict(
-            self.encoding.distributions
-        )
+        """Whether this is the model of that study on that space; a pickled one knows its name."""
+        if self._study is None and self.study_name == study.study_name:
+            self._study = weakref.ref(study)
+        same = self._study is not None and self._study() is study
+        return same and dict(search_space) == dict(self.encoding.distributions)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_study": None}
 
     def read(self, trials: Sequence[FrozenTrial]) -> None:
         """Take in trials that finished, and hold those that run as pending."""
@@ -176,12 +189,12 @@ class _StudyModel:
                 self._settle(trial.number)
                 if point is None:
                     continue
-                if trial.state == TrialState.COMPLETE and trial.value is not None:
-                    if np.isfinite(trial.value):
-                        points.append(point)
-                        values.append(self.sign * trial.value)
-                        self.numbers.append(trial.number)
-                elif trial.state == TrialState.FAIL and not trial.user_attrs.get(INTERRUPTED):
+                value = trial.value if trial.state == TrialState.COMPLETE else None
+                if value is not None and np.isfinite(value):
+                    points.append(point)
+                    values.append(self.sign * value)
+                    self.numbers.append(trial.number)
+                elif trial.state != TrialState.PRUNED and not trial.user_attrs.get(INTERRUPTED):
                     self.optimizer.forget(point)
             elif point is not None and trial.number not in self._waiting:
                 self._waiting[trial.number] = self.optimizer.expect(point)
@@ -204,11 +217,14 @@ class _StudyModel:
 
 
 class StudyBelief:
-    """The model of a study, in the study's units and direction."""
+    """The model of a study as it was when asked for, in the study's units and direction."""
 
     def __init__(self, model: _StudyModel) -> None:
-        self._model = model
         optimizer = model.optimizer
+        self._encoding, self._sign = model.encoding, model.sign
+        self._best = optimizer.recommend()
+        self._posterior, self._width = optimizer.posterior, optimizer.width
+        self._learnt = optimizer.learnt
         self.trials: list[int] = list(model.numbers)
         """Numbers of the trials in the model, in the order it read them."""
         self.values: np.ndarray = model.sign * optimizer.history.rewards.cpu().numpy()
@@ -224,13 +240,13 @@ class StudyBelief:
     @property
     def noise_scale(self) -> float:
         """Scale of the noise in the study's units: its standard deviation, were it Gaussian."""
-        learnt = self._model.optimizer.learnt
+        learnt = self._learnt
         return float("nan") if learnt is None else learnt.noise**0.5 * learnt.scale
 
     @property
     def assumed(self) -> str:
         """What the model takes the noise to be, in a sentence."""
-        learnt = self._model.optimizer.learnt
+        learnt = self._learnt
         dof = float("nan") if learnt is None else learnt.dof
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
@@ -239,8 +255,7 @@ class StudyBelief:
 
     def recommend(self) -> StudyRecommendation:
         """The setting of best predicted value, with that value and its interval."""
-        point = self._model.optimizer.recommend().point
-        params = self._model.encoding.decode(point)
+        params = self._encoding.decode(self._best.point)
         mean, lower, upper = self.predict([params])
         return StudyRecommendation(params, float(mean[0]), float(lower[0]), float(upper[0]))
 
@@ -251,18 +266,19 @@ class StudyBelief:
 
         Raises `InvalidInput` for a setting that is not of the study's search space.
         """
-        points = [self._model.encoding.encode(params) for params in settings]
+        points = [self._encoding.encode(params) for params in settings]
         for params, point in zip(settings, points, strict=True):
             if point is None:
                 raise InvalidInput(
                     f"{dict(params)!r} is not a setting of this study, expected values for "
-                    f"{', '.join(self._model.encoding.distributions)} within their ranges."
+                    f"{', '.join(self._encoding.distributions)} within their ranges."
                 )
-        optimizer = self._model.optimizer
+        if not points:
+            return np.zeros(0), np.zeros(0), np.zeros(0)
         with torch.no_grad():
-            mean, deviation = optimizer.posterior.mean_and_deviation(
-                torch.stack([p for p in points if p is not None]).to(optimizer.device)
+            mean, deviation = self._posterior.mean_and_deviation(
+                torch.stack([p for p in points if p is not None]).to(self._best.point.device)
             )
-        values = self._model.sign * mean.cpu().numpy()
-        reach = optimizer.width * deviation.cpu().numpy()
+        values = self._sign * mean.cpu().numpy()
+        reach = self._width * deviation.cpu().numpy()
         return values, values - reach, values + reach

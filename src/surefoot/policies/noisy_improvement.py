@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from surefoot import _checks
 from surefoot.policies.policy import Score, Situation
+from surefoot.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class NoisyExpectedImprovement:
     def __call__(self, situation: Situation) -> Score:
         posterior, embedding = situation.posterior, situation.posterior.embedding
         feasible = situation.feasible
+        alone = replace(posterior, pending=None)
         normals = _normals(self.samples, embedding.dimension, situation.generator)
         theta = posterior.sample_coefficients(normals.to(situation.sites.device))  # (s, m)
         best = (theta @ embedding(situation.sites).T).amax(-1)  # (s,)
@@ -41,9 +43,17 @@ class NoisyExpectedImprovement:
             standardised = (features @ theta.T - best) / deviation[:, None]  # (n, s)
             log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
             value = log_improvement + deviation.log()
+            if posterior.pending is not None:
+                value = value + _left(posterior, alone, points)
             return value if feasible is None else value + feasible(points).log()
 
         return score
+
+
+def _left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
+    """log of the share of the deviation that pending measurements will leave."""
+    left = posterior.mean_and_deviation(points)[1]
+    return (left / alone.mean_and_deviation(points)[1]).log()
 
 
 def _normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:

@@ -14,14 +14,14 @@ from surefoot.posterior import Posterior
 class UpperConfidenceBound:
     """mu(x) + beta sigma(x) (Srinivas et al. 2010, Algorithm 1).
 
-    Where measurements have failed, a failure counts as the lowest mean of any site.
+    Where measurements have failed, a failure counts as the lowest lower bound of any site.
     """
 
     def __call__(self, situation: Situation) -> Score:
         posterior, width, feasible = situation.posterior, situation.width, situation.feasible
         if feasible is None:
             return lambda points: _bound(posterior, width, points)
-        worst = posterior.mean(situation.sites).min()
+        worst = _bound(posterior, -width, situation.sites).min()
 
         def score(points: Tensor) -> Tensor:
             chance = feasible(points)

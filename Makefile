@@ -1,0 +1,45 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+# One thread for each process: the matrices are small, and the tests already use every core.
+export OMP_NUM_THREADS ?= 1
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench pictures clean
+
+help:
+	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
+	@echo "make test      every check: lint, types, module floors, tests"
+	@echo "make lint      the checks without the tests"
+	@echo "make bench     the benchmark tables of the documentation (long)"
+	@echo "make pictures  the pictures of the documentation"
+	@echo "make clean     remove what the above leaves, .venv included"
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python examples/sqlite/demo.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2
+
+bench: $(READY)
+	$(BIN)/python benchmarks/robust_vs_peers.py --jobs 2
+	$(BIN)/python benchmarks/robust_vs_peers.py --table
+	$(BIN)/python benchmarks/ask_time.py
+
+pictures: $(READY)
+	$(BIN)/python docs/pictures.py
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,113 @@
+"""Draw the pictures of the documentation: `make pictures`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+import surefoot as sf
+
+IMAGES = Path(__file__).parent / "images"
+ROUNDS = 40
+SEEDS = 10
+NOISE = 0.2  # standard deviation of every measurement
+SPIKES, SPIKE = 0.06, 30.0  # how often, and how far
+EDGE = 5.0  # of the axis; spikes are drawn there
+BLUE, ORANGE, GREY = "#3f86c8", "#d9541e", "#8a8f98"
+
+
+def truth(x: Tensor) -> Tensor:
+    """Two hills, the lower one broader; standard deviation about 1 over [0, 1]."""
+    high = 2.6 * torch.exp(-(((x - 0.72) / 0.09) ** 2))
+    broad = 1.7 * torch.exp(-(((x - 0.25) / 0.16) ** 2))
+    return high + broad - 1
+
+
+GRID = torch.linspace(0, 1, 401, dtype=torch.float64).unsqueeze(-1)
+BEST = float(truth(GRID).max())
+
+
+@dataclass(frozen=True)
+class Run:
+    optimizer: sf.Optimizer
+    points: list[float]
+    values: list[float]
+    regrets: list[float]  # of the recommendation after each round
+
+
+def run(robust: bool, seed: int) -> Run:
+    """`ROUNDS` rounds; the plain method is told the right kernel and the right noise."""
+    space = sf.Box([0.0], [1.0])
+    if robust:
+        optimizer = sf.algorithms.robust_ucb(space, seed=seed)
+    else:
+        kernel = sf.kernels.matern(2.5, lengthscale=0.15)
+        optimizer = sf.algorithms.gp_ucb(space, kernel, ridge=NOISE**2, seed=seed)
+    world = np.random.default_rng(seed)
+    done = Run(optimizer, [], [], [])
+    for _ in range(ROUNDS):
+        query = optimizer.ask()
+        value = float(truth(query.point)) + NOISE * world.standard_normal()
+        if world.random() < SPIKES:
+            value += SPIKE * world.choice([-1, 1])
+        optimizer.tell(query, value)
+        done.points.append(float(query.point))
+        done.values.append(value)
+        done.regrets.append(BEST - float(truth(optimizer.recommend().point)))
+    return done
+
+
+def draw_fit(axes: Axes, done: Run, title: str) -> None:
+    with torch.no_grad():
+        mean = done.optimizer.posterior.mean(GRID)
+        reach = 2 * done.optimizer.posterior.variance(GRID).sqrt()
+    x = GRID[:, 0].numpy()
+    axes.fill_between(x, mean - reach, mean + reach, color=BLUE, alpha=0.2, linewidth=0)
+    axes.plot(x, mean, color=BLUE, label="believed")
+    axes.plot(x, truth(GRID)[:, 0], color="black", linewidth=1, linestyle="--", label="true")
+    shown = np.clip(done.values, -EDGE, EDGE)
+    spikes = np.abs(done.values) > EDGE
+    points = np.array(done.points)
+    axes.plot(points[~spikes], shown[~spikes], ".", color=GREY, markersize=5, label="measured")
+    for sign, marker in ((1, "^"), (-1, "v")):
+        beyond = spikes & (np.sign(done.values) == sign)
+        label = "spikes of 30" if sign == 1 else None
+        axes.plot(points[beyond], shown[beyond], marker, color=ORANGE, markersize=6, label=label)
+    chosen = float(done.optimizer.recommend().point)
+    axes.axvline(chosen, color="black", linewidth=1.2, label="recommended")
+    axes.set(title=title, ylim=(-1.07 * EDGE, 1.07 * EDGE), xlabel="setting")
+
+
+def main() -> None:
+    plain = [run(robust=False, seed=seed) for seed in range(SEEDS)]
+    robust = [run(robust=True, seed=seed) for seed in range(SEEDS)]
+    plt.rcParams.update(
+        {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
+    )
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.6, 3.3))
+    draw_fit(left, plain[0], "GP-UCB")
+    draw_fit(middle, robust[0], "surefoot, robust_ucb")
+    left.set_ylabel("value")
+    rounds = range(1, ROUNDS + 1)
+    for runs, colour, name in ((plain, GREY, "GP-UCB"), (robust, BLUE, "robust_ucb")):
+        regrets = np.array([done.regrets for done in runs])
+        right.plot(rounds, regrets.mean(0), color=colour, label=name)
+    right.set(title=f"regret, mean of {SEEDS} runs", xlabel="measurements", ylim=(0, None))
+    right.legend(frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    handles, labels = middle.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=5, loc="lower left", fontsize=8)
+    IMAGES.mkdir(exist_ok=True)
+    figure.savefig(IMAGES / "spikes.png")
+
+
+if __name__ == "__main__":
+    main()

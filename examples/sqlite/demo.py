@@ -1,0 +1,121 @@
+"""Tune SQLite on this machine, then hold the recommendation against SQLite's defaults.
+
+Everything lands in the folder `demo/` of the repository. Stopped at any moment, it goes on from
+there when run again; delete the folder to begin anew.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench import Setting, measure
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parents[1] / "demo"
+STUDY = "sqlite.toml"
+REPEATS = 30
+DEFAULTS = Setting()
+
+console = Console(highlight=False)
+
+
+def main() -> int:
+    DEMO.mkdir(exist_ok=True)
+    for leftover in DEMO.glob("bench-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    for name in ("bench.py", STUDY):
+        shutil.copy(HERE / name, DEMO / name)
+    try:
+        surefoot("tune", STUDY)
+        found = json.loads(surefoot("recommend", STUDY, "--json", capture=True))
+        tuned = Setting(**found["params"])
+        settings = {
+            "SQLite's defaults": DEFAULTS,
+            f"the same, {tuned.batch} to a commit": replace(DEFAULTS, batch=tuned.batch),
+            "recommended": tuned,
+        }
+        show(found, settings, compare(list(settings.values())))
+        surefoot("report", STUDY, "-o", "report.html", capture=True)
+    except KeyboardInterrupt:
+        console.print("\nStopped. The same command goes on from here.")
+        return 130
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)
+    console.print(f"\nReport: {DEMO / 'report.html'}")
+    return 0
+
+
+def surefoot(*arguments: str, capture: bool = False) -> str:
+    """Run the command line of this very installation in the demo's folder."""
+    own = Path(sys.executable).parent
+    # The study file says `python`, which a system may not have outside the environment.
+    path = os.pathsep.join([str(own), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        [own / "surefoot", *arguments],
+        cwd=DEMO,
+        env=os.environ | {"PATH": path},
+        stdout=subprocess.PIPE if capture else None,
+        text=True,
+        check=True,
+    )
+    return done.stdout or ""
+
+
+def compare(settings: list[Setting]) -> list[np.ndarray]:
+    """`REPEATS` measurements of each setting, (REPEATS,) each, taken in turns.
+
+    In turns, and each turn in an order of its own, so that a machine that gets busier or quieter
+    meanwhile treats all alike.
+    """
+    measured: list[list[float]] = [[] for _ in settings]
+    order = random.Random(0)
+    label = "Measuring again, side by side"
+    for _ in track(range(REPEATS), description=label, console=console):
+        for place in order.sample(range(len(settings)), len(settings)):
+            measured[place].append(measure(settings[place], folder=DEMO))
+    return [np.array(values) for values in measured]
+
+
+def show(
+    found: dict[str, Any],  # what `surefoot recommend --json` prints
+    settings: dict[str, Setting],
+    measured: list[np.ndarray],
+) -> None:
+    table = Table(title=f"Milliseconds for 1,000 operations, {REPEATS} alternating runs")
+    table.add_column("setting")
+    for name in ("median", "95th percentile", "against recommended"):
+        table.add_column(name, justify="right")
+    best = float(np.median(measured[-1]))
+    for name, values in zip(settings, measured, strict=True):
+        middle, high = np.quantile(values, [0.5, 0.95])
+        table.add_row(name, f"{middle:,.1f}", f"{high:,.1f}", f"{middle / best:,.1f} x")
+    console.print(table)
+    tuned = settings["recommended"]
+    console.print(
+        f"Recommended: page size {tuned.usable_page_size}, cache {tuned.cache_mb:.1f} MB, "
+        f"synchronous = {tuned.sync}, journal = {tuned.journal}, "
+        f"{tuned.batch} operations to a commit (SQLite by itself commits after each)."
+    )
+    console.print(
+        f"The model expected {found['value']:.1f} ({found['lower']:.1f} to {found['upper']:.1f}); "
+        f"measured again, the median is {best:.1f}."
+    )
+    if tuned.journal == "WAL" and tuned.sync == "NORMAL":
+        console.print(
+            "After a power failure this setting may lose the last commits, never the file's "
+            "integrity. If every commit must survive, leave NORMAL out of sqlite.toml."
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""`python -m surefoot`: the command line."""
+
+from surefoot.cli import app
+
+app(prog_name="surefoot")

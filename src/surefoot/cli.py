@@ -1,0 +1,211 @@
+"""The command line: `surefoot tune`, `recommend`, `report`, `export` and `diagnose`.
+
+What a command needs is imported within it, so that `surefoot --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
+
+STOPPED, WRONG, INTERRUPTED = 1, 2, 130
+
+app = typer.Typer(
+    name="surefoot",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="""Find a good setting of a system whose measurements jump about.
+
+Write a study file (what to run, which parameters, how many rounds), run `surefoot tune`, and ask
+`surefoot recommend` or `surefoot report` at any time.""",
+    epilog="""Exit codes: 0 done; 1 stopped before the end (five failures in a row, a storage that
+cannot be written), with everything measured so far kept; 2 wrong study file, options or input,
+with nothing created or changed; 130 ended by Ctrl-C, 143 by SIGTERM, with everything measured so
+far kept.""",
+)
+
+StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", show_default=False)]
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """What surefoot raises on purpose becomes one line on standard error and an exit code."""
+    from surefoot.types import InvalidInput, NotReady, SurefootError
+
+    try:
+        yield
+    except SurefootError as error:
+        typer.echo(" ".join(str(error).split()), err=True)
+        raise typer.Exit(WRONG if isinstance(error, InvalidInput | NotReady) else STOPPED) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"surefoot {installed_version('surefoot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def tune(
+    study: StudyArgument,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Finished trials to reach, instead of the study file's rounds."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes that measure at the same time.")
+    ] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
+) -> None:
+    """Measure setting after setting until the study holds its rounds; go on where it stopped.
+
+    Every trial is stored before the next begins. Ctrl-C ends after the trial that is running (press
+    it twice to end at once), and the same command goes on later, also after a crash or kill -9.
+    """
+    with one_line_errors():
+        from surefoot.tuning.opening import quiet_optuna
+        from surefoot.tuning.run import run
+
+        quiet_optuna()
+        outcome = run(study, rounds=rounds, workers=workers, quiet=quiet)
+        if not quiet:
+            summary = outcome.summary
+            failed = f", {summary.failed} of them failed" if summary.failed else ""
+            typer.echo(f"{summary.trials} of {outcome.rounds} rounds finished{failed}.")
+            if summary.recommended is not None:
+                _show(summary.recommended)
+        if outcome.stopped:
+            raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def recommend(
+    study: StudyArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the setting that the model holds best, its value and an interval for it.
+
+    The value is the model's, not the luckiest measurement. JSON has the keys params, value, lower,
+    upper, trials (finished ones) and failed.
+    """
+    with one_line_errors():
+        from surefoot.tuning import open_study, summarise
+        from surefoot.types import NotReady
+
+        study_file, opened = open_study(study)
+        summary = summarise(study_file, opened)
+        best = summary.recommended
+        if best is None:
+            raise NotReady(
+                f"{study}: {summary.trials} finished trials ({summary.failed} failed), expected at "
+                f"least one measurement; run `surefoot tune {study}` first"
+            )
+        if as_json:
+            content = {
+                "params": best.params,
+                "value": best.value,
+                "lower": best.lower,
+                "upper": best.upper,
+                "trials": summary.trials,
+                "failed": summary.failed,
+            }
+            typer.echo(json.dumps(content))
+        else:
+            _show(best)
+            typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
+
+
+@app.command()
+def report(
+    study: StudyArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write one self-contained HTML page about the study."""
+    with one_line_errors():
+        from surefoot.report import write_report
+
+        write_report(study, output)
+        typer.echo(f"wrote {output}")
+
+
+@app.command()
+def export(
+    study: StudyArgument,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="A .csv or .parquet file.", show_default=False)
+    ],
+) -> None:
+    """Write the table of trials."""
+    with one_line_errors():
+        from surefoot.tuning import open_study
+        from surefoot.tuning.export import check_output
+        from surefoot.tuning.export import export as write_table
+
+        check_output(output)
+        count = write_table(*open_study(study), output)
+        typer.echo(f"wrote {count} trials to {output}")
+
+
+@app.command()
+def diagnose(
+    file: Annotated[Path, typer.Argument(help="A CSV file with measurements.", show_default=False)],
+    column: Annotated[
+        str | None,
+        typer.Option(help="The column to look at; needed where several hold numbers."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it to this .html or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say how heavy the tails of repeated measurements are, and which algorithm suits them."""
+    with one_line_errors():
+        from surefoot.tails import diagnose as diagnose_values
+        from surefoot.tuning.measurements_file import read_column
+        from surefoot.tuning.tail_plot import check_plot, write_plot
+
+        if plot is not None:
+            check_plot(plot)
+        measured = read_column(file, column)
+        diagnosis = diagnose_values(measured.values)
+        if plot is not None:
+            write_plot(measured.values, diagnosis, measured.column, plot)
+        if as_json:
+            content = {"column": measured.column, "skipped": measured.skipped}
+            typer.echo(json.dumps({**content, **diagnosis.as_dict()}))
+            return
+        skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
+        typer.echo(f"{file}, column {measured.column!r}{skipped}")
+        typer.echo(str(diagnosis))
+        if plot is not None:
+            typer.echo(f"wrote {plot}")
+
+
+def _show(best: StudyRecommendation) -> None:
+    typer.echo(f"Recommended, with value {best.value:.5g} ({best.lower:.5g} to {best.upper:.5g}):")
+    for name, value in best.params.items():
+        typer.echo(f"  {name} = {json.dumps(value)}")

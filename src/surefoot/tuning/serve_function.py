@@ -1,0 +1,76 @@
+"""Calls one function, again and again, for the process that holds the other ends of two pipes.
+
+A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
+`serve_function.py REQUESTS REPLIES MODULE NAME PARAMETER...`, the first two being file
+descriptors. It imports the function, replies whether it can be called with these parameters, and
+then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
+`value` or `error`.
+"""
+
+import importlib
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+
+def main() -> None:
+    requests, replies = (int(number) for number in sys.argv[1:3])
+    module, name, parameters = sys.argv[3], sys.argv[4], sys.argv[5:]
+    # What the function starts must not hold these open, or read from them.
+    for descriptor in (requests, replies):
+        os.set_inheritable(descriptor, False)
+    sys.path.insert(0, os.getcwd())
+    sys.argv = [module]
+    with open(requests, encoding="utf-8") as incoming, open(replies, "w", encoding="utf-8") as out:
+        try:
+            function = _load(module, name, parameters)
+        except Exception as error:
+            traceback.print_exc()
+            _reply(out, {"error": _describe(error)})
+            return
+        _reply(out, {"value": 0.0})
+        for line in incoming:
+            _reply(out, _call(function, json.loads(line)))
+
+
+def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
+    function: Callable[..., Any] = attrgetter(name)(importlib.import_module(module))
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return function  # built in, with nothing to check
+    signature.bind(**dict.fromkeys(parameters))
+    return function
+
+
+def _call(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    try:
+        result = function(**keywords)
+        try:
+            return {"value": float(result)}
+        except (TypeError, ValueError):
+            return {"error": f"returned {result!r:.200}, expected a number"}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": _describe(error)}
+
+
+def _describe(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _reply(out: Any, message: dict[str, Any]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""A picture of the tails: quantiles against the normal, and how the largest deviations fall off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from surefoot.tails import MAD_TO_SD, TailDiagnosis
+from surefoot.types import InvalidInput, SurefootError
+
+SUFFIXES = (".html", ".png")
+POINTS, LINE, NORMAL = "#1f4e8c", "#c2410c", "#6b7280"
+SURVIVAL = "share of values further out"
+
+
+class PlotFailed(SurefootError):
+    """The picture could not be written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """What is drawn: for the left panel quantiles, for the right one P(|y - median| > x)."""
+
+    normal_quantiles: NDArray[np.float64]
+    values: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    tail_line: tuple[NDArray[np.float64], NDArray[np.float64]]
+    normal_line: tuple[NDArray[np.float64], NDArray[np.float64]]
+    fitted: NDArray[np.float64]
+
+
+def check_plot(path: Path) -> None:
+    """Raise `InvalidInput` for a file that cannot be drawn to."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(
+            f"{path}: got the ending {path.suffix!r}, expected {' or '.join(SUFFIXES)}"
+        )
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{path}: there is no folder {path.absolute().parent}")
+    if path.suffix.lower() == ".png":
+        _matplotlib()
+
+
+def write_plot(
+    values: NDArray[np.float64], diagnosis: TailDiagnosis, name: str, path: Path
+) -> None:
+    """Draw values (n,) to a .html file that needs no network, or to a .png file.
+
+    Raises `InvalidInput` for another ending, and where .png is asked for without Matplotlib.
+    """
+    check_plot(path)
+    curves = _curves(np.sort(values), diagnosis)
+    try:
+        if path.suffix.lower() == ".html":
+            _html(curves, diagnosis, name, path)
+        else:
+            _png(curves, diagnosis, name, path)
+    except OSError as error:
+        raise PlotFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> Curves:
+    n = len(values)
+    quantiles = special.ndtri((np.arange(1, n + 1) - 0.5) / n)
+    scale = MAD_TO_SD * float(np.median(np.abs(values - np.median(values)))) or float(values.std())
+    deviations = np.sort(np.abs(values - np.median(values)))[::-1]
+    survival = (np.arange(n) + 0.5) / n
+    # On a log scale the bulk would take most of the room.
+    shown = deviations >= max(deviations[int(0.7 * (n - 1))], np.nextafter(0, 1))
+    deviations, survival = deviations[shown], survival[shown]
+    threshold = deviations[min(diagnosis.tail_count, len(deviations) - 1)]
+    reach = np.geomspace(threshold, deviations[0] * 1.5, 50)
+    share = diagnosis.tail_count / n
+    grid = np.geomspace(deviations[-1], deviations[0], 200)
+    normal = 2 * special.ndtr(-grid / scale)
+    visible = normal > 0.1 / n
+    return Curves(
+        normal_quantiles=quantiles,
+        values=values,
+        deviations=deviations,
+        survival=survival,
+        tail_line=(reach, share * (reach / threshold) ** -diagnosis.tail_index),
+        normal_line=(grid[visible], normal[visible]),
+        fitted=np.median(values) + scale * quantiles,
+    )
+
+
+def _titles(diagnosis: TailDiagnosis) -> tuple[str, str]:
+    return (
+        f"Against the normal: distance {diagnosis.ks:.3f}, {diagnosis.p_text}",
+        f"Tail index {diagnosis.tail_index:.2f} "
+        f"({diagnosis.tail_lower:.2f} to {diagnosis.tail_upper:.2f})",
+    )
+
+
+def _html(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> None:
+    from plotly.graph_objects import Figure, Scatter
+    from plotly.subplots import make_subplots
+
+    figure: Figure = make_subplots(rows=1, cols=2, subplot_titles=_titles(diagnosis))
+    dots = {"color": POINTS, "size": 5}
+
+    def add(column: int, x: Any, y: Any, label: str, **style: Any) -> None:
+        figure.add_trace(Scatter(x=x, y=y, name=label, **style), row=1, col=column)
+
+    add(1, curves.normal_quantiles, curves.values, "values", mode="markers", marker=dots)
+    straight = {"mode": "lines", "line": {"color": NORMAL, "dash": "dash"}}
+    add(1, curves.normal_quantiles, curves.fitted, "normal", **straight)
+    add(2, curves.deviations, curves.survival, "deviations", mode="markers", marker=dots)
+    add(2, *curves.normal_line, "normal", showlegend=False, **straight)
+    add(2, *curves.tail_line, "fitted tail", mode="lines", line={"color": LINE})
+    figure.update_xaxes(title_text="quantiles of the normal", row=1, col=1)
+    figure.update_yaxes(title_text=name, row=1, col=1)
+    figure.update_xaxes(title_text=f"|{name} - median|", type="log", row=1, col=2)
+    figure.update_yaxes(title_text=SURVIVAL, type="log", row=1, col=2)
+    figure.update_layout(template="plotly_white", title=f"Tails of {name} ({diagnosis.n} values)")
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def _png(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> None:
+    figure = _matplotlib()(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(curves.normal_quantiles, curves.values, ".", color=POINTS, label="values")
+    left.plot(curves.normal_quantiles, curves.fitted, "--", color=NORMAL, label="normal")
+    left.set(xlabel="quantiles of the normal", ylabel=name)
+    right.loglog(curves.deviations, curves.survival, ".", color=POINTS, label="deviations")
+    right.loglog(*curves.normal_line, "--", color=NORMAL, label="normal")
+    right.loglog(*curves.tail_line, color=LINE, label="fitted tail")
+    right.set(xlabel=f"|{name} - median|", ylabel=SURVIVAL)
+    for axes, title in zip((left, right), _titles(diagnosis), strict=True):
+        axes.set_title(title, fontsize=10)
+        axes.legend(frameon=False)
+    figure.suptitle(f"Tails of {name} ({diagnosis.n} values)")
+    figure.savefig(path, dpi=150)
+
+
+def _matplotlib() -> Any:
+    """Matplotlib's `Figure`, which draws without a display."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InvalidInput(
+            "drawing a .png needs Matplotlib: pip install matplotlib (or draw to .html)"
+        ) from None
+    return Figure

@@ -1,0 +1,1 @@
+"""The papers' formulas, written out to be read: dense, slow, numpy, and nothing of surefoot."""

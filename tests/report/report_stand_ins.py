@@ -1,0 +1,58 @@
+"""Report data without a study behind it."""
+
+import math
+
+from surefoot.report.data import Checkpoint, Interval, Parameter, ReportData, Slice, Tails, Trial
+
+NUMBER = Parameter("cache_mb", log=True)
+CHOICE = Parameter("sync", choices=("OFF", "FULL"))
+
+
+def trial(number: int, value: float | None, **changes) -> Trial:
+    """A measured trial, or a failed one if `value` is None."""
+    params = {"cache_mb": 1.0 + number, "sync": CHOICE.choices[number % 2]}
+    if value is None:
+        given = {"state": "failed", "failure": "exit status 3"}
+    else:
+        given = {
+            "state": "complete",
+            "predicted": Interval(10.0, 9.0, 11.0),
+            "weight": 0.01 if value > 100 else 1.0,
+            "outlier": value > 100,
+        }
+    return Trial(number, **({"params": params, "value": value, "seconds": 0.5} | given | changes))
+
+
+def cut(parameter: Parameter) -> Slice:
+    settings = parameter.choices or tuple(math.exp(step / 4) for step in range(10))
+    predicted = tuple(Interval(9.0 + place, 8.0, 20.0) for place in range(len(settings)))
+    return Slice(parameter, settings, predicted, settings[0])
+
+
+def report_data(
+    trials: tuple[Trial, ...] = tuple(trial(n, 10.0 + n % 3) for n in range(20)),
+    parameters: tuple[Parameter, ...] = (NUMBER, CHOICE),
+    **changes,
+) -> ReportData:
+    """A report on `trials`, every field of it replaceable."""
+    slices = tuple(cut(parameter) for parameter in parameters)
+    value = Interval(10.0, 9.5, 10.5)
+    given = {
+        "name": "sqlite",
+        "direction": "minimize",
+        "parameters": parameters,
+        "trials": trials,
+        "recommended": {one.parameter.name: one.recommended for one in slices},
+        "value": value,
+        "history": (Checkpoint(1, Interval(12.0, 5.0, 19.0), value), Checkpoint(9, value, value)),
+        "slices": slices,
+        "tails": Tails((("tail index", "2.1"),), "Heavy."),
+        "assumed": "Student-t noise",
+        "study_text": "[study]\nname = 'sqlite'\n",
+        "command": "surefoot tune sqlite.toml",
+        "versions": (("surefoot", "0.1.0"),),
+        "storage": "sqlite:///sqlite.db",
+        "seed": 0,
+        "written": "2026-01-01 00:00 UTC",
+    }
+    return ReportData(**(given | changes))

@@ -1,0 +1,183 @@
+"""Robust estimators and policies against what their papers define."""
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from reference import covariance, gaussian_process, robust_regression
+from surefoot.algorithms import gp_ucb
+from surefoot.estimators import Estimate, Estimator, Sample
+from surefoot.features import NystromEmbedding
+from surefoot.policies import NoisyExpectedImprovement, Situation, UpperConfidenceBound
+from surefoot.ridge import RidgeFactor
+
+RIDGE = 0.2
+FORMULA = covariance.matern_five_halves(np.array([0.3]))
+SITES = np.linspace(0.0, 1.0, 15)[:, None]
+
+
+def spiky(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Which site each of 60 rewards was measured at, and the rewards, four of them spikes."""
+    generator = np.random.default_rng(seed)
+    site = np.concatenate([np.arange(15), generator.integers(15, size=45)])
+    rewards = np.sin(6.0 * SITES[site, 0]) + 0.4 * generator.normal(size=60)
+    rewards[[5, 21, 34, 50]] += [40.0, -30.0, 35.0, 60.0]
+    return site, rewards
+
+
+def estimated(
+    estimator: Estimator, site: np.ndarray, rewards: np.ndarray, start: torch.Tensor | None = None
+) -> tuple[Estimate, torch.Tensor]:
+    """The estimate of exact features, and its mean at the sites."""
+    at, where, y = torch.from_numpy(SITES), torch.from_numpy(site), torch.from_numpy(rewards)
+    embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at)
+    features = embedding(at)
+    counts = torch.bincount(where, minlength=len(at)).double()
+    sums = torch.zeros(len(at), dtype=torch.float64).index_add_(0, where, y)
+    sample = Sample(features, embedding.residual(at, features), counts, sums, where, y)
+    estimate = estimator(RidgeFactor.of(features, RIDGE, counts), sample, start)
+    return estimate, features @ estimate.coefficients
+
+
+def test_huber_minimises_hubers_loss_at_its_scale() -> None:
+    site, rewards = spiky()
+    estimate, mean = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
+    assert estimate.threshold is not None
+    K = covariance.gram(FORMULA, SITES[site], SITES[site])
+    expected = robust_regression.huber(K, rewards, RIDGE, estimate.threshold)
+    np.testing.assert_allclose(mean[site], expected, atol=1e-5)
+
+
+def test_huber_with_its_own_number_of_passes_is_near_the_minimum() -> None:
+    site, rewards = spiky()
+    _, mean = estimated(sf.Huber(), site, rewards)
+    _, converged = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
+    np.testing.assert_allclose(mean, converged, atol=0.01)
+
+
+def test_huber_scale_is_the_corrected_median_of_its_residuals() -> None:
+    site, rewards = spiky()
+    estimate, mean = estimated(sf.Huber(k=2.0, passes=2000, tolerance=1e-12), site, rewards)
+    residual = np.abs(rewards - mean.numpy()[site])
+    K = covariance.gram(FORMULA, SITES[site], SITES[site])
+    taken = np.trace(K @ np.linalg.inv(K + RIDGE * np.eye(60)))
+    low, high = (1.4826 * np.sort(residual)[i] * np.sqrt(60 / (60 - taken)) for i in (29, 30))
+    assert estimate.threshold is not None
+    assert 2.0 * low * (1 - 1e-9) <= estimate.threshold <= 2.0 * high * (1 + 1e-9)
+
+
+def test_huber_weights_are_threshold_over_residual() -> None:
+    site, rewards = spiky()
+    estimate, mean = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
+    assert estimate.threshold is not None
+    assert estimate.weights is not None
+    residual = np.abs(rewards - mean.numpy()[site])
+    expected = np.minimum(1.0, estimate.threshold / residual)
+    np.testing.assert_allclose(estimate.weights, expected, rtol=1e-6)
+    assert set(np.flatnonzero(estimate.weights < 0.5)) >= {5, 21, 34, 50}
+
+
+def test_huber_with_an_endless_threshold_is_least_squares() -> None:
+    site, rewards = spiky()
+    _, ours = estimated(sf.Huber(k=1e9), site, rewards)
+    _, plain = estimated(sf.LeastSquares(), site, rewards)
+    np.testing.assert_allclose(ours, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dof", [2.0, 4.0, 20.0])
+def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
+    site, rewards = spiky()
+    start = np.full(60, 0.5)
+    estimator = sf.StudentT(dof=dof, passes=5000, tolerance=1e-13)
+    estimate, mean = estimated(estimator, site, rewards, torch.from_numpy(start))
+    K = covariance.gram(FORMULA, SITES[site], SITES[site])
+    f, variance, weights = robust_regression.student_t(K, rewards, RIDGE, dof, start)
+    np.testing.assert_allclose(mean[site], f, rtol=1e-6, atol=1e-8)
+    assert estimate.precisions is not None
+    np.testing.assert_allclose(estimate.precisions, weights, rtol=1e-6)
+    at = torch.from_numpy(SITES)
+    embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at)
+    ours = RIDGE * estimate.factor.leverage(embedding(at))
+    np.testing.assert_allclose(ours[site], variance, rtol=1e-6)
+
+
+def test_student_t_with_endless_degrees_of_freedom_is_least_squares() -> None:
+    site, rewards = spiky()
+    _, ours = estimated(sf.StudentT(dof=1e12), site, rewards)
+    _, plain = estimated(sf.LeastSquares(), site, rewards)
+    np.testing.assert_allclose(ours, plain, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "estimator", [sf.LeastSquares(), sf.Huber(), sf.StudentT()], ids=lambda e: type(e).__name__
+)
+def test_the_order_of_rewards_does_not_matter(estimator: Estimator) -> None:
+    site, rewards = spiky()
+    order = np.random.default_rng(1).permutation(60)
+    first, mean = estimated(estimator, site, rewards)
+    second, again = estimated(estimator, site[order], rewards[order])
+    np.testing.assert_allclose(mean, again, rtol=1e-9, atol=1e-12)
+    if first.weights is not None and second.weights is not None:
+        np.testing.assert_allclose(first.weights[order], second.weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "estimator", [sf.LeastSquares(), sf.Huber(), sf.StudentT()], ids=lambda e: type(e).__name__
+)
+def test_weights_are_one_for_each_reward_and_truncated_are_counted(estimator: Estimator) -> None:
+    estimate, _ = estimated(estimator, *spiky())
+    if estimate.weights is None:
+        assert estimate.truncated == 0
+        return
+    assert estimate.weights.shape == (60,)
+    assert bool(((estimate.weights >= 0) & (estimate.weights <= 1)).all())
+    assert estimate.truncated == int((estimate.weights < 0.5).sum())
+    assert estimate.last_truncated == bool(estimate.weights[-1] < 0.5)
+
+
+def situation() -> tuple[Situation, np.ndarray, np.ndarray]:
+    pulled = SITES[[0, 4, 4, 8, 11]]
+    rewards = np.sin(6.0 * pulled[:, 0])
+    optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3), ridge=RIDGE)
+    optimizer.tell_all(pulled, rewards)
+    made = Situation(
+        optimizer.posterior,
+        optimizer.width,
+        torch.from_numpy(pulled),
+        generator=torch.Generator().manual_seed(0),
+        round=5,
+    )
+    return made, pulled, rewards
+
+
+def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
+    made, pulled, rewards = situation()
+    points = np.array([[0.05], [0.2], [0.35], [0.9], [1.0]])
+    with torch.no_grad():
+        score = NoisyExpectedImprovement(samples=40_000)(made)(torch.from_numpy(points))
+    expected = []
+    for point in points:
+        joint = np.concatenate([pulled, point[None, :]])
+        f = gaussian_process.draws(
+            FORMULA, pulled, rewards, RIDGE, joint, 200_000, np.random.default_rng(0)
+        )
+        expected.append(np.maximum(f[:, -1] - f[:, :-1].max(1), 0.0).mean())
+    np.testing.assert_allclose(score.exp(), expected, rtol=0.05)
+
+
+def test_noisy_expected_improvement_has_a_gradient_where_improvement_is_hopeless() -> None:
+    made, _, _ = situation()
+    points = torch.tensor([[0.6], [0.75]], dtype=torch.float64, requires_grad=True)
+    score = NoisyExpectedImprovement(samples=8)(made)(points)
+    (slope,) = torch.autograd.grad(score.sum(), points)
+    assert bool(torch.isfinite(slope).all())
+    assert bool((slope.abs() > 1e-6).all())
+
+
+def test_upper_confidence_bound_is_mean_and_width_deviations() -> None:
+    made, pulled, rewards = situation()
+    points = np.linspace(0, 1, 7)[:, None]
+    score = UpperConfidenceBound()(made)(torch.from_numpy(points))
+    mean, variance = gaussian_process.exact(FORMULA, pulled, rewards, RIDGE, points)
+    np.testing.assert_allclose(score, mean + made.width * np.sqrt(variance), rtol=1e-6)

@@ -1,0 +1,197 @@
+"""The tail diagnosis, against scipy, published critical values and samples of known tails."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from surefoot.tails import Moment, diagnose, normality, tail_index
+from surefoot.types import InvalidInput
+
+
+def generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@given(alpha=st.floats(0, 1, exclude_min=True), bound=st.floats(1e-300, 1e300))
+def test_a_moment_holds_what_it_is_given(alpha, bound):
+    moment = Moment(alpha, bound)
+    assert (moment.alpha, moment.bound) == (alpha, bound)
+
+
+@pytest.mark.parametrize("alpha", [0, -0.1, 1.01, float("nan"), "1", True, None])
+def test_an_alpha_outside_its_range_is_refused(alpha):
+    with pytest.raises(InvalidInput, match="`alpha` is"):
+        Moment(alpha, 1.0)
+
+
+@pytest.mark.parametrize("bound", [0, -1, float("inf"), float("nan"), "1"])
+def test_a_bound_that_bounds_nothing_is_refused(bound):
+    with pytest.raises(InvalidInput, match="`bound` is"):
+        Moment(0.5, bound)
+
+
+def test_the_distance_is_scipys():
+    values = generator(0).standard_t(3, 80)
+    distance, _ = normality(values)
+    expected = stats.kstest(values, "norm", (values.mean(), values.std(ddof=1))).statistic
+    assert distance == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_the_p_value_agrees_with_scipys_simulation(n):
+    values = generator(n).standard_normal(n) + 0.8 * generator(n + 1).exponential(1, n)
+    _, p = normality(values)
+    expected = stats.goodness_of_fit(
+        stats.norm, values, statistic="ks", n_mc_samples=2000, random_state=0
+    ).pvalue
+    assert p == pytest.approx(expected, abs=0.04)
+
+
+@pytest.mark.parametrize(("n", "critical"), [(20, 0.192), (30, 0.159), (1000, 0.0283)])
+def test_the_p_value_is_five_percent_at_lilliefors_critical_distance(n, critical):
+    """Tables of Lilliefors's test (Abdi & Molin 2007; Stephens 1974 for the large sample)."""
+    samples = generator(7).standard_normal((600, n))
+    rejected = np.mean([normality(row)[0] > critical for row in samples])
+    small = np.mean([normality(row)[1] < 0.05 for row in samples])
+    assert rejected == pytest.approx(0.05, abs=0.025)
+    assert small == pytest.approx(0.05, abs=0.025)
+
+
+def test_the_p_value_is_the_same_every_time():
+    values = generator(3).standard_normal(50)
+    assert normality(values) == normality(values)
+
+
+@pytest.mark.parametrize("index", [1.5, 2.0, 3.0])
+def test_the_interval_of_the_tail_index_holds_the_truth(index):
+    """For an exact Pareto tail about a concentrated middle it should in 95 of 100 samples."""
+    held = []
+    for seed in range(200):
+        random = generator(seed)
+        magnitude = random.uniform(size=400) ** (-1 / index)
+        tail = tail_index(magnitude * random.choice([-1.0, 1.0], 400) * (np.arange(400) % 3 == 0))
+        held.append(tail.lower <= index <= tail.upper)
+        assert tail.lower < tail.index < tail.upper
+    assert 0.88 <= np.mean(held) <= 1
+
+
+def test_the_tail_index_is_literally_hills():
+    values = generator(1).standard_t(2, 100)
+    tail = tail_index(values)
+    largest = sorted(abs(values - np.median(values)), reverse=True)
+    logs = [np.log(largest[i] / largest[tail.k]) for i in range(tail.k)]
+    assert tail.k == 11
+    assert tail.index == pytest.approx(tail.k / sum(logs))
+    assert tail_index(values * 1e6 - 5).index == pytest.approx(tail.index)
+
+
+@pytest.mark.parametrize(
+    ("draw", "alphas"),
+    [
+        (lambda random: random.standard_normal(400), (0.99, 1)),
+        (lambda random: random.standard_t(3, 400), (0.6, 1)),
+        (lambda random: random.standard_t(2, 400), (0.2, 0.95)),
+        (lambda random: random.standard_t(1.3, 400), (0.1, 0.3)),
+    ],
+)
+def test_an_estimated_moment_exists_and_bounds_the_real_one(draw, alphas):
+    moments = [Moment.estimate(draw(generator(seed))) for seed in range(40)]
+    assert alphas[0] <= np.median([moment.alpha for moment in moments]) <= alphas[1]
+    population = np.concatenate([draw(generator(1000 + seed)) for seed in range(500)])
+    real = np.array([np.mean(np.abs(population) ** (1 + one.alpha)) for one in moments])
+    bounds = np.array([moment.bound for moment in moments])
+    assert 0.8 < np.median(bounds / real) < 3
+
+
+def test_one_wild_value_hardly_moves_the_bound():
+    values = generator(2).standard_normal(200)
+    wild = values.copy()
+    wild[17] = 1e6
+    assert np.mean(np.abs(wild) ** 1.1) > 1e4
+    assert Moment.estimate(wild).bound < 1.5 * Moment.estimate(values).bound
+
+
+def test_normal_noise_needs_no_robustness():
+    found = diagnose(generator(4).normal(100, 5, 300))
+    assert found.algorithm == "gp_ucb"
+    assert found.p_value > 0.05
+    assert found.largest_over_mad < 8
+    assert found.moment.bound < 100  # about the median, so without the offset
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        generator(5).standard_t(2, 300),
+        generator(5).normal(size=60) + 30 * (np.arange(60) % 20 == 3),
+        generator(5).pareto(1.5, 300),
+    ],
+)
+def test_heavy_tails_and_spikes_need_it(values):
+    found = diagnose(values)
+    assert found.algorithm == "robust_ucb"
+    assert found.outlier_share > 0
+    assert "robust_ucb" in found.reason
+
+
+def test_a_large_normal_sample_has_far_values_by_right():
+    found = diagnose(generator(11).standard_normal(50_000))
+    assert found.outlier_share > 0
+    assert found.algorithm == "gp_ucb"
+
+
+def test_a_diagnosis_is_plain_text_and_plain_json():
+    found = diagnose(generator(8).standard_t(2, 100))
+    assert json.loads(json.dumps(found.as_dict()))["moment"]["alpha"] == found.moment.alpha
+    text = str(found)
+    for word in ("Kolmogorov-Smirnov", "Tail index", "95 % interval", "Moment(alpha=", "robust"):
+        assert word in text
+
+
+def test_mostly_equal_values_have_no_median_deviation():
+    found = diagnose([0.0] * 80 + [1.0, 2.0, 4.0, -3.0, 5.0, 7.0, -8.0])
+    assert found.largest_over_mad == float("inf")
+    assert found.as_dict()["largest_over_mad"] is None
+    assert json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_two_valued_measurements_have_no_tail():
+    found = diagnose([0.0, 1.0] * 30)
+    assert found.tail_index > 100
+    assert found.moment.alpha == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.zeros((5, 5)), "has shape"),
+        (np.arange(19.0), "expected at least 20"),
+        ([1.0] * 25, "all values are 1"),
+        ([1.0] * 25 + [2.0], "at most one of the values differs"),
+        ([float("nan"), *range(25)], "NaN or infinite"),
+        (["a"] * 25, "cannot be made an array"),
+    ],
+)
+def test_what_has_no_tail_to_look_at_is_refused(values, message):
+    for function in (diagnose, Moment.estimate):
+        with pytest.raises(InvalidInput, match=message):
+            function(values)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=60))
+def test_any_values_give_a_sound_diagnosis_or_a_reason(values):
+    try:
+        found = diagnose(values)
+    except InvalidInput:
+        return
+    assert 0 <= found.ks <= 1
+    assert 0 < found.p_value <= 1
+    assert found.tail_lower <= found.tail_index <= found.tail_upper
+    assert 0 < found.moment.alpha <= 1
+    json.dumps(found.as_dict(), allow_nan=False)

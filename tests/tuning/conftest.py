@@ -1,0 +1,57 @@
+"""A study to tune: its file and its command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+STUDY = """
+[study]
+name = "hill"
+direction = "minimize"
+rounds = 8
+
+[objective]
+command = "{command}"
+timeout = 30
+
+[parameters]
+size = {{ type = "int", low = 512, high = 65536, log = true }}
+share = {{ type = "float", low = 0, high = 1 }}
+mode = {{ type = "categorical", choices = ["OFF", "NORMAL", "FULL"] }}
+"""
+COMMAND = f"{sys.executable} bench.py {{size}} {{share}} {{mode}}"
+BENCH = "import sys\nprint('measured', float(sys.argv[2]) * 2)\n"
+
+
+@pytest.fixture
+def write_study(tmp_path: Path) -> Callable[..., Path]:
+    """Writes the study file, with `replacements` made in its text, and its bench."""
+
+    def write(*replacements: tuple[str, str], command: str = COMMAND, bench: str = BENCH) -> Path:
+        text = STUDY.format(command=command)
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "STUDY.toml"
+        path.write_text(text)
+        (tmp_path / "bench.py").write_text(bench)
+        return path
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk():
+    """These tests kill processes, not machines: what SQLite wrote need not reach the disk."""
+
+    def relax(connection, record):
+        connection.execute("PRAGMA synchronous = OFF")
+
+    sqlalchemy.event.listen(sqlalchemy.Engine, "connect", relax)
+    yield
+    sqlalchemy.event.remove(sqlalchemy.Engine, "connect", relax)
