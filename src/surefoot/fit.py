@@ -28,6 +28,8 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing o
     "kernel.raw_outputscale": (-10.0, 1e13),
     "kernel.base_kernel.raw_lengthscale": (-6.0, 1e3),
 }
+_DOUBTFUL = 0.1  # weight of a reward that may be no outlier after all
+_ENOUGH = 1e-6  # relative gain of the bound below which a climb ends
 LARGEST_FIT = 150  # rewards that the fit sees at the most; its cost is cubic in them
 
 
@@ -95,14 +97,15 @@ class Learner:
 
     Alternates the marginal likelihood under the rewards' present precisions with the precisions
     and degrees of freedom under the present fit (Tipping and Lawrence 2005). The bound has several
-    optima: it is climbed once from small weights for rewards far from the median and once from
-    equal weights, and the higher end counts, so that neither a spike is taken for a peak nor a
-    peak for a spike. What is learnt depends on the data alone, not on what was learnt before.
+    optima: it is climbed from small weights for rewards far from the median and, if that ends with
+    outliers, from equal weights too, and the higher end counts, so that neither a spike is taken
+    for a peak nor a peak for a spike. What is learnt depends on the data alone, not on what was
+    learnt before.
     """
 
     nu: float | None = 2.5
-    passes: int = 2
-    steps: int = 15
+    passes: int = 3
+    steps: int = 40
     dof: float | None = None
 
     def __call__(
@@ -120,12 +123,7 @@ class Learner:
         y = ((rewards - centre) / scale).clamp(-FURTHEST, FURTHEST)
         subset = _subset(len(y))
         cautious = cautious_weights(y)
-        x, t = unit[subset], y[subset]
-        begun = [
-            self._climb(_Fit(_Model(x.shape[1], self.nu), 4.0, 0.0, start[subset]), x, t)
-            for start in (cautious, torch.ones_like(y))
-        ]
-        best = self._climb(max(begun, key=lambda fit: fit.bound), x, t)
+        best = self._search(unit[subset], y[subset], cautious[subset])
         weights = cautious.clone()
         weights[subset] = best.weights
         with torch.no_grad():
@@ -134,11 +132,22 @@ class Learner:
         learnt = Learnt(kernel, noise, best.dof, centre + scale * best.shift, scale)
         return learnt, weights.to(points.device)
 
-    def _climb(self, start: _Fit, x: Tensor, y: Tensor) -> _Fit:
+    def _search(self, x: Tensor, y: Tensor, cautious: Tensor) -> _Fit:
+        def begin(weights: Tensor) -> _Fit:
+            start = _Fit(_Model(x.shape[1], self.nu), 4.0, 0.0, weights)
+            return self._climb(start, x, y, 2, 12)
+
+        begun = [begin(cautious)]
+        if float(begun[0].weights.min()) < _DOUBTFUL:
+            begun.append(begin(torch.ones_like(y)))
+        best = max(begun, key=lambda fit: fit.bound)
+        return self._climb(best, x, y, self.passes, self.steps)
+
+    def _climb(self, start: _Fit, x: Tensor, y: Tensor, passes: int, steps: int) -> _Fit:
         """Hyperparameters and weights in turn, from where another climb ended."""
         model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
-        for _ in range(self.passes):
-            _maximise(model, x, y, weights, self.steps)
+        for _ in range(passes):
+            _maximise(model, x, y, weights, steps)
             with torch.no_grad():
                 for _ in range(8):
                     shift, squared = _expected_squares(model, x, y, weights)
@@ -178,7 +187,7 @@ def _maximise(model: _Model, x: Tensor, y: Tensor, weights: Tensor, steps: int) 
         gradients = torch.autograd.grad(loss, list(parameters.values()))
         return (loss + surrogate - value).detach(), gradients
 
-    scipy_minimize(closure, parameters, bounds=_BOUNDS, options={"maxiter": steps})
+    scipy_minimize(closure, parameters, bounds=_BOUNDS, options={"maxiter": steps, "ftol": _ENOUGH})
 
 
 def _log_likelihood(model: _Model, x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
