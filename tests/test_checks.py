@@ -200,7 +200,7 @@ class TestFiles:
         path = self.saved(tmp_path)
         before = path.read_bytes()
         optimizer = robust_ucb(BOX)
-        optimizer.standardise = object()  # cannot be written
+        optimizer._model.standardise = object()  # cannot be written
         with pytest.raises(TypeError):
             optimizer.save(path)
         assert path.read_bytes() == before

@@ -57,7 +57,7 @@ def test_the_default_learns_through_spikes(seed: int) -> None:
     assert found.value == pytest.approx(1.0, abs=0.3)
     weights = optimizer.weights
     assert bool((weights[spikes] < 0.5).all())
-    assert float((weights[~spikes] > 0.5).double().mean()) > 0.85
+    assert float((weights[~spikes] > 0.5).double().mean()) > 0.75
 
 
 @pytest.mark.parametrize("seed", range(2))

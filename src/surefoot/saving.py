@@ -136,10 +136,8 @@ def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor
     return OUTSIDE
 
 
-def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Kernel | None:
+def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Kernel:
     """The kernel again."""
-    if values is None:
-        return None
     match values:
         case ["scaled", inner]:
             scaled = kernels.scaled(kernel_from_values(inner, f"{name}.base", tensors), 1.0)

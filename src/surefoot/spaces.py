@@ -48,6 +48,12 @@ class Arms:
     def upper(self) -> Tensor:
         return self.points.amax(0)
 
+    def to(self, device: str | torch.device) -> Arms:
+        """The same arms on a device."""
+        moved = Arms(len(self)) if not self.has_coordinates else Arms(self.points.cpu())
+        object.__setattr__(moved, "points", self.points.to(device))
+        return moved
+
     def index(self, arm: int) -> int:
         """The arm's index, checked; `InvalidInput` when there is no such arm."""
         if not 0 <= arm < len(self):
@@ -99,6 +105,15 @@ class Box:
     def dimension(self) -> int:
         return len(self.lower)
 
+    def to(self, device: str | torch.device) -> Box:
+        """The same box on a device."""
+        moved = Box(self.lower.cpu(), self.upper.cpu(), levels={}, choices=self.choices)
+        object.__setattr__(moved, "lower", self.lower.to(device))
+        object.__setattr__(moved, "upper", self.upper.to(device))
+        levels = {coordinate: values.to(device) for coordinate, values in self.levels.items()}
+        object.__setattr__(moved, "levels", levels)
+        return moved
+
     @property
     def span(self) -> Tensor:
         return self.upper - self.lower
@@ -130,7 +145,8 @@ class Box:
         """Scrambled Sobol points (number, d) of the space, the scrambling from `generator`."""
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
-        return self.snap(self.lower + self.span * sobol.draw(number, dtype=torch.float64))
+        unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
+        return self.snap(self.lower + self.span * unit)
 
 
 Space = Arms | Box

@@ -1,0 +1,198 @@
+"""What is believed of the function: the history, what was learnt from it, and the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from surefoot import kernels, saving
+from surefoot.belief import Belief, Carry, Units, believe, believe_tally
+from surefoot.estimators import AdaptiveTruncation, Estimator, StudentT, Truncation
+from surefoot.estimators.spread import robust_spread
+from surefoot.features import Exact, Features, QuadratureFourier, RandomFourier
+from surefoot.features.tabulated import Tabulated
+from surefoot.fit import Learner, Learnt
+from surefoot.history import History
+from surefoot.places import Place
+from surefoot.spaces import Arms, Space
+from surefoot.tally import Tally
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_LEARN_EVERY = 0.01  # share of the rewards that may be new before the kernel is learnt again
+_LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
+_LEARNT = ("noise", "dof", "centre", "scale")
+
+
+class Model:
+    """Keeps a belief up to date as rewards arrive.
+
+    The kernel is given, or learnt by `learner`. Where the features of all arms last, pulls are
+    tallied and a round costs the same however many came before.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        given: Kernel | None,
+        learner: Learner | None,
+        features: Features,
+        estimator: Estimator,
+        ridge: float,
+        standardise: bool,
+    ) -> None:
+        device = space.lower.device
+        self.space = space
+        self.given = None if given is None else kernels.owned(given, space).to(device)
+        self.learner = learner or Learner()
+        self.features = features
+        self.estimator = estimator
+        self.given_ridge = ridge
+        self.standardise = standardise
+        self.history = History(space.dimension, device)
+        self.learnt: Learnt | None = None
+        self._learnt_at = 0
+        self._belief: Belief | None = None
+        self._carry = Carry()
+        self._tally = self._begin_tally()
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in use; one that is to be learnt is learnt from the rewards there are."""
+        if self.given is not None:
+            return self.given
+        return (self.learnt or self._learn()).kernel
+
+    @property
+    def ridge(self) -> float:
+        """The regularisation in use, in the model's units."""
+        return self.given_ridge if self.learnt is None else self.learnt.noise
+
+    @property
+    def latest(self) -> Belief | None:
+        """The belief, if there is one of all rewards so far."""
+        return self._belief
+
+    def record(self, place: Place, reward: float) -> None:
+        """Take in a reward; what follows from it is worked out when it is asked for."""
+        self.history.append(place.point, reward)
+        if self._tally is not None and place.arm is not None:
+            self._tally.add(place.arm, reward)
+        self._set_aside()
+
+    def believe(self, learn: bool) -> Belief:
+        """The belief of all rewards so far, at least one; with `learn`, of a kernel up to date."""
+        if self.given is None and self._learning_is_due(learn):
+            self._learn()
+        if self._belief is None:
+            self._belief = self._believe_anew()
+        return self._belief
+
+    def state(self, tensors: dict[str, Tensor]) -> dict[str, Any]:
+        """All that `restore` needs, as values, and tensors added to those given."""
+        tensors |= {
+            "rewards": self.history.rewards,
+            "site": self.history.site,
+            "sites": self.history.sites,
+        }
+        for name in ("weights", "dictionary"):
+            if getattr(self._carry, name) is not None:
+                tensors[f"carry.{name}"] = getattr(self._carry, name)
+        if self._tally is not None:
+            tensors |= self._tally.state()
+        learnt = None
+        if self.learnt is not None:
+            learnt = {name: getattr(self.learnt, name) for name in _LEARNT}
+            learnt["kernel"] = saving.kernel_to_values(self.learnt.kernel, "learnt", tensors)
+        return {
+            "learnt": learnt,
+            "learnt_at": self._learnt_at,
+            "believed": self._belief is not None,
+            "dictionary_sites": self._carry.sites,
+        }
+
+    def restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Go on from a state."""
+        device = self.space.lower.device
+        tensors = {name: value.to(device) for name, value in tensors.items()}
+        for site, reward in zip(tensors["site"].tolist(), tensors["rewards"].tolist(), strict=True):
+            self.history.append(tensors["sites"][site], reward)
+        if values["learnt"] is not None:
+            learnt = dict(values["learnt"])
+            kernel = saving.kernel_from_values(learnt.pop("kernel"), "learnt", tensors)
+            self.learnt = Learnt(kernel=kernel.to(device), **learnt)
+        self._learnt_at = values["learnt_at"]
+        self._carry = Carry(
+            tensors.get("carry.weights"),
+            tensors.get("carry.dictionary"),
+            values["dictionary_sites"],
+        )
+        if self._tally is not None:
+            self._tally.restore(tensors)
+        if values["believed"]:
+            self.believe(learn=False)
+
+    def _believe_anew(self) -> Belief:
+        if self._tally is not None:
+            rewards = self.history.rewards
+            return believe_tally(self._tally, rewards, self.estimator, self._units(), self._carry)
+        estimator = self.estimator
+        if self.learnt is not None and isinstance(estimator, StudentT):
+            estimator = replace(estimator, dof=self.learnt.dof)
+        return believe(
+            self.history,
+            self.kernel,
+            self.features,
+            estimator,
+            self.ridge,
+            self._units(),
+            self._carry,
+        )
+
+    def _learning_is_due(self, wanted: bool) -> bool:
+        if self.learnt is None or not wanted:
+            return self.learnt is None
+        return len(self.history) - self._learnt_at > _LEARN_EVERY * self._learnt_at
+
+    def _learn(self) -> Learnt:
+        self._set_aside()
+        self.learnt, weights = self.learner(
+            self.history.sites[self.history.site],
+            self.history.rewards,
+            self.space.lower,
+            (self.space.upper - self.space.lower).clamp_min(torch.finfo(torch.float64).tiny),
+        )
+        self._learnt_at = len(self.history)
+        self._carry = Carry(weights)
+        return self.learnt
+
+    def _set_aside(self) -> None:
+        """The belief is no longer that of all rewards; the next one starts from it."""
+        if self._belief is not None:
+            self._carry = self._belief.carry()
+            self._belief = None
+
+    def _units(self) -> Units:
+        if self.learnt is not None:
+            return Units(self.learnt.centre, self.learnt.scale)
+        if self.standardise:
+            rewards = self.history.rewards
+            return Units(float(rewards.median()), robust_spread(rewards))
+        return Units()
+
+    def _begin_tally(self) -> Tally | None:
+        if self.given is None or not isinstance(self.space, Arms):
+            return None
+        lasting = isinstance(self.features, QuadratureFourier | RandomFourier)
+        small = isinstance(self.features, Exact) and len(self.space) <= _LARGEST_TABLE
+        if not (lasting or small):
+            return None
+        points = self.space.points
+        table = Tabulated.of(self.features.embed(self.given, points), points)
+        keep = self.estimator.keep if isinstance(self.estimator, Truncation) else None
+        live = isinstance(self.estimator, AdaptiveTruncation)
+        return Tally(table, self.given_ridge, keep, live)
