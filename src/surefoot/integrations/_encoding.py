@@ -109,7 +109,9 @@ def _to_unit(distribution: FloatDistribution | IntDistribution, value: float) ->
 
 def _from_unit(distribution: FloatDistribution | IntDistribution, unit: float) -> float:
     low, high = distribution.low, distribution.high
-    if distribution.log:
+    if unit <= 0.0 or unit >= 1.0:
+        value = low if unit <= 0.0 else high  # to the letter, not as logarithms round it
+    elif distribution.log:
         value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
     else:
         value = low + unit * (high - low)
