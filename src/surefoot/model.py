@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels, saving
+from surefoot._threads import one_thread
 from surefoot.belief import Belief, Carry, Units, believe, believe_tally
 from surefoot.estimators import AdaptiveTruncation, Estimator, StudentT, Truncation
 from surefoot.estimators.spread import robust_spread
@@ -89,7 +90,14 @@ class Model:
         if self.given is None and self._learning_is_due(learn):
             self._learn()
         if self._belief is None:
-            self._belief = self._believe_anew()
+            if self._tally is not None:
+                rewards, units = self.history.rewards, self._units()
+                self._belief = believe_tally(
+                    self._tally, rewards, self.estimator, units, self._carry
+                )
+            else:
+                with one_thread():
+                    self._belief = self._believe_anew()
         return self._belief
 
     def state(self, tensors: dict[str, Tensor]) -> dict[str, Any]:
@@ -137,9 +145,6 @@ class Model:
             self.believe(learn=False)
 
     def _believe_anew(self) -> Belief:
-        if self._tally is not None:
-            rewards = self.history.rewards
-            return believe_tally(self._tally, rewards, self.estimator, self._units(), self._carry)
         estimator = self.estimator
         if self.learnt is not None and isinstance(estimator, StudentT):
             estimator = replace(estimator, dof=self.learnt.dof)
@@ -160,12 +165,12 @@ class Model:
 
     def _learn(self) -> Learnt:
         self._set_aside()
-        self.learnt, weights = self.learner(
-            self.history.sites[self.history.site],
-            self.history.rewards,
-            self.space.lower,
-            (self.space.upper - self.space.lower).clamp_min(torch.finfo(torch.float64).tiny),
-        )
+        span = (self.space.upper - self.space.lower).clamp_min(torch.finfo(torch.float64).tiny)
+        points = self.history.sites[self.history.site]
+        with one_thread():
+            self.learnt, weights = self.learner(
+                points, self.history.rewards, self.space.lower, span
+            )
         self._learnt_at = len(self.history)
         self._carry = Carry(weights)
         return self.learnt

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import _checks, kernels, saving
+from surefoot._threads import one_thread
 from surefoot.belief import Belief
 from surefoot.estimators import (
     Estimator,
@@ -177,7 +178,8 @@ class Optimizer:
         else:
             generator = torch.Generator().manual_seed(0)  # leaves the run's draws alone
             measured = self._best_sites(score)
-            point = best_point(score, self.space, generator, measured)
+            with one_thread():
+                point = best_point(score, self.space, generator, measured)
             gain = scores(score, torch.stack([point, measured[0]]))
             if float(gain[0] - gain[1]) <= _NO_BETTER * posterior.scale:
                 point = measured[0].clone()
@@ -332,7 +334,8 @@ class Optimizer:
             arm = best_arm(score, self.space.points)
             return self.space.points[arm], arm
         anchors = self._best_sites(situation.posterior.mean)
-        return best_point(score, self.space, self._generator, anchors), None
+        with one_thread():
+            return best_point(score, self.space, self._generator, anchors), None
 
     def _guess(self) -> tuple[Tensor, int | None]:
         """A random point; among arms, one of largest prior variance that is not pending."""
