@@ -13,7 +13,14 @@ if TYPE_CHECKING:
         StudentT,
         Truncation,
     )
-    from surefoot.features import Exact, QuadratureFourier, RandomFourier, Sketch
+    from surefoot.features import (
+        Dictionary,
+        Exact,
+        Nystrom,
+        QuadratureFourier,
+        RandomFourier,
+        Sketch,
+    )
     from surefoot.optimizer import Optimizer
     from surefoot.spaces import Arms, Box
     from surefoot.tails import Moment
@@ -33,6 +40,7 @@ _HOMES = {
     "AdaptiveTruncation": "estimators",
     "Arms": "spaces",
     "Box": "spaces",
+    "Dictionary": "features",
     "Exact": "features",
     "Huber": "estimators",
     "Info": "types",
@@ -42,6 +50,7 @@ _HOMES = {
     "Moment": "tails",
     "NotReady": "types",
     "NumericalError": "types",
+    "Nystrom": "features",
     "Optimizer": "optimizer",
     "QuadratureFourier": "features",
     "Query": "types",
@@ -58,6 +67,7 @@ __all__ = [
     "AdaptiveTruncation",
     "Arms",
     "Box",
+    "Dictionary",
     "Exact",
     "Huber",
     "Info",
@@ -67,6 +77,7 @@ __all__ = [
     "Moment",
     "NotReady",
     "NumericalError",
+    "Nystrom",
     "Optimizer",
     "QuadratureFourier",
     "Query",

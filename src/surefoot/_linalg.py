@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from scipy.linalg.lapack import dpotrf, dpstrf
 from torch import Tensor
 
 from surefoot.types import NumericalError
@@ -16,6 +18,10 @@ def cholesky(matrix: Tensor) -> Tensor:
     Rounding can leave the last eigenvalue of a nearly singular matrix below zero; the least
     jitter (relative to the mean of the diagonal) that makes it factor is added then, at most 1e-6.
     """
+    if matrix.ndim == 2 and matrix.device.type == "cpu" and not matrix.requires_grad:
+        lower, info = dpotrf(matrix.numpy(), lower=1)  # a quarter of the time for small ones
+        if info == 0:
+            return torch.from_numpy(lower)
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if not bool(failed.any()):
         return factor
@@ -33,6 +39,23 @@ def cholesky(matrix: Tensor) -> Tensor:
             "check that the kernel is, and that rewards and coordinates are of sane size."
         )
     return factor
+
+
+def pivoted_root(
+    matrix: Tensor,  # (n, n), positive semidefinite
+    rank: int,
+    tolerance: float = 1e-10,
+) -> tuple[Tensor, Tensor]:
+    """`pivoted_cholesky` of a whole matrix, with the lower factor (m, m) of what it chose.
+
+    The factor is LAPACK's, on the CPU; pivots come as an index tensor (m,).
+    """
+    limit = tolerance * float(matrix.diagonal().max())
+    factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
+    found = min(int(found), rank)
+    pivots = torch.from_numpy(order[:found].astype("int64") - 1)
+    root = torch.from_numpy(np.tril(factor[:found, :found]))
+    return pivots.to(matrix.device), root.to(matrix.device)
 
 
 def pivoted_cholesky(

@@ -8,14 +8,14 @@ import torch
 
 from surefoot import kernels
 from surefoot.estimators import AdaptiveTruncation, Huber, LeastSquares, StudentT, Truncation
-from surefoot.features import Exact, Features, QuadratureFourier, Sketch
+from surefoot.features import Exact, Features, Nystrom, QuadratureFourier, Sketch
 from surefoot.fit import Learner
 from surefoot.optimizer import Optimizer
 from surefoot.policies import UpperConfidenceBound
 from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
-from surefoot.widths import Width, adaptive_fourier, srinivas, truncated
+from surefoot.widths import Width, adaptive_fourier, adaptive_nystrom, srinivas, truncated
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -25,7 +25,7 @@ def gp_ucb(
     space: Space,
     kernel: Kernel,
     *,
-    features: Features | None = None,
+    features: Features | Nystrom | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
     scale: float = 1.0,
@@ -54,7 +54,7 @@ def tgp_ucb(
     kernel: Kernel,
     *,
     moment: Moment,
-    norm_bound: float,
+    norm_bound: float | None = None,
     delta: float = 0.1,
     width: Width | None = None,
     ridge: float = 1.0,
@@ -65,7 +65,8 @@ def tgp_ucb(
     """TGP-UCB: rewards beyond a growing threshold count as zero.
 
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 1 with the width of Theorem 1, for
-    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1.
+    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1. A `norm_bound` of
+    None is guessed and doubled (`surefoot.widths`).
     """
     _require_bounded(kernel, space)
     return Optimizer(
@@ -85,11 +86,14 @@ def ata_gp_ucb(
     kernel: Kernel,
     *,
     moment: Moment,
-    norm_bound: float,
-    horizon: int,
+    norm_bound: float | None = None,
+    horizon: int | None = None,
     delta: float = 0.1,
-    features: Literal["fourier", "exact"] = "fourier",
+    features: Literal["fourier", "nystrom", "exact"] = "fourier",
     nodes: int = 32,
+    oversampling: float = 4.0,
+    accuracy: float = 0.1,
+    resample: Literal["every-round", "adaptive"] = "every-round",
     root: Literal["cholesky", "symmetric"] = "cholesky",
     width: Width | None = None,
     ridge: float = 1.0,
@@ -102,17 +106,30 @@ def ata_gp_ucb(
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2 with the width of Lemma 1, for
     E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1. `features`
     "fourier" are quadrature Fourier features with `nodes` on each axis, for the squared
-    exponential kernel; "exact" are those of the Gaussian process itself.
+    exponential kernel; "exact" are those of the Gaussian process itself; "nystrom" is for any
+    kernel on arms, draws its dictionary with `oversampling` q-bar (the paper's own setting is
+    `features.oversampling(horizon, delta, accuracy)`, which takes in nearly every arm pulled) and
+    has the width of Theorem 4 with `accuracy` epsilon. `norm_bound` and
+    `horizon` of None are guessed and doubled (`surefoot.widths`).
     """
     _require_bounded(kernel, space)
-    if features not in ("fourier", "exact"):
-        raise InvalidInput(f"`features` is {features!r}, expected 'fourier' or 'exact'.")
+    if features not in ("fourier", "nystrom", "exact"):
+        raise InvalidInput(f"`features` is {features!r}, expected 'fourier', 'nystrom' or 'exact'.")
+    maps: dict[str, Features | Nystrom] = {
+        "fourier": QuadratureFourier(nodes),
+        "nystrom": Nystrom(oversampling, resample),
+        "exact": Exact(),
+    }
+    theorem: Width = adaptive_fourier(moment, norm_bound, horizon, delta, scale)
+    if features == "nystrom":
+        theorem = adaptive_nystrom(moment, norm_bound, horizon, delta, accuracy, scale)
+    unions = 4 if features == "nystrom" else 2
     return Optimizer(
         space,
         kernel,
-        features=QuadratureFourier(nodes) if features == "fourier" else Exact(),
-        estimator=AdaptiveTruncation(moment, horizon, delta, root),
-        width=_width(width, scale, adaptive_fourier(moment, norm_bound, horizon, delta, scale)),
+        features=maps[features],
+        estimator=AdaptiveTruncation(moment, horizon, delta, root, unions),
+        width=_width(width, scale, theorem),
         ridge=ridge,
         seed=seed,
         device=device,

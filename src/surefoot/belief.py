@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot.estimators import Estimate, Estimator, Sample
+from surefoot.estimators import Estimate, Estimator, Measured, Sample
+from surefoot.estimators.digest import Digest
 from surefoot.features import Features
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
-from surefoot.posterior import ArmValues, Posterior
+from surefoot.posterior import LEAST_VARIANCE, ArmValues, Posterior
 from surefoot.ridge import RidgeFactor
 from surefoot.tally import Tally
 
@@ -102,42 +103,42 @@ def believe(
     return Belief(posterior, estimate, factor, len(sites))
 
 
-def believe_tally(
-    tally: Tally, rewards: Tensor, estimator: Estimator, units: Units, carry: Carry
-) -> Belief:
-    """The posterior of all pulls in the tally, whose raw rewards are (t,)."""
-    table, factor = tally.table, tally.factor
-    standard = units.of(rewards)
-    sample = Sample(
-        features=table.features,
-        residual=table.residuals,
-        counts=tally.counts,
-        sums=tally.sums if units.trivial else _sums(tally.arm, standard, len(tally.sums)),
-        site=tally.arm,
-        rewards=standard,
-        known_moments=tally.moments if units.trivial else None,
-        changed=tally.changed,
-        last_changed=tally.last_changed,
-        live=tally.live,
-        leverage=tally.leverage,
-    )
-    with torch.no_grad():
-        estimate = estimator(factor, sample, carry.weights)
-        mean = units.centre + units.scale * tally.products(estimate.coefficients)
-        if estimate.factor is factor:
-            leverage = tally.leverage
-        else:
-            leverage = estimate.factor.leverage(table.features)
-        deviation = units.scale * (table.residuals + tally.ridge * leverage).clamp_min(1e-18).sqrt()
+def believe_tally(tally: Tally, estimator: Estimator, units: Units, carry: Carry) -> Belief:
+    """The posterior of all pulls in the tally."""
+    factor, table = tally.factor, tally.table
+    estimate = estimator(factor, _measured(tally, units), carry.weights)
+    mean = tally.products(estimate.coefficients)
+    device = mean.device
+    posterior_factor = estimate.factor.to(device)
+    variance = tally.variance if estimate.factor is factor else table.variance(posterior_factor)
+    deviation = variance.clamp_min(LEAST_VARIANCE).sqrt_()
+    if not units.trivial:
+        mean, deviation = units.centre + units.scale * mean, units.scale * deviation
     posterior = Posterior(
         table,
-        estimate.factor,
-        estimate.coefficients,
+        posterior_factor,
+        estimate.coefficients.to(device),
         units.centre,
         units.scale,
         ArmValues(table.points, mean, deviation),
     )
     return Belief(posterior, estimate, factor, 0)
+
+
+def _measured(tally: Tally, units: Units) -> Measured:
+    """What the estimator needs, in the model's units; the tally has it where they are the raw."""
+    if isinstance(tally.log, Digest):
+        site, value, mass = tally.log.columns
+        rewards = units.of(value)
+        sums = tally.sums.new_zeros(len(tally.sums)).index_add_(0, site, mass * rewards)
+        return Sample(
+            tally.features, tally.residual, tally.counts, sums, site, rewards, mass, tally.log
+        )
+    if units.trivial:
+        return tally
+    rewards = units.of(tally.rewards)
+    sums = _sums(tally.site, rewards, len(tally.sums))
+    return Sample(tally.features, tally.residual, tally.counts, sums, tally.site, rewards)
 
 
 def _sums(site: Tensor, rewards: Tensor, sites: int) -> Tensor:

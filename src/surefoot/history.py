@@ -17,6 +17,7 @@ class History:
     def __init__(self, dimension: int, device: torch.device | str = "cpu") -> None:
         self.dimension = dimension
         self.device = torch.device(device)
+        self._on_host = self.device.type == "cpu"
         self._number = 0
         self._sites_number = 0
         self._reward = np.zeros(64)
@@ -24,7 +25,8 @@ class History:
         self._sites = np.zeros((64, dimension))
         self._count = np.zeros(64)
         self._sum = np.zeros(64)
-        self._known: dict[bytes, int] = {}
+        self._known: dict[bytes | int, int] = {}
+        self.arms: list[int] = []  # of the sites, where they are arms
 
     def __len__(self) -> int:
         return self._number
@@ -54,18 +56,22 @@ class History:
         """Sum of the rewards at each site (S,)."""
         return self._tensor(self._sum, self._sites_number)
 
-    def append(self, point: Tensor, reward: float) -> int:
-        """Record a reward at a point (d,); gives the site's index."""
-        place = point.detach().cpu().numpy()
-        key = place.tobytes()
+    def append(self, point: Tensor, reward: float, arm: int | None = None) -> int:
+        """Record a reward at a point (d,) or at an arm, which is told by its index; gives the site.
+
+        Arms are sites of their own even where their coordinates are the same.
+        """
+        key = point.detach().cpu().numpy().tobytes() if arm is None else arm
         site = self._known.get(key)
         if site is None:
             site = self._known[key] = self._sites_number
             self._sites = _room(self._sites, site)
             self._count = _room(self._count, site)
             self._sum = _room(self._sum, site)
-            self._sites[site] = place
+            self._sites[site] = point.detach().cpu().numpy()
             self._sites_number += 1
+            if arm is not None:
+                self.arms.append(arm)
         self._reward = _room(self._reward, self._number)
         self._site = _room(self._site, self._number)
         self._reward[self._number] = reward
@@ -76,7 +82,8 @@ class History:
         return site
 
     def _tensor(self, buffer: np.ndarray, number: int) -> Tensor:
-        return torch.from_numpy(buffer[:number]).to(self.device)
+        tensor = torch.from_numpy(buffer[:number])
+        return tensor if self._on_host else tensor.to(self.device)
 
 
 def _room(buffer: np.ndarray, index: int) -> np.ndarray:

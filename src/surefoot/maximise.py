@@ -13,8 +13,13 @@ from surefoot.spaces import Box
 _CHUNK = 4096
 
 
-def best_arm(score: Score, points: Tensor) -> int:
-    """Index of the arm of largest score; the first of them where there are several."""
+def best_arm(score: Score, points: Tensor, *, tabulated: bool = False) -> int:
+    """Index of the arm of largest score; the first of them where there are several.
+
+    `tabulated` says that the score looks up these very points, so that they are asked all at once.
+    """
+    if tabulated:
+        return int(score(points).argmax())
     return int(scores(score, points).argmax())
 
 

@@ -11,21 +11,33 @@ from torch import Tensor
 from surefoot import kernels, saving
 from surefoot._threads import one_thread
 from surefoot.belief import Belief, Carry, Units, believe, believe_tally
-from surefoot.estimators import AdaptiveTruncation, Estimator, StudentT, Truncation
+from surefoot.estimators import Estimator, StudentT
+from surefoot.estimators.log import Logging, Terms
 from surefoot.estimators.spread import robust_spread
-from surefoot.features import Exact, Features, QuadratureFourier, RandomFourier
+from surefoot.features import (
+    Dictionary,
+    Exact,
+    Features,
+    Nystrom,
+    QuadratureFourier,
+    RandomFourier,
+)
 from surefoot.features.tabulated import Tabulated
 from surefoot.fit import Learner, Learnt
 from surefoot.history import History
 from surefoot.places import Place
+from surefoot.sketching import Sketching
 from surefoot.spaces import Arms, Space
 from surefoot.tally import Tally
+from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _LEARN_EVERY = 0.01  # share of the rewards that may be new before the kernel is learnt again
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
+_UNITS_EVERY = 0.01  # share of the rewards that may be new before units are worked out again
+_UNITS_AT_ONCE = 1000  # rewards up to which they are after each
 _LEARNT = ("noise", "dof", "centre", "scale")
 
 
@@ -41,24 +53,32 @@ class Model:
         space: Space,
         given: Kernel | None,
         learner: Learner | None,
-        features: Features,
+        features: Features | Nystrom,
         estimator: Estimator,
         ridge: float,
         standardise: bool,
+        generator: torch.Generator,
     ) -> None:
         device = space.lower.device
         self.space = space
         self.given = None if given is None else kernels.owned(given, space).to(device)
         self.learner = learner or Learner()
+        if isinstance(features, Nystrom) and not (given is not None and isinstance(space, Arms)):
+            raise InvalidInput(
+                "`Nystrom` features draw their dictionary from arms with a kernel that is given: "
+                "pass `Arms` and a `kernel`, or `Sketch()` features."
+            )
         self.features = features
         self.estimator = estimator
         self.given_ridge = ridge
         self.standardise = standardise
+        self._generator = generator
         self.history = History(space.dimension, device)
         self.learnt: Learnt | None = None
         self._learnt_at = 0
         self._belief: Belief | None = None
         self._carry = Carry()
+        self._standard = 0, Units()
         self._tally = self._begin_tally()
 
     @property
@@ -80,9 +100,9 @@ class Model:
 
     def record(self, place: Place, reward: float) -> None:
         """Take in a reward; what follows from it is worked out when it is asked for."""
-        self.history.append(place.point, reward)
+        site = self.history.append(place.point, reward, place.arm)
         if self._tally is not None and place.arm is not None:
-            self._tally.add(place.arm, reward)
+            self._tally.add(site, place.arm, reward)
         self._set_aside()
 
     def believe(self, learn: bool) -> Belief:
@@ -91,9 +111,8 @@ class Model:
             self._learn()
         if self._belief is None:
             if self._tally is not None:
-                rewards, units = self.history.rewards, self._units()
                 self._belief = believe_tally(
-                    self._tally, rewards, self.estimator, units, self._carry
+                    self._tally, self.estimator, self._units(), self._carry
                 )
             else:
                 with one_thread():
@@ -106,6 +125,7 @@ class Model:
             "rewards": self.history.rewards,
             "site": self.history.site,
             "sites": self.history.sites,
+            "arms": torch.tensor(self.history.arms, dtype=torch.int64),
         }
         for name in ("weights", "dictionary"):
             if getattr(self._carry, name) is not None:
@@ -121,14 +141,16 @@ class Model:
             "learnt_at": self._learnt_at,
             "believed": self._belief is not None,
             "dictionary_sites": self._carry.sites,
+            "standard": [self._standard[0], self._standard[1].centre, self._standard[1].scale],
         }
 
     def restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Go on from a state."""
         device = self.space.lower.device
         tensors = {name: value.to(device) for name, value in tensors.items()}
+        arms = tensors["arms"].tolist() or [None] * len(tensors["sites"])
         for site, reward in zip(tensors["site"].tolist(), tensors["rewards"].tolist(), strict=True):
-            self.history.append(tensors["sites"][site], reward)
+            self.history.append(tensors["sites"][site], reward, arms[site])
         if values["learnt"] is not None:
             learnt = dict(values["learnt"])
             kernel = saving.kernel_from_values(learnt.pop("kernel"), "learnt", tensors)
@@ -139,19 +161,23 @@ class Model:
             tensors.get("carry.dictionary"),
             values["dictionary_sites"],
         )
+        known, centre, scale = values["standard"]
+        self._standard = known, Units(centre, scale)
         if self._tally is not None:
             self._tally.restore(tensors)
         if values["believed"]:
             self.believe(learn=False)
 
     def _believe_anew(self) -> Belief:
-        estimator = self.estimator
+        estimator, features = self.estimator, self.features
         if self.learnt is not None and isinstance(estimator, StudentT):
             estimator = replace(estimator, dof=self.learnt.dof)
+        if isinstance(features, Nystrom):
+            raise NotReady("`Nystrom` features are tallied.")
         return believe(
             self.history,
             self.kernel,
-            self.features,
+            features,
             estimator,
             self.ridge,
             self._units(),
@@ -185,19 +211,36 @@ class Model:
         if self.learnt is not None:
             return Units(self.learnt.centre, self.learnt.scale)
         if self.standardise:
-            rewards = self.history.rewards
-            return Units(float(rewards.median()), robust_spread(rewards))
+            return self._standard_units()
         return Units()
 
+    def _standard_units(self) -> Units:
+        """Median and MAD of the rewards; of all but the last hundredth where there are many."""
+        number, (known, units) = len(self.history), self._standard
+        due = number > known * (1.0 + _UNITS_EVERY) if known > _UNITS_AT_ONCE else number != known
+        if due:
+            rewards = self.history.rewards
+            units = Units(float(rewards.median()), robust_spread(rewards))
+            self._standard = number, units
+        return units
+
     def _begin_tally(self) -> Tally | None:
+        """Sums by arm, where the features of the arms last or can be drawn anew from them."""
         if self.given is None or not isinstance(self.space, Arms):
             return None
-        lasting = isinstance(self.features, QuadratureFourier | RandomFourier)
-        small = isinstance(self.features, Exact) and len(self.space) <= _LARGEST_TABLE
-        if not (lasting or small):
+        features, points, ridge = self.features, self.space.points, self.given_ridge
+        prior = kernels.diagonal(self.given, points).detach()
+        table: Tabulated | Sketching
+        if isinstance(features, Nystrom):
+            table = Sketching(features, self.given, points, prior, ridge, self._generator)
+            most = len(points)
+        elif isinstance(features, QuadratureFourier | RandomFourier | Dictionary) or (
+            isinstance(features, Exact) and len(points) <= _LARGEST_TABLE
+        ):
+            table = Tabulated.of(features.embed(self.given, points), points, prior)
+            most = table.dimension
+        else:
             return None
-        points = self.space.points
-        table = Tabulated.of(self.features.embed(self.given, points), points)
-        keep = self.estimator.keep if isinstance(self.estimator, Truncation) else None
-        live = isinstance(self.estimator, AdaptiveTruncation)
-        return Tally(table, self.given_ridge, keep, live)
+        terms = Terms(ridge, float(prior.max()), most)
+        log = self.estimator.log(terms) if isinstance(self.estimator, Logging) else None
+        return Tally(table, prior, ridge, log, self.history)

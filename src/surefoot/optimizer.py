@@ -18,7 +18,7 @@ from surefoot.estimators import (
     Estimator,
     LeastSquares,
 )
-from surefoot.features import Exact, Features
+from surefoot.features import Exact, Features, Nystrom
 from surefoot.fit import Learner, Learnt
 from surefoot.history import History
 from surefoot.maximise import best_arm, best_point, scores
@@ -56,7 +56,7 @@ class Optimizer:
         space: Space,
         kernel: Kernel | None = None,
         *,
-        features: Features | None = None,
+        features: Features | Nystrom | None = None,
         estimator: Estimator | None = None,
         width: Width | None = None,
         policy: Policy | None = None,
@@ -84,6 +84,7 @@ class Optimizer:
         self.policy: Policy = policy or UpperConfidenceBound()
         self.width_rule: Width = width or srinivas()
         self.seed = _checks.count("seed", seed, least=0)
+        self._generator = torch.Generator().manual_seed(self.seed)
         self._model = Model(
             self.space,
             kernel,
@@ -92,13 +93,14 @@ class Optimizer:
             estimator or LeastSquares(),
             _checks.positive("ridge", ridge),
             standardise,
+            self._generator,
         )
-        self._generator = torch.Generator().manual_seed(self.seed)
         self._initial = self._draw_initial(_checks.count("initial", initial, least=0))
         self._initial_used = 0
         self._pending: dict[int, Query] = {}
         self._failed: list[Tensor] = []
         self._next_id = 0
+        self._width: tuple[Belief | None, float] | None = None  # and the belief that it goes with
 
     def ask(self) -> Query:
         """The next point to measure; it counts as pending until told or forgotten."""
@@ -173,7 +175,7 @@ class Optimizer:
         score = UpperConfidenceBound()(situation)  # the mean, and less where measurements fail
         arm: int | None = None
         if isinstance(self.space, Arms):
-            arm = best_arm(score, self.space.points)
+            arm = _best_arm(score, self.space, posterior)
             point = self.space.points[arm].clone()
         else:
             generator = torch.Generator().manual_seed(0)  # leaves the run's draws alone
@@ -199,14 +201,15 @@ class Optimizer:
     def width(self) -> float:
         """beta, the multiplier of the deviation in the next bounds."""
         belief = self._model.latest
-        return self.width_rule(
-            Progress(
+        if belief is None or self._width is None or self._width[0] is not belief:
+            progress = Progress(
                 round=len(self._model.history),
                 information_gain=0.0 if belief is None else belief.factor.information_gain,
                 dimension=0 if belief is None else belief.factor.dimension,
                 ridge=self._model.ridge,
             )
-        )
+            self._width = belief, self.width_rule(progress)
+        return self._width[1]
 
     @property
     def history(self) -> History:
@@ -310,15 +313,7 @@ class Optimizer:
 
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimiser must."""
-        self._generator = torch.Generator().manual_seed(_checks.count("seed", seed, least=0))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_generator": self._generator.get_state()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._generator = torch.Generator()
-        self._generator.set_state(state["_generator"])
+        self._generator.manual_seed(_checks.count("seed", seed, least=0))
 
     def _choose(self) -> tuple[Tensor, int | None]:
         known = len(self._model.history) + len(self._pending)
@@ -331,7 +326,7 @@ class Optimizer:
         situation = self._situation()
         score = self.policy(situation)
         if isinstance(self.space, Arms):
-            arm = best_arm(score, self.space.points)
+            arm = _best_arm(score, self.space, situation.posterior)
             return self.space.points[arm], arm
         anchors = self._best_sites(situation.posterior.mean)
         with one_thread():
@@ -388,7 +383,7 @@ class Optimizer:
         self._model.record(place, reward)
 
     def _locate(self, where: Where) -> Place:
-        return locate(self.space, where, self._pending.values())
+        return locate(self.space, where, self._pending)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
         estimate = belief.estimate
@@ -404,3 +399,7 @@ class Optimizer:
             information_gain=belief.factor.information_gain,
             seconds=seconds,
         )
+
+
+def _best_arm(score: Score, arms: Arms, posterior: Posterior) -> int:
+    return best_arm(score, arms.points, tabulated=posterior.table is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -23,17 +23,18 @@ class Place(NamedTuple):
     query: int | None
 
 
-def locate(space: Space, where: Where, pending: Iterable[Query]) -> Place:
+def locate(space: Space, where: Where, pending: Mapping[int, Query]) -> Place:
     """The place meant by a query, an arm's index or a point, `InvalidInput` if there is none.
 
     A point or an arm settles the first query that is pending there.
     """
-    waiting = list(pending)
     if isinstance(where, Query):
-        place = locate(space, where.point if where.arm is None else where.arm, ())
-        return place._replace(query=next((q.id for q in waiting if q.id == where.id), None))
+        if pending.get(where.id) is where:
+            return Place(where.point, where.arm, where.id)
+        point, arm = _point_and_arm(space, where.point if where.arm is None else where.arm)
+        return Place(point, arm, where.id if where.id in pending else None)
     point, arm = _point_and_arm(space, where)
-    for query in waiting:
+    for query in pending.values():
         if query.arm == arm and torch.equal(query.point, point):
             return Place(point, arm, query.id)
     return Place(point, arm, None)

@@ -11,7 +11,7 @@ from surefoot._linalg import cholesky
 from surefoot.features.embedding import Embedding
 from surefoot.ridge import RidgeFactor
 
-_LEAST_VARIANCE = 1e-18  # so that its root has a gradient
+LEAST_VARIANCE = 1e-18  # so that its root has a gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Posterior:
             variance = self.embedding.residual(points, features) + explained
         if self.pending is not None:
             variance = variance - self._known_from_pending(points, features, self.pending)
-        return mean, self.scale * variance.clamp_min(_LEAST_VARIANCE).sqrt()
+        return mean, self.scale * variance.clamp_min(LEAST_VARIANCE).sqrt()
 
     def hallucinated(self, points: Tensor) -> Posterior:  # (p, d)
         """As if the points had been measured and had given their means: only variance moves."""

@@ -14,35 +14,67 @@ from surefoot._linalg import cholesky
 
 @dataclass(frozen=True, eq=False)
 class RidgeFactor:
-    """V = ridge I + F' diag(counts) F and its Cholesky factor, in m features."""
+    """V = ridge I + F' diag(counts) F in m features, with its Cholesky factor when it is needed.
+
+    `known_inverse` and `known_gain` are V^{-1} and the information gain where rank-one updates
+    have kept them up.
+    """
 
     ridge: float
     gram: Tensor  # (m, m), V
-    root: Tensor  # (m, m), lower, root root' = V
+    known_inverse: Tensor | None = None  # (m, m)
+    known_gain: float | None = None
 
     @classmethod
     def of(cls, features: Tensor, ridge: float, counts: Tensor | None = None) -> RidgeFactor:
         """From features (S, m) of the sites, each as often as `counts` (S,) says (or weighs)."""
         weighted = features if counts is None else features * counts[:, None]
         eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
-        gram = ridge * eye + features.T @ weighted
-        return cls.from_gram(ridge, gram)
-
-    @classmethod
-    def from_gram(cls, ridge: float, gram: Tensor) -> RidgeFactor:
-        """From V itself (m, m)."""
-        return cls(ridge, gram, cholesky(gram))
+        return cls(ridge, ridge * eye + features.T @ weighted)
 
     def extended(self, features: Tensor) -> RidgeFactor:  # (n, m)
         """With more points, each once."""
-        return RidgeFactor.from_gram(self.ridge, self.gram + features.T @ features)
+        return RidgeFactor(self.ridge, self.gram + features.T @ features)
+
+    def stepped(self, feature: Tensor) -> tuple[RidgeFactor, Tensor, float]:  # (m,)
+        """With one more point, by a rank-one update; V^{-1} phi (m,) and 1 + phi' V^{-1} phi.
+
+        phi(x)' V^{-1} phi(x) falls by (phi(x)' V^{-1} phi)^2 / (1 + phi' V^{-1} phi) everywhere.
+        """
+        solved = self.inverse @ feature
+        growth = 1.0 + float(feature @ solved)
+        inverse = torch.addr(self.inverse, solved, solved, alpha=-1.0 / growth)
+        gram = torch.addr(self.gram, feature, feature)
+        gain = self.information_gain + 0.5 * math.log(growth)
+        return RidgeFactor(self.ridge, gram, inverse, gain), solved, growth
+
+    def to(self, device: torch.device) -> RidgeFactor:
+        """The same on a device."""
+        if self.gram.device == device:
+            return self
+        inverse = None if self.known_inverse is None else self.known_inverse.to(device)
+        return RidgeFactor(self.ridge, self.gram.to(device), inverse, self.known_gain)
 
     @property
     def dimension(self) -> int:
-        return len(self.gram)
+        return self.gram.shape[0]
+
+    @cached_property
+    def root(self) -> Tensor:
+        """(m, m), lower, root root' = V."""
+        return cholesky(self.gram)
+
+    @cached_property
+    def inverse(self) -> Tensor:
+        """V^{-1} (m, m)."""
+        if self.known_inverse is not None:
+            return self.known_inverse
+        return torch.cholesky_inverse(self.root).contiguous()
 
     def solve(self, moments: Tensor) -> Tensor:  # (m,) -> (m,)
         """V^{-1} moments."""
+        if self.known_inverse is not None:
+            return self.known_inverse @ moments
         return torch.cholesky_solve(moments.unsqueeze(-1), self.root).squeeze(-1)
 
     def whiten(self, features: Tensor) -> Tensor:  # (n, m) -> (n, m)
@@ -62,5 +94,7 @@ class RidgeFactor:
     @cached_property
     def information_gain(self) -> float:
         """Half of ln det(V / ridge) = half of ln det(I + K / ridge)."""
+        if self.known_gain is not None:
+            return self.known_gain
         log_det = 2.0 * float(self.root.diagonal().log().sum())
         return max(0.0, 0.5 * (log_det - self.dimension * math.log(self.ridge)))

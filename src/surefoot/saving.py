@@ -28,7 +28,9 @@ _PARTS = {
     part.__name__: part
     for part in (
         Moment,
+        features.Dictionary,
         features.Exact,
+        features.Nystrom,
         features.QuadratureFourier,
         features.RandomFourier,
         features.Sketch,
@@ -46,6 +48,7 @@ _PARTS = {
         widths.adaptive_fourier,
         widths.adaptive_nystrom,
         widths.adaptive_as_published,
+        widths.bkb,
         policies.UpperConfidenceBound,
         policies.NoisyExpectedImprovement,
         policies.Alternating,
@@ -81,7 +84,8 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = (file.metadata() or {}).get("surefoot")
             if header is None:
                 raise InvalidInput(f"{path} was not written by `Optimizer.save`.")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            # Copied: a file does not align them, and the last bit of a product depends on that.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise InvalidInput(f"{path} is not a whole safetensors file: {error}.") from error
     values = json.loads(header)
@@ -99,6 +103,8 @@ def part_to_values(part: object) -> Any:
         return None
     if isinstance(part, bool | int | float | str):
         return part
+    if isinstance(part, tuple):
+        return [part_to_values(item) for item in part]
     if _PARTS.get(type(part).__name__) is not type(part):
         return OUTSIDE
     fields = {f.name: part_to_values(getattr(part, f.name)) for f in dataclasses.fields(part)}
@@ -117,6 +123,7 @@ def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor
     """A kernel of `surefoot.kernels` as values and tensors; `OUTSIDE` for any other."""
     from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 
+    from surefoot._matern import GeneralMaternKernel
     from surefoot._precomputed import PrecomputedKernel
 
     if kernel is None:
@@ -125,9 +132,10 @@ def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor
         inner = kernel_to_values(kernel.base_kernel, f"{name}.base", tensors)
         tensors[f"{name}.variance"] = kernel.raw_outputscale
         return OUTSIDE if inner == OUTSIDE else ["scaled", inner]
-    if type(kernel) in (RBFKernel, MaternKernel) and kernel.active_dims is None:
+    matern = type(kernel) in (MaternKernel, GeneralMaternKernel)
+    if (matern or type(kernel) is RBFKernel) and kernel.active_dims is None:
         tensors[f"{name}.lengthscale"] = kernel.raw_lengthscale
-        return ["matern", kernel.nu] if type(kernel) is MaternKernel else ["squared_exponential"]
+        return ["matern", kernel.nu] if matern else ["squared_exponential"]
     if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
         return ["linear"]
     if type(kernel) is PrecomputedKernel:

@@ -1,4 +1,4 @@
-"""Sums over the pulls of arms whose features last: the cost of a round does not grow with t."""
+"""Sums over the pulls of arms, and the geometry that they make, kept up as rewards arrive."""
 
 from __future__ import annotations
 
@@ -6,128 +6,222 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.estimator import Keep
-from surefoot.estimators.live_rewards import LiveRewards
+from surefoot.estimators.log import Log
 from surefoot.features.tabulated import Tabulated
+from surefoot.history import History
 from surefoot.ridge import RidgeFactor
+from surefoot.sketching import Sketching
 
 _REFRESH = 512  # pulls between factorisations from the counts
-_DRIFT = 1e-8  # of a leverage, at which one comes sooner
-
-
-_STATE = ("counts", "sums", "moments", "leverage")
+_CHECK = 32  # pulls between looks at whether rounding has moved a variance
+_DRIFT = 1e-8  # of a variance, at which one comes sooner
+_LARGEST_STEP = 1e4  # growth of V in one direction, after which V^{-1} has lost digits
+_MOST_STEPS = 64  # rank-one updates that are taken together
 
 
 class Tally:
-    """V, Phi'y, counts and leverages of all arms, by rank-one updates.
+    """V, Phi'y and the variance of all arms, by rank-one updates of features that last.
 
-    `keep` says what of a reward goes into Phi'y, for estimators that decide it in the reward's own
-    round; `live` holds rewards for estimators that decide anew each round.
+    A round costs the same however many came before. Features that are drawn anew now and then
+    (`Sketching`) take the sums from the counts of the arms pulled. `log` is what the estimator
+    keeps of the rewards; it may give less than a reward for the sums. What is of the size of the
+    features or of the sites lies in main memory, what is of the size of the arms on their device.
     """
 
+    mass = None
+
     def __init__(
-        self, table: Tabulated, ridge: float, keep: Keep | None = None, live: bool = False
+        self,
+        features: Tabulated | Sketching,
+        prior: Tensor,
+        ridge: float,
+        log: Log | None,
+        history: History,
     ) -> None:
-        features = table.features
-        arms, dimension = features.shape
-        self.table = table
+        self.sketching = features if isinstance(features, Sketching) else None
+        self.table = features if isinstance(features, Tabulated) else features.nothing()
+        self.prior = prior  # (A,), k(x, x)
         self.ridge = ridge
-        self.keep = keep
-        self.live = LiveRewards() if live else None
-        self.factor = RidgeFactor.of(features[:0], ridge)
-        self.counts = features.new_zeros(arms)
-        self.sums = features.new_zeros(arms)
-        self.moments = features.new_zeros(dimension)
-        self.number = 0
-        self.changed = 0
-        self.last_changed = False
-        self.leverage = features.square().sum(-1) / ridge  # (A,), as of the last `values`
-        self._steps: list[tuple[Tensor, Tensor]] = []
-        self._arm = np.zeros(64, dtype=np.int64)
+        self.log = log
+        self.factor = RidgeFactor.of(self.table.columns[:0].cpu(), ridge)
+        self.variance = prior  # (A,), as of the last `products`
+        self.moments = torch.zeros(self.table.dimension, dtype=prior.dtype)
+        self._history = history
+        self._sums = np.zeros(64)
+        self._arms = np.zeros(64, dtype=np.int64)
+        self._known_arms = 0
+        self._steps: list[tuple[Tensor, float]] = []
+        self._of_sites: tuple[Tensor, Tensor, Tensor] | None = None
 
     @property
-    def arm(self) -> Tensor:
-        """The arm of each reward (t,)."""
-        return torch.from_numpy(self._arm[: self.number]).to(self.counts.device)
+    def features(self) -> Tensor:
+        """Features of the sites (S, m)."""
+        return self._sites()[1]
 
-    def add(self, arm: int, reward: float) -> None:
-        """One pull."""
-        if self.number == len(self._arm):
-            self._arm = np.concatenate([self._arm, np.zeros(64 + self.number, dtype=np.int64)])
-        self._arm[self.number] = arm
-        self.number += 1
-        kept = reward if self.keep is None else self.keep(reward, self.number)
-        self.last_changed = kept != reward
-        self.changed += self.last_changed
-        if self.live is not None:
-            self.live.append(arm, reward, self.number - 1)
-        feature = self.table.features[arm]
-        solved = self.factor.solve(feature)
-        self._steps.append((solved, 1.0 + feature @ solved))
-        self.factor = self.factor.extended(feature.unsqueeze(0))
-        self.counts[arm] += 1.0
-        self.sums[arm] += reward
+    @property
+    def residual(self) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ of the sites (S,)."""
+        return self._sites()[2]
+
+    @property
+    def counts(self) -> Tensor:
+        """Pulls of each site (S,)."""
+        return self._history.counts
+
+    @property
+    def sums(self) -> Tensor:
+        """Sum of what counts of the rewards of each site (S,)."""
+        return torch.from_numpy(self._sums[: len(self._history.arms)])
+
+    @property
+    def number(self) -> int:
+        """t, the number of pulls."""
+        return len(self._history)
+
+    @property
+    def site(self) -> Tensor:
+        """The site of each pull (t,)."""
+        return self._history.site
+
+    @property
+    def rewards(self) -> Tensor:
+        """Raw rewards (t,)."""
+        return self._history.rewards
+
+    def add(self, site: int, arm: int, reward: float) -> None:
+        """The pull that the history has just taken in."""
+        if site == len(self._sums):
+            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
+        kept = reward if self.log is None else self.log.append(site, reward)
+        self._sums[site] += kept
+        if self.sketching is not None and self.sketching.is_due(arm):
+            self._flush()  # chances are by the variance before this pull
+            self._sketch_anew(self.sketching, arm)
+            return
+        feature = self.table.at(arm).cpu()
+        self.factor, solved, growth = self.factor.stepped(feature)
+        self._steps.append((solved, growth))
         self.moments.add_(feature, alpha=kept)
-        if self.number % _REFRESH == 0:
+        crowded = self.number % _REFRESH == 0 or len(self._steps) > _MOST_STEPS
+        if crowded or growth > _LARGEST_STEP:
             self.refresh()
 
     def refresh(self) -> None:
-        """V and the leverages anew from the counts, without what rounding has added up."""
-        pulled = self.counts.nonzero().squeeze(-1)
-        features = self.table.features
-        self.factor = RidgeFactor.of(features[pulled], self.ridge, self.counts[pulled])
-        self.leverage = torch.cat([self.factor.leverage(part) for part in features.split(4096)])
+        """V and the variance anew from the counts, without what rounding has added up."""
+        self.factor = RidgeFactor.of(self.features, self.ridge, self.counts)
+        self.moments = self.features.T @ self.sums
+        self.variance = self.table.variance(self.factor.to(self.variance.device))
         self._steps.clear()
 
+    def leverage(self, sites: np.ndarray) -> np.ndarray:  # (k,) -> (k,)
+        """At least phi' V^{-1} phi at sites."""
+        arms = self._arms_of(sites)
+        if self.variance.device.type == "cpu":
+            variance = self.variance.numpy()[arms]
+        else:
+            variance = self.variance[torch.from_numpy(arms).to(self.variance.device)].cpu().numpy()
+        return np.asarray(variance / self.ridge)
+
     def products(self, coefficients: Tensor) -> Tensor:
-        """Phi theta (A,) for coefficients (m,), bringing the leverages up to date.
+        """Phi theta (A,) for coefficients (m,), bringing the variance up to date.
 
         Both in one reading of Phi, which is what a round on many arms costs.
         """
+        device = self.prior.device
+        if not self._steps:
+            return self.table.products(coefficients.unsqueeze(-1).to(device)).squeeze(-1)
         columns = torch.stack([*(solved for solved, _ in self._steps), coefficients], -1)
-        products = self.table.features @ columns
-        if self._steps:
-            gains = torch.stack([gain for _, gain in self._steps])
-            falls = (products[:, :-1].square() / gains).sum(-1)
-            self.leverage = (self.leverage - falls).clamp_min_(0.0)
-            self._steps.clear()
+        products = self.table.products(columns.to(device))
+        self._fall(products)
+        if self.number % _CHECK == 0:
             self._refresh_if_drifted()
         return products[:, -1]
 
     def state(self) -> dict[str, Tensor]:
         """All that changes, as tensors; for `restore` on a tally of the same arms and features."""
-        tensors = {f"tally.{name}": getattr(self, name) for name in _STATE}
-        tensors["tally.gram"] = self.factor.gram
-        tensors["tally.arm"] = self.arm
-        tensors["tally.changed"] = torch.tensor([self.changed, int(self.last_changed)])
-        tensors["tally.solved"] = _stack([solved for solved, _ in self._steps], self.moments)
-        tensors["tally.gains"] = torch.tensor([float(gain) for _, gain in self._steps])
-        if self.live is not None:
-            tensors |= {f"tally.live.{name}": x for name, x in self.live.state().items()}
-        return tensors
+        tensors = {
+            "moments": self.moments,
+            "variance": self.variance,
+            "gram": self.factor.gram,
+            "inverse": self.factor.inverse,
+            "gain": torch.tensor(self.factor.information_gain, dtype=torch.float64),
+            "sums": self.sums,
+            "solved": _stack([solved for solved, _ in self._steps], self.moments),
+            "growths": torch.tensor([growth for _, growth in self._steps], dtype=torch.float64),
+        }
+        if self.log is not None:
+            tensors |= {f"log.{name}": x for name, x in self.log.state().items()}
+        if self.sketching is not None:
+            tensors |= {f"sketching.{name}": x for name, x in self.sketching.state().items()}
+        return {f"tally.{name}": tensor for name, tensor in tensors.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Go on from a state."""
-        for name in _STATE:
-            setattr(self, name, tensors[f"tally.{name}"])
-        self.factor = RidgeFactor.from_gram(self.ridge, tensors["tally.gram"])
-        self._arm = tensors["tally.arm"].cpu().numpy().copy()
-        self.number = len(self._arm)
-        self.changed, last = tensors["tally.changed"].tolist()
-        self.last_changed = bool(last)
-        gains = tensors["tally.gains"].to(self.moments)
-        self._steps = list(zip(tensors["tally.solved"], gains, strict=True))
-        if self.live is not None:
-            self.live.restore(
-                {name: tensors[f"tally.live.{name}"].cpu() for name in self.live.state()}
-            )
+        state = {name.removeprefix("tally."): x for name, x in tensors.items() if "tally." in name}
+        if self.sketching is not None:
+            self.table = self.sketching.restored(_under("sketching.", state))
+        self.variance = state["variance"]
+        gram, inverse, self.moments = (state[x].cpu() for x in ("gram", "inverse", "moments"))
+        self.factor = RidgeFactor(self.ridge, gram, inverse, float(state["gain"]))
+        self._sums = np.concatenate([state["sums"].cpu().numpy(), np.zeros(64)])
+        self._steps = list(zip(state["solved"].cpu(), state["growths"].tolist(), strict=True))
+        self._of_sites = None
+        if self.log is not None:
+            log = {name: x.cpu() for name, x in _under("log.", state).items()}
+            self.log.restore(log)
+
+    def _sketch_anew(self, sketching: Sketching, arm: int) -> None:
+        arms = self._history.arms
+        self.table = sketching.draw(arms, arm, self.counts, self.variance)
+        self._of_sites = None
+        self.refresh()
+        if self.log is not None:
+            self.log.redrawn()
+        sketching.begin(self.variance)
+
+    def _flush(self) -> None:
+        if self._steps:
+            columns = torch.stack([solved for solved, _ in self._steps], -1)
+            self._fall(self.table.products(columns.to(self.prior.device)))
+
+    def _fall(self, products: Tensor) -> None:
+        """Take the steps off the variance; products (A, n or more) are of their columns."""
+        for column, (_, growth) in enumerate(self._steps):
+            product = products[:, column]
+            self.variance = self.variance.addcmul(product, product, value=-self.ridge / growth)
+        self.variance.clamp_min_(0.0)
+        self._steps.clear()
 
     def _refresh_if_drifted(self) -> None:
-        arm = int(self._arm[self.number - 1])
-        exact = self.factor.leverage(self.table.features[arm].unsqueeze(0))
-        if abs(float(exact - self.leverage[arm])) > _DRIFT:
+        feature, fresh = self.features[-1:], RidgeFactor(self.ridge, self.factor.gram)
+        exact = float(self.residual[-1] + self.ridge * fresh.leverage(feature))
+        arm = self._history.arms[-1]
+        if abs(exact - float(self.variance[arm])) > _DRIFT * float(self.prior[arm]):
             self.refresh()
+
+    def _arms_of(self, sites: np.ndarray) -> np.ndarray:
+        known = self._history.arms
+        while self._known_arms < len(known):
+            if self._known_arms == len(self._arms):
+                self._arms = np.concatenate([self._arms, np.zeros_like(self._arms)])
+            self._arms[self._known_arms] = known[self._known_arms]
+            self._known_arms += 1
+        return np.asarray(self._arms[sites])
+
+    def _sites(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Arms, features and residual of the sites, in main memory but for the arms."""
+        known = self._history.arms
+        if self._of_sites is None or self._of_sites[0].shape[0] != len(known):
+            arms = torch.tensor(known, dtype=torch.int64, device=self.prior.device)
+            features = self.table.at(arms).cpu()
+            residual = self.prior[arms].cpu() - features.square().sum(-1)
+            self._of_sites = arms, features, residual.clamp_min_(0.0)
+        return self._of_sites
 
 
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
     return torch.stack(rows) if rows else like.new_zeros(0, len(like))
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}

@@ -1,4 +1,13 @@
-"""How many standard deviations a bound is away from the mean: one value for each theorem."""
+"""How many standard deviations a bound is away from the mean: one value for each theorem.
+
+Where a `norm_bound` of ||f|| may be None it is guessed: it starts at the size of the rewards,
+v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The theorem's bounds
+then hold, with its probability 1 - delta, in all rounds from which on the guess is at least ||f||,
+which is after 2^(2 ||f|| / start) rewards at the latest, and from the first where ||f|| <= start;
+before, nothing is promised (`guesses.norm_bound`). Where a `horizon` may be None it is guessed at
+1024 and doubled whenever it is reached, each epoch with its share of delta, and the bounds hold in
+all rounds, without end, with probability 1 - delta (`guesses.horizon`).
+"""
 
 from __future__ import annotations
 
@@ -6,18 +15,25 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from surefoot import _checks
+from surefoot import _checks, guesses
 from surefoot.tails import Moment
+from surefoot.types import InvalidInput
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What widths may depend on, after `round` rewards."""
+    """What widths may depend on, after `round` rewards.
+
+    `effective_dimension` is the sum of sigma^2(x_s) / ridge over all pulls s, with the variance of
+    today; `prior_variance` the largest k(x, x).
+    """
 
     round: int
     information_gain: float
     dimension: int
     ridge: float
+    effective_dimension: float = 0.0
+    prior_variance: float = 1.0
 
 
 class Width(Protocol):
@@ -62,48 +78,80 @@ class srinivas:  # noqa: N801
 class chowdhury_gopalan:  # noqa: N801
     """B + R sqrt(2 (gamma_t + 1 + ln(1 / delta))) for R-sub-Gaussian noise and ||f|| <= B.
 
-    Chowdhury and Gopalan 2017, Theorem 2, with the information gain of the points played.
+    Chowdhury and Gopalan 2017, Theorem 2, with the information gain of the points played. B None
+    is guessed from R.
     """
 
-    norm_bound: float
+    norm_bound: float | None
     noise: float
     delta: float = 0.1
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.positive("norm_bound", self.norm_bound)
-        _checks.non_negative("noise", self.noise)
+        _check_noise(self.norm_bound, self.noise)
         _checks.probability("delta", self.delta)
         _checks.non_negative("scale", self.scale)
 
     def __call__(self, progress: Progress) -> float:
+        norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
-        return self.scale * (self.norm_bound + self.noise * math.sqrt(2.0 * exponent))
+        return self.scale * (norm + self.noise * math.sqrt(2.0 * exponent))
+
+
+@dataclass(frozen=True)
+class bkb:  # noqa: N801
+    r"""2 xi / sqrt(ridge) sqrt(a ln(kappa^2 t) D + ln(1 / delta)) + (1 + 1 / sqrt(1 - e)) F.
+
+    Calandriello et al. 2019 (BKB), Theorem 2, for xi-sub-Gaussian noise and ||f|| <= F, with e the
+    `accuracy` of the dictionary, a = (1 + e) / (1 - e), kappa^2 the prior variance and D the
+    effective dimension, the sum of the paper's variances of all pulls. Over sqrt(ridge), since
+    the paper's deviation is sigma / sqrt(ridge). The theorem asks for an oversampling of at least
+    6 a ln(4 T / delta) / e^2. A logarithm below 0 counts as 0; the last step of the proof takes
+    kappa^2 t of at least 1 + e / min(ridge, 1), e = 2.718. F None is guessed from xi.
+    """
+
+    norm_bound: float | None
+    noise: float
+    delta: float = 0.1
+    accuracy: float = 0.5
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_noise(self.norm_bound, self.noise)
+        _checks.probability("delta", self.delta)
+        _checks.probability("accuracy", self.accuracy)
+        _checks.non_negative("scale", self.scale)
+
+    def __call__(self, progress: Progress) -> float:
+        norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
+        inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
+        logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
+        exponent = inflation * logarithm * progress.effective_dimension + math.log(1 / self.delta)
+        deviation = 2.0 * self.noise * math.sqrt(exponent / progress.ridge)
+        return self.scale * (deviation + _projected(norm, self.accuracy))
 
 
 @dataclass(frozen=True)
 class truncated:  # noqa: N801
     """B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)).
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, b_t as in `Truncation`.
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, b_t as in `Truncation`. B None is
+    guessed from the moment.
     """
 
     moment: Moment
-    norm_bound: float
+    norm_bound: float | None = None
     delta: float = 0.1
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.positive("norm_bound", self.norm_bound)
-        _checks.probability("delta", self.delta)
-        _checks.non_negative("scale", self.scale)
+        _check(self.norm_bound, None, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
+        norm = _norm(self.norm_bound, self.moment, progress)
         spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / self.delta)
         bound = _pull_threshold(self.moment, progress.round)
-        return self.scale * (
-            self.norm_bound + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread)
-        )
+        return self.scale * (norm + 3.0 / math.sqrt(progress.ridge) * bound * math.sqrt(spread))
 
 
 @dataclass(frozen=True)
@@ -111,66 +159,68 @@ class truncated_as_published:  # noqa: N801
     """B sqrt(ridge) + b_t sqrt(ln t): the width in the experiments of the paper, no theorem's."""
 
     moment: Moment
-    norm_bound: float
+    norm_bound: float | None = None
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.positive("norm_bound", self.norm_bound)
-        _checks.non_negative("scale", self.scale)
+        _check(self.norm_bound, None, 0.5, self.scale)
 
     def __call__(self, progress: Progress) -> float:
+        norm = _norm(self.norm_bound, self.moment, progress)
         t = max(progress.round, 1)
         bound = _pull_threshold(self.moment, t)
-        return self.scale * (
-            self.norm_bound * math.sqrt(progress.ridge) + bound * math.sqrt(math.log(t))
-        )
+        return self.scale * (norm * math.sqrt(progress.ridge) + bound * math.sqrt(math.log(t)))
 
 
 @dataclass(frozen=True)
 class adaptive_fourier:  # noqa: N801
     """B + 4 sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta).
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Lemma 1, T the horizon.
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Lemma 1, T the horizon. B None is guessed
+    from the moment; T None is guessed too, and must then be None in `AdaptiveTruncation` as well,
+    with the same `delta`.
     """
 
     moment: Moment
-    norm_bound: float
-    horizon: int
+    norm_bound: float | None = None
+    horizon: int | None = None
     delta: float = 0.1
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_adaptive(self.norm_bound, self.horizon, self.delta, self.scale)
+        _check(self.norm_bound, self.horizon, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        logarithm = math.log(2 * progress.dimension * self.horizon / self.delta)
-        deviation = _adaptive_deviation(self.moment, logarithm, progress)
-        return self.scale * (self.norm_bound + 4.0 * deviation)
+        horizon, delta = guesses.horizon(self.horizon, self.delta, progress.round)
+        deviation = _adaptive_deviation(self.moment, 2.0 * horizon / delta, progress)
+        norm = _norm(self.norm_bound, self.moment, progress)
+        return self.scale * (norm + 4.0 * deviation)
 
 
 @dataclass(frozen=True)
 class adaptive_nystrom:  # noqa: N801
     """`adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta).
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 4, `accuracy` its epsilon.
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 4, `accuracy` its epsilon. Its
+    q = 6 a ln(4 T / delta) / accuracy^2 must be that of the T and delta in use, guessed ones too.
     """
 
     moment: Moment
-    norm_bound: float
-    horizon: int
+    norm_bound: float | None = None
+    horizon: int | None = None
     delta: float = 0.1
     accuracy: float = 0.1
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_adaptive(self.norm_bound, self.horizon, self.delta, self.scale)
+        _check(self.norm_bound, self.horizon, self.delta, self.scale)
         _checks.probability("accuracy", self.accuracy)
 
     def __call__(self, progress: Progress) -> float:
-        logarithm = math.log(4 * progress.dimension * self.horizon / self.delta)
-        deviation = _adaptive_deviation(self.moment, logarithm, progress)
-        norm = self.norm_bound * (1.0 + 1.0 / math.sqrt(1.0 - self.accuracy))
-        return self.scale * (norm + 4.0 * deviation)
+        horizon, delta = guesses.horizon(self.horizon, self.delta, progress.round)
+        deviation = _adaptive_deviation(self.moment, 4.0 * horizon / delta, progress)
+        norm = _norm(self.norm_bound, self.moment, progress)
+        return self.scale * (_projected(norm, self.accuracy) + 4.0 * deviation)
 
 
 @dataclass(frozen=True)
@@ -181,17 +231,27 @@ class adaptive_as_published:  # noqa: N801
     """
 
     moment: Moment
-    norm_bound: float
-    horizon: int
+    norm_bound: float | None = None
+    horizon: int | None = None
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_adaptive(self.norm_bound, self.horizon, 0.5, self.scale)
+        _check(self.norm_bound, self.horizon, 0.5, self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        logarithm = math.log(progress.dimension * self.horizon)
-        deviation = _adaptive_deviation(self.moment, logarithm, progress)
-        return self.scale * (self.norm_bound + deviation)
+        horizon, _ = guesses.horizon(self.horizon, 0.5, progress.round)
+        deviation = _adaptive_deviation(self.moment, float(horizon), progress)
+        return self.scale * (_norm(self.norm_bound, self.moment, progress) + deviation)
+
+
+def _norm(given: float | None, moment: Moment, progress: Progress) -> float:
+    """B, or a guess from v^(1/(1+a)), which |f| nowhere exceeds."""
+    return guesses.norm_bound(given, moment.bound ** (1.0 / (1.0 + moment.alpha)), progress.round)
+
+
+def _projected(norm: float, accuracy: float) -> float:
+    """The norm's term with what the projection on a dictionary adds to it."""
+    return norm * (1.0 + 1.0 / math.sqrt(1.0 - accuracy))
 
 
 def _pull_threshold(moment: Moment, t: int) -> float:
@@ -199,15 +259,28 @@ def _pull_threshold(moment: Moment, t: int) -> float:
     return float(moment.bound**power * t ** (0.5 * power))
 
 
-def _adaptive_deviation(moment: Moment, logarithm: float, progress: Progress) -> float:
+def _adaptive_deviation(moment: Moment, events: float, progress: Progress) -> float:
+    """sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m * events)."""
+    if progress.dimension == 0:  # before the first reward
+        return 0.0
     alpha, power = moment.alpha, 1.0 / (1.0 + moment.alpha)
+    logarithm = math.log(progress.dimension * events)
     growth = progress.round ** ((1.0 - alpha) * 0.5 * power)
     spread = math.sqrt(progress.dimension / progress.ridge)
     return float(spread * moment.bound**power * logarithm ** (alpha * power) * growth)
 
 
-def _check_adaptive(norm_bound: float, horizon: int, delta: float, scale: float) -> None:
-    _checks.positive("norm_bound", norm_bound)
-    _checks.count("horizon", horizon)
+def _check(norm_bound: float | None, horizon: int | None, delta: float, scale: float) -> None:
+    if norm_bound is not None:
+        _checks.positive("norm_bound", norm_bound)
+    if horizon is not None:
+        _checks.count("horizon", horizon)
     _checks.probability("delta", delta)
     _checks.non_negative("scale", scale)
+
+
+def _check_noise(norm_bound: float | None, noise: float) -> None:
+    if norm_bound is not None:
+        _checks.positive("norm_bound", norm_bound)
+    if _checks.non_negative("noise", noise) == 0.0 and norm_bound is None:
+        raise InvalidInput("`noise` is 0, from which no `norm_bound` can be guessed: pass one.")

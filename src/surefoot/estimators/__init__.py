@@ -1,7 +1,7 @@
 """How rewards become coefficients: this is where robustness lives."""
 
 from surefoot.estimators.adaptive_truncation import AdaptiveTruncation
-from surefoot.estimators.estimator import Estimate, Estimator, Sample
+from surefoot.estimators.estimator import Estimate, Estimator, Measured, Sample
 from surefoot.estimators.huber import Huber
 from surefoot.estimators.least_squares import LeastSquares
 from surefoot.estimators.median_of_means import MedianOfMeans
@@ -14,6 +14,7 @@ __all__ = [
     "Estimator",
     "Huber",
     "LeastSquares",
+    "Measured",
     "MedianOfMeans",
     "Sample",
     "StudentT",

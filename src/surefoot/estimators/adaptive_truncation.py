@@ -6,11 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
+from scipy.linalg.lapack import dtrtrs
 from torch import Tensor
 
-from surefoot import _checks
-from surefoot.estimators.estimator import Estimate, Sample
+from surefoot import _checks, guesses
+from surefoot.estimators.estimator import Estimate, Measured, totals
+from surefoot.estimators.live_rewards import FAR, Columns, LiveRewards
+from surefoot.estimators.log import Terms
 from surefoot.ridge import RidgeFactor
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
@@ -23,7 +27,9 @@ class AdaptiveTruncation:
 
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2, over all rewards at today's
     b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))) with L = ln(2 m T / delta), or ln(4 m T / delta) with
-    Nyström features (`unions` = 2 or 4).
+    Nyström features (`unions` = 2 or 4). A `horizon` T of None is guessed, and doubled whenever it
+    is reached, with a share of delta for each guess (`guesses.horizon`), so that the paper's
+    bounds hold in all rounds; the threshold falls a little at each new guess.
 
     The same number is the ridge estimate less V^{-1/2} c, c_i the sum of the terms that are cut.
     Since |u_{i tau}| <= h_tau, the leverage's root, only rewards with |y| h > b can have any.
@@ -33,13 +39,14 @@ class AdaptiveTruncation:
     """
 
     moment: Moment
-    horizon: int
+    horizon: int | None = None
     delta: float = 0.1
     root: Literal["cholesky", "symmetric"] = "cholesky"
     unions: int = 2
 
     def __post_init__(self) -> None:
-        _checks.count("horizon", self.horizon)
+        if self.horizon is not None:
+            _checks.count("horizon", self.horizon)
         _checks.probability("delta", self.delta)
         _checks.count("unions", self.unions)
         if self.root not in ("cholesky", "symmetric"):
@@ -48,47 +55,67 @@ class AdaptiveTruncation:
     def threshold(self, round_: int, dimension: int) -> float:
         """b_t after t rewards in m features."""
         alpha, v = self.moment.alpha, self.moment.bound
-        spread = math.log(self.unions * dimension * self.horizon / self.delta)
+        horizon, delta = guesses.horizon(self.horizon, self.delta, round_)
+        spread = math.log(self.unions * dimension * horizon / delta)
         return float(
             (v / spread) ** (1.0 / (1.0 + alpha))
             * round_ ** ((1.0 - alpha) / (2.0 * (1.0 + alpha)))
         )
 
+    def log(self, terms: Terms) -> LiveRewards:
+        return LiveRewards(terms, lambda number: self.threshold(number, terms.dimension))
+
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
+        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
-        number = len(sample.rewards)
-        limit = self.threshold(number, factor.dimension)
-        site, y, order = self._candidates(factor, sample, limit)
-        terms = self._directions(factor, sample.features[site]) * y[:, None]  # (k, m)
-        cut = terms.abs() > limit
-        lost = torch.where(cut, terms, torch.zeros_like(terms)).sum(0)
-        theta = factor.solve(sample.moments) - self._back(factor, lost)
-        kept = torch.where(cut, torch.zeros_like(terms), terms).square().sum(-1)
-        halved = kept < 0.25 * terms.square().sum(-1)
-        last = bool((halved & (order == number - 1)).any())
-        return Estimate(theta, factor, None, None, limit, int(halved.sum()), last)
+        limit = self.threshold(sample.number, factor.dimension)
+        moments, found = self._candidates(factor, sample, limit)
+        theta = factor.solve(moments)
+        n = found.number
+        if n == 0:
+            return Estimate(theta, factor, None, None, limit)
+        site, y, far = found.site[:n], found.reward[:n], found.far[:n]
+        features = sample.features.cpu().numpy()[site]  # few rows: numpy is quicker than torch
+        u = self._directions(factor, features)  # (m, k)
+        cut = np.abs(u) * np.abs(y) > limit
+        changed = cut != far  # far rewards are not in the moments: what is kept of them comes in
+        if not cut.any() and not changed.any():
+            return Estimate(theta, factor, None, None, limit)
+        terms = u * np.where(far, -y, y) * changed
+        theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
+        squares = u * u
+        halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
+        last = bool(halved[-1]) and int(found.order[n - 1]) == sample.number - 1
+        return Estimate(theta, factor, None, None, limit, int(np.count_nonzero(halved)), last)
 
     def _candidates(
-        self, factor: RidgeFactor, sample: Sample, limit: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Sites, rewards and numbers (k,) of the rewards that can have a term above the limit."""
-        if sample.live is not None and sample.leverage is not None:
-            return sample.live.above(limit, sample.leverage)
+        self, factor: RidgeFactor, sample: Measured, limit: float
+    ) -> tuple[Tensor, Columns]:
+        """Phi'y of the rewards that are not far; the far, and those that may be cut."""
+        log = sample.log
+        if isinstance(log, LiveRewards) and sample.leverage is not None:
+            least = min(limit, log.limit(sample.number))
+            if least < log.least:
+                log.look_again(sample.site, sample.rewards)
+            return sample.moments, log.above(limit, least, sample.leverage)
+        y, site = sample.rewards, sample.site
         height = factor.leverage(sample.features).sqrt()
-        order = (sample.rewards.abs() * height[sample.site] > limit).nonzero().squeeze(-1)
-        return sample.site[order], sample.rewards[order], order
+        far = y.abs() > FAR * limit
+        order = ((y.abs() * height[site] > limit) | far).nonzero().squeeze(-1)
+        moments = sample.moments
+        if bool(far.any()):
+            moments = sample.features.T @ totals(sample, y.masked_fill(far, 0.0))
+        chosen = (x.cpu().numpy() for x in (site[order], y[order], order, far[order]))
+        return moments, Columns.of(*chosen)
 
-    def _directions(self, factor: RidgeFactor, features: Tensor) -> Tensor:
-        """u = V^{-1/2} phi for each site."""
+    def _directions(self, factor: RidgeFactor, features: np.ndarray) -> np.ndarray:
+        """Columns u = V^{-1/2} phi for each row phi."""
         if self.root == "cholesky":
-            return factor.whiten(features)
-        return features @ factor.symmetric_inverse_root
+            return dtrtrs(factor.root.cpu().numpy(), features.T, lower=1)[0]
+        return factor.symmetric_inverse_root.cpu().numpy() @ features.T
 
-    def _back(self, factor: RidgeFactor, lost: Tensor) -> Tensor:
+    def _back(self, factor: RidgeFactor, lost: np.ndarray) -> np.ndarray:
         """(V^{-1/2})' lost."""
         if self.root == "cholesky":
-            return torch.linalg.solve_triangular(
-                factor.root.T, lost.unsqueeze(-1), upper=True
-            ).squeeze(-1)
-        return factor.symmetric_inverse_root @ lost
+            return dtrtrs(factor.root.cpu().numpy(), lost, lower=1, trans=1)[0]
+        return factor.symmetric_inverse_root.cpu().numpy() @ lost

@@ -7,38 +7,77 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from surefoot.estimators.live_rewards import LiveRewards
+from surefoot.estimators.log import Log
 from surefoot.ridge import RidgeFactor
+
+
+class Measured(Protocol):
+    """Rewards with the features of the sites that they were measured at.
+
+    `sums` are per-site sums of the rewards, so that what is linear in them never touches the
+    rewards one by one. Where pulls are tallied, `log` is what the estimator kept of them,
+    `moments` are Phi'y with the rewards as the log left them, and `leverage` gives at least that
+    of sites (k,) in little time. With `mass`, `rewards` and `site` are values (n,) that each stand
+    for so many rewards, the last one still for itself.
+    """
+
+    @property
+    def features(self) -> Tensor: ...  # (S, m), of the sites
+    @property
+    def residual(self) -> Tensor: ...  # (S,), k(x, x) - ||phi(x)||^2
+    @property
+    def counts(self) -> Tensor: ...  # (S,)
+    @property
+    def sums(self) -> Tensor: ...  # (S,)
+    @property
+    def number(self) -> int: ...  # t
+    @property
+    def site(self) -> Tensor: ...  # (t,) or (n,)
+    @property
+    def rewards(self) -> Tensor: ...  # (t,) or (n,)
+    @property
+    def moments(self) -> Tensor: ...  # (m,)
+    @property
+    def mass(self) -> Tensor | None: ...  # (n,)
+    @property
+    def log(self) -> Log | None: ...
+    @property
+    def leverage(self) -> Callable[[np.ndarray], np.ndarray] | None: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rewards with the features of the sites that they were measured at.
+    """Rewards that are all there, or with masses in place of the rest (`Measured`)."""
 
-    `sums` are per-site sums of the rewards, so that what is linear in them never touches the
-    rewards one by one. The rest is there where pulls are tallied (`Tally`): `known_moments` are
-    Phi'y with the rewards as the estimator's `keep` left them, `changed` how many it changed,
-    `live` the rewards that a threshold may still cut.
-    """
-
-    features: Tensor  # (S, m), of the sites
-    residual: Tensor  # (S,), k(x, x) - ||phi(x)||^2
+    features: Tensor  # (S, m)
+    residual: Tensor  # (S,)
     counts: Tensor  # (S,)
     sums: Tensor  # (S,)
-    site: Tensor  # (t,)
-    rewards: Tensor  # (t,)
-    known_moments: Tensor | None = None  # (m,)
-    changed: int = 0
-    last_changed: bool = False
-    live: LiveRewards | None = None
-    leverage: Tensor | None = None  # (S,), at least that of each site
+    site: Tensor  # (t,) or (n,)
+    rewards: Tensor  # (t,) or (n,)
+    mass: Tensor | None = None  # (n,)
+    log: Log | None = None
+    leverage: None = None
+
+    @property
+    def number(self) -> int:
+        """t, the number of rewards."""
+        return len(self.rewards) if self.mass is None else round(float(self.mass.sum()))
 
     @cached_property
     def moments(self) -> Tensor:
         """Phi'y (m,)."""
-        return self.features.T @ self.sums if self.known_moments is None else self.known_moments
+        return self.features.T @ self.sums
+
+
+def totals(sample: Measured, values: Tensor) -> Tensor:  # (t,) or (n,) -> (S,)
+    """Sum over the rewards of each site of a value given for each."""
+    weighed = values if sample.mass is None else sample.mass * values
+    return torch.zeros_like(sample.counts).index_add_(0, sample.site, weighed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +105,7 @@ class Estimator(Protocol):
     """Turns rewards into the coefficients theta of mu(x) = phi(x)'theta."""
 
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
+        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
         """`factor` is V of the sample; `start` are known weights (k,) of the first rewards."""
         ...
-
-
-Keep = Callable[[float, int], float]  # a reward and its round t = 1, 2, ... -> what is kept of it

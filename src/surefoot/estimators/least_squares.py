@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from surefoot.estimators.estimator import Estimate, Sample
+from surefoot.estimators.estimator import Estimate, Measured
 from surefoot.ridge import RidgeFactor
 
 
@@ -15,6 +15,6 @@ class LeastSquares:
     """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t."""
 
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
+        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
         return Estimate(factor.solve(sample.moments), factor)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from surefoot import _checks
-from surefoot.estimators.estimator import Estimate, Sample
-from surefoot.estimators.spread import robust_spread
+from surefoot.estimators.digest import Digest
+from surefoot.estimators.estimator import Estimate, Measured, totals
+from surefoot.estimators.log import Terms
+from surefoot.estimators.spread import median, robust_spread
 from surefoot.ridge import RidgeFactor
 
 _LEAST_START = 1e-14
@@ -34,11 +35,14 @@ class StudentT:
         _checks.count("passes", self.passes)
         _checks.positive("tolerance", self.tolerance)
 
+    def log(self, terms: Terms) -> Digest:
+        return Digest()
+
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
+        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
         y, site, ridge = sample.rewards, sample.site, factor.ridge
-        weights = cautious_weights(y, start)
+        weights = cautious_weights(y, start, sample.mass)
         threshold = (ridge * (self.dof + 2.0)) ** 0.5  # where w = (nu + 1) / (2 nu + 2) = 1/2
         for _ in range(self.passes):
             weighted, theta = _weighted_fit(factor, sample, weights)
@@ -50,26 +54,24 @@ class StudentT:
             if moved <= self.tolerance:
                 break
         weighted, theta = _weighted_fit(factor, sample, weights)
-        relative = weights.clamp_max(1.0)
         outlying = weights < 0.5
-        return Estimate(
-            theta,
-            weighted,
-            relative,
-            weights,
-            threshold,
-            int(outlying.sum()),
-            bool(outlying[-1]),
-        )
+        last = bool(outlying[-1])
+        if sample.mass is not None:
+            number = int(sample.mass[outlying].sum())
+            return Estimate(theta, weighted, None, None, threshold, number, last)
+        relative, number = weights.clamp_max(1.0), int(outlying.sum())
+        return Estimate(theta, weighted, relative, weights, threshold, number, last)
 
 
-def cautious_weights(rewards: Tensor, known: Tensor | None = None) -> Tensor:
+def cautious_weights(
+    rewards: Tensor, known: Tensor | None = None, mass: Tensor | None = None
+) -> Tensor:
     """Weights (t,) to start from: those known of the first rewards, cautious ones for the rest.
 
     The bound has several optima: a lone spike started at full weight is interpolated, and then
     fits well. Started low, it is judged by what its neighbours say.
     """
-    centred = (rewards - rewards.median()) / robust_spread(rewards)
+    centred = (rewards - median(rewards, mass)) / robust_spread(rewards, mass)
     weights = (1.0 / (1.0 + (centred / 3.0).square())).clamp_min(_LEAST_START)
     if known is not None:
         weights[: len(known)] = known
@@ -82,9 +84,7 @@ def precision(squared: Tensor, dof: float) -> Tensor:
 
 
 def _weighted_fit(
-    factor: RidgeFactor, sample: Sample, weights: Tensor
+    factor: RidgeFactor, sample: Measured, weights: Tensor
 ) -> tuple[RidgeFactor, Tensor]:
-    counts = torch.zeros_like(sample.counts).index_add_(0, sample.site, weights)
-    sums = torch.zeros_like(sample.sums).index_add_(0, sample.site, weights * sample.rewards)
-    weighted = RidgeFactor.of(sample.features, factor.ridge, counts)
-    return weighted, weighted.solve(sample.features.T @ sums)
+    weighted = RidgeFactor.of(sample.features, factor.ridge, totals(sample, weights))
+    return weighted, weighted.solve(sample.features.T @ totals(sample, weights * sample.rewards))

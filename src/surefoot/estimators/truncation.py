@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefoot.estimators.estimator import Estimate, Sample
+from surefoot.estimators.estimator import Estimate, Measured
+from surefoot.estimators.log import Terms
 from surefoot.ridge import RidgeFactor
 from surefoot.tails import Moment
 
@@ -31,14 +32,17 @@ class Truncation:
         """What is kept of the reward of a round."""
         return reward if abs(reward) <= self.threshold(round_) else 0.0
 
+    def log(self, terms: Terms) -> KeptRewards:
+        return KeptRewards(self)
+
     def __call__(
-        self, factor: RidgeFactor, sample: Sample, start: Tensor | None = None
+        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
-        limit = self.threshold(len(sample.rewards))
-        if sample.known_moments is not None:
+        limit = self.threshold(sample.number)
+        if isinstance(sample.log, KeptRewards):
             theta = factor.solve(sample.moments)
-            changed, last = sample.changed, sample.last_changed
-            return Estimate(theta, factor, None, None, limit, changed, last)
+            log = sample.log
+            return Estimate(theta, factor, None, None, limit, log.cut, log.last_cut)
         kept = torch.tensor(
             [self.keep(y, t) for t, y in enumerate(sample.rewards.tolist(), start=1)],
             dtype=sample.rewards.dtype,
@@ -50,3 +54,30 @@ class Truncation:
         weights = (~dropped).to(kept.dtype)
         total, last = int(dropped.sum()), bool(dropped[-1])
         return Estimate(theta, factor, weights, None, limit, total, last)
+
+
+class KeptRewards:
+    """How many rewards were cut: each is decided in its own round, so none is needed again."""
+
+    def __init__(self, rule: Truncation) -> None:
+        self._rule = rule
+        self._number = 0
+        self.cut = 0
+        self.last_cut = False
+
+    def append(self, site: int, reward: float) -> float:
+        self._number += 1
+        kept = self._rule.keep(reward, self._number)
+        self.last_cut = kept != reward
+        self.cut += self.last_cut
+        return kept
+
+    def redrawn(self) -> None:
+        """Nothing here depends on the features."""
+
+    def state(self) -> dict[str, Tensor]:
+        return {"cut": torch.tensor([self._number, self.cut, int(self.last_cut)])}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        self._number, self.cut, last = tensors["cut"].tolist()
+        self.last_cut = bool(last)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot import _checks, kernels
-from surefoot._linalg import cholesky, pivoted_cholesky
+from surefoot._linalg import cholesky, pivoted_cholesky, pivoted_root
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -41,27 +41,36 @@ class NystromEmbedding:
         """
         if len(points) == 0:
             raise InvalidInput("the dictionary is empty, expected at least one point.")
+        if rank is None or len(points) <= 2 * rank:
+            gram = kernels.block(kernel, points, points)
+            return cls.of_gram(kernel, points, gram, rank)[0]
         diagonal = kernels.diagonal(kernel, points)
-        if not float(diagonal.max()) > 0:
-            raise InvalidInput("the kernel is zero at every point of the dictionary.")
-        whole = rank is None or len(points) <= 2 * rank
-        gram = kernels.block(kernel, points, points) if whole else None
+        _require_variance(diagonal)
 
         def column(index: int) -> Tensor:
-            if gram is not None:
-                return gram[index]
             return kernels.block(kernel, points[index : index + 1], points)[0]
 
-        pivots = pivoted_cholesky(column, diagonal, rank or len(points), TOLERANCE)
+        pivots = pivoted_cholesky(column, diagonal, rank, TOLERANCE)
         return cls.rooted(kernel, points[pivots])
+
+    @classmethod
+    def of_gram(
+        cls,
+        kernel: Kernel,
+        points: Tensor,
+        gram: Tensor,
+        rank: int | None = None,
+    ) -> tuple[NystromEmbedding, Tensor]:
+        """The same, with the kernel matrix (S, S) known; and which of the points (m,) stayed."""
+        _require_variance(gram.diagonal())
+        pivots, root = pivoted_root(gram, rank or len(points), TOLERANCE)
+        return cls(kernel, points[pivots], _inverse(root)), pivots
 
     @classmethod
     def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
         """The embedding of a dictionary (m, d) of points that do not explain each other."""
         root = cholesky(kernels.block(kernel, dictionary, dictionary))
-        eye = torch.eye(len(dictionary), dtype=dictionary.dtype, device=dictionary.device)
-        inverse = torch.linalg.solve_triangular(root, eye, upper=False)
-        return cls(kernel, dictionary, inverse)
+        return cls(kernel, dictionary, _inverse(root))
 
     @property
     def dimension(self) -> int:
@@ -78,6 +87,16 @@ class NystromEmbedding:
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
         return kernels.block(self.kernel, left, right) - left_features @ right_features.T
+
+
+def _require_variance(diagonal: Tensor) -> None:
+    if not float(diagonal.max()) > 0:
+        raise InvalidInput("the kernel is zero at every point of the dictionary.")
+
+
+def _inverse(root: Tensor) -> Tensor:
+    eye = torch.eye(len(root), dtype=root.dtype, device=root.device)
+    return torch.linalg.solve_triangular(root, eye, upper=False)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from surefoot.policies.policy import Score, Situation
@@ -32,4 +33,4 @@ class UpperConfidenceBound:
 
 def _bound(posterior: Posterior, width: float, points: Tensor) -> Tensor:
     mean, deviation = posterior.mean_and_deviation(points)
-    return mean + width * deviation
+    return torch.add(mean, deviation, alpha=width)

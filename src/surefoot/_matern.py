@@ -1,0 +1,89 @@
+"""A GPyTorch kernel: Matérn of any smoothness, by Bessel functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gpytorch.kernels import Kernel
+from numpy.typing import NDArray
+from scipy.special import kve, rgamma
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+Array = NDArray[np.float64]
+
+LARGEST_NU = 50.0  # beyond it z^nu K_nu(z) leaves the range of floats, and the limit is near
+_FAR = 1e4  # where the kernel is 0 in floats, and SciPy's K_nu is still a number
+
+
+class GeneralMaternKernel(Kernel):
+    r""":math:`k(r) = 2^{1-\nu} / \Gamma(\nu) \; z^\nu K_\nu(z)`, :math:`z = \sqrt{2 \nu} r`,
+    for a distance of r lengthscales.
+
+    Rasmussen and Williams 2006, eq. 4.14, for nu in (0, 50]. The Bessel functions are SciPy's, so
+    values for points on another device are worked out on the CPU. Differentiable once, in the
+    points and the lengthscales; where points coincide the gradient is taken to be 0.
+    """
+
+    has_lengthscale = True
+
+    def __init__(self, nu: float, **options: Any) -> None:
+        super().__init__(**options)
+        self.nu = nu
+
+    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
+        centre = x1.detach().mean(dim=-2, keepdim=True)
+        left, right = (x1 - centre) / self.lengthscale, (x2 - centre) / self.lengthscale
+        if diag:
+            distance = torch.linalg.vector_norm(left - right, dim=-1)
+        else:
+            # From differences: inner products leave 1e-8 between equal points, of which a rough
+            # kernel makes a lot.
+            distance = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
+        return _Correlation.apply(math.sqrt(2.0 * self.nu) * distance, self.nu)
+
+
+class _Correlation(torch.autograd.Function):
+    """The kernel as a function of z."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, nu: float) -> Tensor:
+        ctx.save_for_backward(z)
+        ctx.nu = nu
+        return _elementwise(_correlation, z, nu)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (z,) = ctx.saved_tensors
+        return gradient * _elementwise(_slope, z, ctx.nu), None
+
+
+def _correlation(z: Array, nu: float) -> Array:
+    bessel = kve(nu, z)
+    # K_nu overflows next to 0, where all beyond z^2 is lost in 1. So is z^2 itself
+    # unless nu is well above 1; near 1 its true factor 1 / (nu - 1) has no bound.
+    series = 1.0 - z**2 / (4.0 * max(nu - 1.0, 0.5))
+    return np.minimum(np.where(np.isinf(bessel), series, _normalised(bessel, z, nu)), 1.0)
+
+
+def _slope(z: Array, nu: float) -> Array:
+    """dk/dz, from d/dz (z^nu K_nu(z)) = -z^nu K_{nu-1}(z) (DLMF 10.29.4); 0 at z = 0."""
+    bessel = kve(nu - 1.0, z)
+    series = -z / (2.0 * max(nu - 1.0, 0.5))
+    return np.where(np.isinf(bessel), series, -_normalised(bessel, z, nu))
+
+
+def _normalised(bessel: Array, z: Array, nu: float) -> Array:
+    """2^{1-nu} / Gamma(nu) z^nu K(z), for `bessel` = e^z K(z)."""
+    return 2.0 ** (1.0 - nu) * rgamma(nu) * (z**nu * np.exp(-z) * bessel)
+
+
+def _elementwise(function: Callable[[Array, float], Array], z: Tensor, nu: float) -> Tensor:
+    array = z.detach().cpu().double().numpy().clip(max=_FAR)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        return torch.as_tensor(function(array, nu)).to(z)

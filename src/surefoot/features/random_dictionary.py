@@ -1,0 +1,81 @@
+"""Nyström features on a dictionary drawn at random by posterior variance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot.types import InvalidInput
+
+
+@dataclass(frozen=True)
+class Nystrom:
+    r"""Every pull enters the dictionary with probability :math:`\min(1, \bar q \sigma^2 /\lambda)`.
+
+    Calandriello et al. 2019 (BKB), Algorithm 1; with :math:`q = \bar q / \lambda` the sampling of
+    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2. sigma^2 is the posterior
+    variance before the last pull and `oversampling` is q-bar: the theory's is
+    6 a ln(4 T / delta) / epsilon^2, in practice 2 to 10 do.
+
+    `resample` "every-round" draws the dictionary anew after each pull; "adaptive" only when the
+    pulls since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`
+    (Calandriello et al. 2020, BBKB). `inclusion` "per-pull" gives an arm of n pulls n chances;
+    "per-arm" one chance of min(1, n times as much).
+    """
+
+    oversampling: float = 2.0
+    resample: Literal["every-round", "adaptive"] = "every-round"
+    ratio: float = 2.0
+    inclusion: Literal["per-pull", "per-arm"] = "per-pull"
+
+    def __post_init__(self) -> None:
+        _at_least_one("oversampling", self.oversampling)
+        _at_least_one("ratio", self.ratio)
+        for name, known in (
+            ("resample", ("every-round", "adaptive")),
+            ("inclusion", ("per-pull", "per-arm")),
+        ):
+            if getattr(self, name) not in known:
+                raise InvalidInput(
+                    f"`{name}` is {getattr(self, name)!r}, expected {known[0]!r} or {known[1]!r}."
+                )
+
+    def is_due(self, explained: float) -> bool:
+        """Whether to draw anew, given the sum of sigma^2 / lambda of the pulls since."""
+        return self.resample == "every-round" or 1.0 + explained > self.ratio
+
+    def chances(self, relative: Tensor, counts: Tensor) -> Tensor:  # (S,), (S,) -> (S,)
+        """Probability that a site is in the dictionary, given sigma^2 / lambda and its pulls."""
+        pull = (self.oversampling * relative).clamp(0.0, 1.0)
+        if self.inclusion == "per-arm":
+            return (pull * counts).clamp_max(1.0)
+        return 1.0 - (1.0 - pull) ** counts
+
+    def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor:
+        """Which sites (S,) are in, by independent draws."""
+        chances = self.chances(relative, counts).cpu()
+        draws = torch.rand(len(chances), dtype=torch.float64, generator=generator)
+        return draws < chances
+
+
+def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> float:
+    r"""The q-bar of the theory, :math:`6 a \ln(4T/\delta)/\epsilon^2`, a = (1 + eps) / (1 - eps).
+
+    Calandriello et al. 2019 (BKB), Theorem 1, and Chowdhury and Gopalan 2019, Theorem 4: with it,
+    all variances of the sketch are within a factor of a of the exact ones.
+    """
+    _checks.count("horizon", horizon)
+    _checks.probability("delta", delta)
+    _checks.probability("accuracy", accuracy)
+    ratio = (1.0 + accuracy) / (1.0 - accuracy)
+    return 6.0 * ratio * math.log(4.0 * horizon / delta) / accuracy**2
+
+
+def _at_least_one(name: str, value: float) -> None:
+    if _checks.positive(name, value) < 1.0:
+        raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")

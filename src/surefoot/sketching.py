@@ -1,0 +1,125 @@
+"""Random dictionaries of the arms pulled, and when to draw them anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot import kernels
+from surefoot.features.nystrom import NystromEmbedding
+from surefoot.features.random_dictionary import Nystrom
+from surefoot.features.tabulated import Tabulated
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_ROOM = 2**29  # bytes of kernel rows that are kept
+
+
+class Sketching:
+    """Draws the dictionary of `rule` when it is due, and tabulates its features at all arms."""
+
+    def __init__(
+        self,
+        rule: Nystrom,
+        kernel: Kernel,
+        points: Tensor,  # (A, d)
+        prior: Tensor,  # (A,)
+        ridge: float,
+        generator: torch.Generator,
+    ) -> None:
+        self.rule = rule
+        self.generator = generator
+        self._kernel = kernel
+        self._points = points
+        self._prior = prior
+        self._ridge = ridge
+        self._rows = KernelRows(kernel, points)
+        self._explained = 0.0
+        self._start = prior  # (A,), variance at the last draw
+        self._dictionary: Tensor | None = None  # arms
+
+    def nothing(self) -> Tabulated:
+        """The table before the first pull: no features."""
+        none = self._points[:0]
+        eye = self._prior.new_zeros(0, 0)
+        embedding = NystromEmbedding(self._kernel, none, eye)
+        columns = self._prior.new_zeros(len(self._points), 0)
+        return Tabulated(embedding, self._points, self._prior, columns)
+
+    def is_due(self, arm: int) -> bool:
+        """Whether the pull of an arm calls for a new dictionary; counts the pull."""
+        self._explained += float(self._start[arm]) / self._ridge
+        return self._dictionary is None or self.rule.is_due(self._explained)
+
+    def draw(self, pulled: list[int], last: int, counts: Tensor, variance: Tensor) -> Tabulated:
+        """A new dictionary of the arms pulled (S), whose variance (A,) was so before the last.
+
+        The last pull is in it where the draw leaves it empty.
+        """
+        arms = torch.tensor(pulled, dtype=torch.int64)
+        relative = variance[arms.to(variance.device)] / self._ridge
+        chosen = arms[self.rule.draw(relative, counts, self.generator)]
+        return self._table(chosen if len(chosen) else torch.tensor([last]))
+
+    def begin(self, variance: Tensor) -> None:
+        """The variance (A,) from which the next pulls are counted."""
+        self._explained, self._start = 0.0, variance
+
+    def state(self) -> dict[str, Tensor]:
+        """All that changes, as tensors; for `restored`."""
+        tensors = {
+            "explained": torch.tensor(self._explained, dtype=torch.float64),
+            "start": self._start,
+        }
+        return tensors if self._dictionary is None else tensors | {"dictionary": self._dictionary}
+
+    def restored(self, tensors: dict[str, Tensor]) -> Tabulated:
+        """Go on from a state; gives the table of its dictionary."""
+        self.begin(tensors["start"])
+        self._explained = float(tensors["explained"])
+        if "dictionary" not in tensors:
+            return self.nothing()
+        return self._table(tensors["dictionary"].cpu())
+
+    def _table(self, chosen: Tensor) -> Tabulated:
+        self._dictionary = chosen
+        rows = self._rows.at(chosen)
+        arms = chosen.to(self._points.device)
+        embedding, stayed = NystromEmbedding.of_gram(
+            self._kernel, self._points[arms], rows[:, arms]
+        )
+        return Tabulated.of_kernel(embedding, self._points, self._prior, rows[stayed].T)
+
+
+class KernelRows:
+    """k(x, .) at all arms for arms x, computed once each as far as memory goes.
+
+    Rows are computed one at a time, so that they do not depend on what else is asked for.
+    """
+
+    def __init__(self, kernel: Kernel, points: Tensor) -> None:
+        self._kernel = kernel
+        self._points = points
+        self._place: dict[int, int] = {}
+        self._known = points.new_zeros(0, len(points))
+
+    def at(self, arms: Tensor) -> Tensor:
+        """Rows (n, A) of arms (n,)."""
+        names = arms.tolist()
+        missing = [arm for arm in names if arm not in self._place]
+        if missing and (len(self._place) + len(missing)) * len(self._points) * 8 > _ROOM:
+            return torch.stack([self._row(arm) for arm in names])
+        for arm in missing:
+            place = self._place[arm] = len(self._place)
+            if place == len(self._known):
+                spare = self._known.new_zeros(max(8, place), len(self._points))
+                self._known = torch.cat([self._known, spare])
+            self._known[place] = self._row(arm)
+        places = torch.tensor([self._place[arm] for arm in names], device=self._known.device)
+        return self._known[places]
+
+    def _row(self, arm: int) -> Tensor:
+        return kernels.block(self._kernel, self._points[arm : arm + 1], self._points)[0]
