@@ -41,7 +41,10 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "sketch-size": (lambda v: sf.Sketch(v), not_count),
     "constant-width": (sf.widths.constant, st.one_of(not_numbers, not_finite, negative)),
     "srinivas-delta": (lambda v: sf.widths.srinivas(delta=v), not_probability),
-    "chowdhury-norm_bound": (lambda v: sf.widths.chowdhury_gopalan(v, 1.0), not_positive),
+    "chowdhury-norm_bound": (
+        lambda v: sf.widths.chowdhury_gopalan(v, 1.0),
+        not_positive.filter(lambda v: v is not None),
+    ),
     "chowdhury-noise": (
         lambda v: sf.widths.chowdhury_gopalan(1.0, v),
         st.one_of(not_numbers, not_finite, negative),
@@ -58,7 +61,13 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "matern-nu": (
         lambda v: sf.kernels.matern(v, 0.2),
-        st.one_of(st.text(max_size=5), st.none(), not_finite, st.floats(max_value=0.49)),
+        st.one_of(
+            st.text(max_size=5),
+            st.none(),
+            not_finite,
+            st.floats(max_value=0.0),
+            st.floats(min_value=50.1),
+        ),
     ),
     "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
     "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),

@@ -79,6 +79,7 @@ class Model:
         self._belief: Belief | None = None
         self._carry = Carry()
         self._standard = 0, Units()
+        self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
 
     @property
@@ -97,6 +98,30 @@ class Model:
     def latest(self) -> Belief | None:
         """The belief, if there is one of all rewards so far."""
         return self._belief
+
+    def effective_dimension(self) -> float:
+        """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""
+        if len(self.history) == 0:
+            return 0.0
+        posterior = self.believe(learn=False).posterior
+        if self._tally is not None and posterior.table is not None:
+            deviation = posterior.table.deviation[self._tally.arms]
+        else:
+            deviation = posterior.mean_and_deviation(self.history.sites)[1]
+        relative = (deviation / posterior.scale).square() / self.ridge
+        return float((self.history.counts * relative).sum())
+
+    @property
+    def prior_variance(self) -> float:
+        """The largest k(x, x) that can be seen: of all arms, or of the ends of a box."""
+        if self.given is None and self.learnt is None:
+            return 1.0
+        kernel = self.kernel
+        if self._prior is None or self._prior[0] is not kernel:
+            ends = torch.stack([self.space.lower, self.space.upper])
+            points = self.space.points if isinstance(self.space, Arms) else ends
+            self._prior = kernel, float(kernels.diagonal(kernel, points).max())
+        return self._prior[1]
 
     def record(self, place: Place, reward: float) -> None:
         """Take in a reward; what follows from it is worked out when it is asked for."""

@@ -207,6 +207,8 @@ class Optimizer:
                 information_gain=0.0 if belief is None else belief.factor.information_gain,
                 dimension=0 if belief is None else belief.factor.dimension,
                 ridge=self._model.ridge,
+                effective_dimension=self._model.effective_dimension,
+                prior_variance=self._model.prior_variance,
             )
             self._width = belief, self.width_rule(progress)
         return self._width[1]

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
+from scipy.linalg.lapack import dpotrf
 from torch import Tensor
 
 from surefoot._linalg import cholesky
@@ -63,6 +65,12 @@ class RidgeFactor:
     def root(self) -> Tensor:
         """(m, m), lower, root root' = V."""
         return cholesky(self.gram)
+
+    @cached_property
+    def host_root(self) -> np.ndarray:
+        """The root for LAPACK, in main memory; what is above the diagonal is not to be read."""
+        root, failed = dpotrf(self.gram.cpu().numpy(), lower=1, clean=0)
+        return self.root.cpu().numpy() if failed else np.asarray(root)
 
     @cached_property
     def inverse(self) -> Tensor:

@@ -12,6 +12,7 @@ all rounds, without end, with probability 1 - delta (`guesses.horizon`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,7 +33,7 @@ class Progress:
     information_gain: float
     dimension: int
     ridge: float
-    effective_dimension: float = 0.0
+    effective_dimension: Callable[[], float] = lambda: 0.0
     prior_variance: float = 1.0
 
 
@@ -126,7 +127,7 @@ class bkb:  # noqa: N801
         norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
         inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
         logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
-        exponent = inflation * logarithm * progress.effective_dimension + math.log(1 / self.delta)
+        exponent = inflation * logarithm * progress.effective_dimension() + math.log(1 / self.delta)
         deviation = 2.0 * self.noise * math.sqrt(exponent / progress.ridge)
         return self.scale * (deviation + _projected(norm, self.accuracy))
 

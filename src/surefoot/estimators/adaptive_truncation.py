@@ -74,14 +74,17 @@ class AdaptiveTruncation:
         n = found.number
         if n == 0:
             return Estimate(theta, factor, None, None, limit)
-        site, y, far = found.site[:n], found.reward[:n], found.far[:n]
-        features = sample.features.cpu().numpy()[site]  # few rows: numpy is quicker than torch
+        y, far = found.reward[:n], found.far[:n]
+        features = sample.features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
         u = self._directions(factor, features)  # (m, k)
-        cut = np.abs(u) * np.abs(y) > limit
-        changed = cut != far  # far rewards are not in the moments: what is kept of them comes in
-        if not cut.any() and not changed.any():
+        terms = u * y
+        cut = np.abs(terms) > limit
+        if found.any_far:  # these are not in the moments: what is kept of them comes in
+            terms = terms * np.where(far, cut.astype(float) - 1.0, cut)
+        elif np.count_nonzero(cut):
+            terms = terms * cut
+        else:
             return Estimate(theta, factor, None, None, limit)
-        terms = u * np.where(far, -y, y) * changed
         theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
@@ -94,10 +97,12 @@ class AdaptiveTruncation:
         """Phi'y of the rewards that are not far; the far, and those that may be cut."""
         log = sample.log
         if isinstance(log, LiveRewards) and sample.leverage is not None:
-            least = min(limit, log.limit(sample.number))
-            if least < log.least:
-                log.look_again(sample.site, sample.rewards)
-            return sample.moments, log.above(limit, least, sample.leverage)
+            if log.is_due(limit):
+                least = min(limit, log.limit(sample.number))
+                if least < log.least:
+                    log.take_back(sample.site, sample.rewards)
+                log.look(limit, least, sample.leverage)
+            return sample.moments, log.above
         y, site = sample.rewards, sample.site
         height = factor.leverage(sample.features).sqrt()
         far = y.abs() > FAR * limit
@@ -111,11 +116,11 @@ class AdaptiveTruncation:
     def _directions(self, factor: RidgeFactor, features: np.ndarray) -> np.ndarray:
         """Columns u = V^{-1/2} phi for each row phi."""
         if self.root == "cholesky":
-            return dtrtrs(factor.root.cpu().numpy(), features.T, lower=1)[0]
+            return dtrtrs(factor.host_root, features.T, lower=1)[0]
         return factor.symmetric_inverse_root.cpu().numpy() @ features.T
 
     def _back(self, factor: RidgeFactor, lost: np.ndarray) -> np.ndarray:
         """(V^{-1/2})' lost."""
         if self.root == "cholesky":
-            return dtrtrs(factor.root.cpu().numpy(), lost, lower=1, trans=1)[0]
+            return dtrtrs(factor.host_root, lost, lower=1, trans=1)[0]
         return factor.symmetric_inverse_root.cpu().numpy() @ lost

@@ -15,7 +15,7 @@ from surefoot.estimators.spread import MAD_TO_SD, median, robust_spread
 from surefoot.ridge import RidgeFactor
 
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
-_CAUTIOUS = 2  # passes that cannot overshoot before Newton's; and the last half, should they fail
+_CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
 _SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
 
 
@@ -32,7 +32,7 @@ class Huber:
 
     k: float = 1.345
     growing: bool = False
-    passes: int = 30
+    passes: int = 50
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
@@ -47,39 +47,46 @@ class Huber:
         self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
         log = sample.log if isinstance(sample.log, Digest) else None
-        leverage = factor.leverage(sample.features)
-        stretch = leverage.rsqrt()[sample.site] if self.growing else None
-        known = None if log is None else _known_start(log, sample)
-        if known is not None:
-            residual, scale = known
-        else:
-            freedom = degrees_of_freedom(leverage, sample)
-            least = _LEAST_SCALE * robust_spread(sample.rewards, sample.mass)
-            theta = factor.solve(sample.features.T @ _winsorised_sums(sample))
-            residual = sample.rewards - (sample.features @ theta)[sample.site]
-        for number in range(self.passes):
-            if known is None:
-                scale = max(robust_scale(residual, sample, freedom), least)
-            limit = self.k * scale
-            threshold = limit if stretch is None else limit * stretch
-            newton = (known is not None or number >= _CAUTIOUS) and number < self.passes // 2
-            theta = (_newton if newton else _cautious)(factor, sample, residual, threshold)
-            fitted = sample.features @ theta
-            before, residual = residual, sample.rewards - fitted[sample.site]
-            if float((residual - before).abs().max()) <= self.tolerance * limit:
-                break
-        if log is not None:
-            log.fitted = fitted.cpu().numpy()
-            if known is None:
-                log.scale, log.scaled_at = scale, log.number
+        theta, residual, threshold = self._fit(factor, sample, log)
         weights = (threshold / residual.abs().clamp_min(1e-300)).clamp_max(1.0)
         outlying = weights < 0.5
-        last = threshold if isinstance(threshold, float) else float(threshold[-1])
+        last = float(threshold[-1])
         if sample.mass is not None:
             truncated = round(float(sample.mass[outlying].sum()))
             return Estimate(theta, factor, None, None, last, truncated, bool(outlying[-1]))
         truncated = int(outlying.sum())
         return Estimate(theta, factor, weights, None, last, truncated, bool(outlying[-1]))
+
+    def _fit(
+        self, factor: RidgeFactor, sample: Measured, log: Digest | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Coefficients, residuals and thresholds of the rewards."""
+        leverage = factor.leverage(sample.features)
+        stretch = torch.ones_like(sample.rewards)
+        if self.growing:
+            stretch = leverage.rsqrt()[sample.site]
+        known = None if log is None else _known_start(log, sample)
+        if known is not None:
+            scale = known[1]
+            threshold = self.k * scale * stretch
+            theta, residual = _newton(factor, sample, known[0], threshold)
+        else:
+            freedom = degrees_of_freedom(leverage, sample)
+            least = _LEAST_SCALE * robust_spread(sample.rewards, sample.mass)
+            theta, residual = _fitted(factor, sample, _winsorised_sums(sample))
+        for number in range(self.passes):
+            if known is None:
+                scale = max(robust_scale(residual, sample, freedom), least)
+                threshold = self.k * scale * stretch
+            before, cautious = residual, known is None and number < _CAUTIOUS
+            theta, residual = _improved(factor, sample, theta, before, threshold, cautious)
+            if float((residual - before).abs().max()) <= self.tolerance * self.k * scale:
+                break
+        if log is not None:
+            log.fitted = (sample.features @ theta).cpu().numpy()
+            if known is None:
+                log.scale, log.scaled_at = scale, log.number
+        return theta, residual, threshold
 
 
 def _known_start(log: Digest, sample: Measured) -> tuple[Tensor, float] | None:
@@ -92,23 +99,54 @@ def _known_start(log: Digest, sample: Measured) -> tuple[Tensor, float] | None:
     return sample.rewards - fitted[sample.site], log.scale
 
 
-def _cautious(
-    factor: RidgeFactor, sample: Measured, residual: Tensor, threshold: Tensor | float
-) -> Tensor:
-    """Least squares of the pseudo-rewards mu + clipped residual, which never overshoots."""
-    clipped = residual.sign() * residual.abs().clamp_max(threshold)
-    return factor.solve(sample.features.T @ totals(sample, sample.rewards - residual + clipped))
+def _improved(
+    factor: RidgeFactor,
+    sample: Measured,
+    theta: Tensor,
+    residual: Tensor,
+    threshold: Tensor,
+    cautious: bool,
+) -> tuple[Tensor, Tensor]:
+    """Coefficients and residuals of less loss: Newton's where that is so, else cautious ones."""
+    if not cautious:
+        before = _loss(factor, sample, theta, residual, threshold)
+        update = _newton(factor, sample, residual, threshold)
+        if _loss(factor, sample, *update, threshold) <= before * (1.0 + 1e-12):
+            return update
+    # Least squares of the pseudo-rewards mu + clipped residual never overshoots.
+    clipped = residual.clamp(-threshold, threshold)
+    return _fitted(factor, sample, totals(sample, sample.rewards - residual + clipped))
 
 
 def _newton(
-    factor: RidgeFactor, sample: Measured, residual: Tensor, threshold: Tensor | float
-) -> Tensor:
+    factor: RidgeFactor, sample: Measured, residual: Tensor, threshold: Tensor
+) -> tuple[Tensor, Tensor]:
     """The minimum if every residual stays on its side of the threshold."""
     inside = residual.abs() <= threshold
     pull = torch.where(inside, sample.rewards, threshold * residual.sign())
     counts = totals(sample, inside.to(residual.dtype))
     within = RidgeFactor.of(sample.features, factor.ridge, counts)
-    return within.solve(sample.features.T @ totals(sample, pull))
+    return _fitted(within, sample, totals(sample, pull))
+
+
+def _fitted(factor: RidgeFactor, sample: Measured, sums: Tensor) -> tuple[Tensor, Tensor]:
+    """Least squares of site sums (S,), and the residuals of the rewards."""
+    theta = factor.solve(sample.features.T @ sums)
+    return theta, sample.rewards - (sample.features @ theta)[sample.site]
+
+
+def _loss(
+    factor: RidgeFactor,
+    sample: Measured,
+    theta: Tensor,
+    residual: Tensor,
+    threshold: Tensor,
+) -> float:
+    """What the estimate minimises: Huber's loss of the residuals and half the ridge penalty."""
+    clipped = torch.minimum(residual.abs(), threshold)
+    losses = clipped * (residual.abs() - 0.5 * clipped)
+    total = losses.sum() if sample.mass is None else losses @ sample.mass
+    return float(total + 0.5 * factor.ridge * theta.square().sum())
 
 
 def robust_scale(residual: Tensor, sample: Measured, freedom: float) -> float:

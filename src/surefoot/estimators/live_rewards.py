@@ -24,6 +24,7 @@ class Columns:
         self.reward = np.zeros(64)
         self.order = np.zeros(64, dtype=np.int64)
         self.far = np.zeros(64, dtype=bool)
+        self.any_far = False
 
     def append(self, site: int, reward: float, order: int, far: bool) -> None:
         place = self.number
@@ -35,6 +36,7 @@ class Columns:
         self.reward[place] = reward
         self.order[place] = order
         self.far[place] = far
+        self.any_far |= far
         self.number = place + 1
 
     @classmethod
@@ -56,6 +58,7 @@ class Columns:
         for name in _COLUMNS:
             spare = np.zeros(64, dtype=columns[name].dtype)
             setattr(self, name, np.concatenate([columns[name], spare]))
+        self.any_far = bool(self.far[: self.number].any())
 
     def keep(self, source: Columns, chosen: np.ndarray) -> None:
         """Hold the chosen entries of a source, which may be these columns themselves."""
@@ -65,7 +68,7 @@ class Columns:
                 setattr(self, name, np.zeros(2 * chosen.size, dtype=column.dtype))
         for name in _COLUMNS:
             getattr(self, name)[: chosen.size] = getattr(source, name)[chosen]
-        self.number = chosen.size
+        self.number, self.any_far = chosen.size, source.any_far
 
 
 class LiveRewards:
@@ -89,7 +92,7 @@ class LiveRewards:
         self._told = 0
         self._pulls = np.zeros(64)
         self._live = Columns()
-        self._above = Columns()  # at the last look, and all since
+        self.above = Columns()  # at the last look, all that are far, and all since
         self._looked_at = 0
         self._threshold = np.inf
 
@@ -98,7 +101,7 @@ class LiveRewards:
             self._pulls = np.concatenate([self._pulls, np.zeros_like(self._pulls)])
         far = abs(reward) > FAR * self.limit(self._told + 1)
         self._live.append(site, reward, self._told, far)
-        self._above.append(site, reward, self._told, far)
+        self.above.append(site, reward, self._told, far)
         self._pulls[site] += 1.0
         self._told += 1
         return 0.0 if far else reward
@@ -106,29 +109,38 @@ class LiveRewards:
     def redrawn(self) -> None:
         self._threshold = np.inf
 
-    def look_again(self, site: Tensor, rewards: Tensor) -> None:
+    def take_back(self, site: Tensor, rewards: Tensor) -> None:
         """Take all rewards (t,) back in, since thresholds will be lower than was said."""
         live, order = self._live, np.arange(len(rewards))
         far = np.isin(order, live.order[: live.number][live.far[: live.number]])
         columns = (site.cpu().numpy(), rewards.cpu().numpy(), order, far)
         self._live.fill(dict(zip(_COLUMNS, columns, strict=True)))
-        self._threshold = np.inf
 
-    def above(
+    def is_due(self, threshold: float) -> bool:
+        """Whether `above` must be looked up again for a threshold."""
+        return threshold < self._threshold or self._told >= self._looked_at + _LOOK
+
+    def look(
         self, threshold: float, least: float, leverage: Callable[[np.ndarray], np.ndarray]
-    ) -> Columns:
-        """Those that include all with |y| h > threshold, and all that are far.
+    ) -> None:
+        """Find those above a threshold now; no later one is below `least`.
 
-        No threshold from now on is below `least`; `leverage` gives at least that of sites (k,).
+        `leverage` gives at least that of sites (k,).
         """
-        if threshold < self._threshold or self._told >= self._looked_at + _LOOK:
-            self._look(threshold, least, leverage)
-        return self._above
+        live, n = self._live, self._live.number
+        size, far = np.abs(live.reward[:n]), live.far[:n]
+        height = 1.0 / np.sqrt(self._pulls[live.site[:n]] + self._offset)
+        stays = ((size * height > least) | far).nonzero()[0]
+        size, far = size[stays], far[stays]
+        live.keep(live, stays)
+        height = np.sqrt(leverage(live.site[: stays.size]))
+        self.above.keep(live, ((size * height > threshold) | far).nonzero()[0])
+        self.least, self._threshold, self._looked_at = least, threshold, self._told
 
     def state(self) -> dict[str, Tensor]:
         tensors = {
             f"{part}.{name}": torch.from_numpy(column)
-            for part, columns in (("live", self._live), ("above", self._above))
+            for part, columns in (("live", self._live), ("above", self.above))
             for name, column in columns.filled().items()
         }
         tensors["pulls"] = torch.from_numpy(self._pulls.copy())
@@ -137,22 +149,9 @@ class LiveRewards:
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        for part, columns in (("live", self._live), ("above", self._above)):
+        for part, columns in (("live", self._live), ("above", self.above)):
             columns.fill({name: tensors[f"{part}.{name}"].numpy() for name in _COLUMNS})
         self._pulls = tensors["pulls"].numpy().copy()
         self._told = int(self._pulls.sum())
         self.least, self._threshold, looked_at = tensors["looked"].tolist()
         self._looked_at = int(looked_at)
-
-    def _look(
-        self, threshold: float, least: float, leverage: Callable[[np.ndarray], np.ndarray]
-    ) -> None:
-        live, n = self._live, self._live.number
-        size, far = np.abs(live.reward[:n]), live.far[:n]
-        height = 1.0 / np.sqrt(self._pulls[live.site[:n]] + self._offset)
-        stays = ((size * height > least) | far).nonzero()[0]
-        size, far = size[stays], far[stays]
-        live.keep(live, stays)
-        height = np.sqrt(leverage(live.site[: stays.size]))
-        self._above.keep(live, ((size * height > threshold) | far).nonzero()[0])
-        self.least, self._threshold, self._looked_at = least, threshold, self._told

@@ -72,6 +72,12 @@ class Tabulated:
             coefficients = self.transform.T @ coefficients
         return self.columns @ coefficients
 
+    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,)
+        """The same for one set of coefficients."""
+        if self.transform is not None:
+            coefficients = self.transform.T @ coefficients
+        return self.columns @ coefficients
+
     def variance(self, factor: RidgeFactor) -> Tensor:
         """k(x, x) - ||phi||^2 + ridge phi' V^{-1} phi of all arms (A,)."""
         if self.transform is None:

@@ -4,6 +4,7 @@ Every family is a fixed transformation of uniform numbers. So one generator stat
 and two methods that are compared can be shown the same noise (common random numbers).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +30,14 @@ class Noise(Protocol):
         ...
 
 
+class SymmetricNoise(Noise, Protocol):
+    """Errors as likely above as below zero, whose absolute moments are known."""
+
+    def absolute_moment(self, order: float) -> float:
+        """E|error|^order or a bound on it, for an order in [1, 2]; `InvalidInput` if infinite."""
+        ...
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """Normal errors with standard deviation `scale`; `Gaussian(0.0)` is no noise."""
@@ -39,7 +48,12 @@ class Gaussian:
         _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
-        return torch.from_numpy(self.scale * special.ndtri(_uniform((count,), generator)))
+        return torch.from_numpy(self.scale * special.ndtri(uniform((count,), generator)))
+
+    def absolute_moment(self, order: float) -> float:
+        """E|error|^order = scale^order 2^(order/2) Gamma((order + 1)/2) / sqrt(pi)."""
+        gamma = math.gamma((order + 1.0) / 2.0)
+        return float(self.scale**order * 2.0 ** (order / 2.0) * gamma / math.sqrt(math.pi))
 
 
 @dataclass(frozen=True)
@@ -54,8 +68,15 @@ class StudentT:
         _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
-        uniform = _uniform((count,), generator)
-        return torch.from_numpy(self.scale * special.stdtrit(self.dof, uniform))
+        draws = uniform((count,), generator)
+        return torch.from_numpy(self.scale * special.stdtrit(self.dof, draws))
+
+    def absolute_moment(self, order: float) -> float:
+        """E|error|^order, which is finite for an order below `dof`."""
+        _require_moment(order, self.dof)
+        gammas = math.gamma((order + 1.0) / 2.0) * math.gamma((self.dof - order) / 2.0)
+        ratio = gammas / (math.sqrt(math.pi) * math.gamma(self.dof / 2.0))
+        return float(self.scale**order * self.dof ** (order / 2.0) * ratio)
 
 
 @dataclass(frozen=True)
@@ -74,10 +95,57 @@ class Spikes:
         _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
-        body, spike = _uniform((2, count), generator)
+        body, spike = uniform((2, count), generator)
         half = self.probability / 2
         sign = (spike > 1 - half).astype(float) - (spike < half).astype(float)
         return torch.from_numpy(self.scale * special.ndtri(body) + self.size * sign)
+
+    def absolute_moment(self, order: float) -> float:
+        """A bound on E|error|^order: that of the Gaussian part plus that of the spikes.
+
+        For a symmetric x and 1 <= p <= 2, E|a + x|^p <= |a|^p + E|x|^p, because |a + x|^p +
+        |a - x|^p <= 2 |a|^p + 2 |x|^p (Clarkson); equal for p = 2.
+        """
+        spikes = self.probability * abs(self.size) ** order
+        return Gaussian(self.scale).absolute_moment(order) + spikes
+
+
+@dataclass(frozen=True)
+class Stable:
+    """Symmetric alpha-stable errors times `scale`: characteristic function exp(-|scale s|^index).
+
+    `index` in (0, 2]: 1 is Cauchy, 2 is normal with variance 2 scale^2. Below 2 the tails are
+    those of a power of `index`, so the variance is infinite, and the mean exists above 1 only.
+    Drawn as by Chambers, Mallows and Stuck (1976).
+    """
+
+    index: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _require(0 < self.index <= 2, "index", self.index, "within (0, 2]")
+        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+
+    def sample(self, count: int, generator: Generator) -> Tensor:
+        first, second = uniform((2, count), generator)
+        angle, exponential = math.pi * (first - 0.5), -np.log(second)
+        a = self.index
+        body = np.sin(a * angle) / np.cos(angle) ** (1.0 / a)
+        tail = (np.cos((1.0 - a) * angle) / exponential) ** ((1.0 - a) / a)
+        return torch.from_numpy(self.scale * body * tail)
+
+    def absolute_moment(self, order: float) -> float:
+        """E|error|^order, finite below `index`, or for any order where that is 2.
+
+        2^p Gamma((1 + p)/2) Gamma(1 - p/a) / (sqrt(pi) Gamma(1 - p/2)) for order p and index a
+        (Shao and Nikias 1993).
+        """
+        if self.index == 2:
+            return Gaussian(math.sqrt(2.0) * self.scale).absolute_moment(order)
+        _require_moment(order, self.index)
+        gammas = math.gamma((1.0 + order) / 2.0) * math.gamma(1.0 - order / self.index)
+        ratio = gammas / (math.sqrt(math.pi) * math.gamma(1.0 - order / 2.0))
+        return float((2.0 * self.scale) ** order * ratio)
 
 
 @dataclass(frozen=True)
@@ -96,11 +164,11 @@ class CenteredPareto:
         _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
-        pareto = _uniform((count,), generator) ** (-1 / self.shape)
+        pareto = uniform((count,), generator) ** (-1 / self.shape)
         return torch.from_numpy(self.scale * (pareto - self.shape / (self.shape - 1)))
 
 
-def _uniform(
+def uniform(
     shape: tuple[int, ...],
     generator: Generator,
 ) -> np.ndarray:  # shape
@@ -115,6 +183,14 @@ def _uniform(
             "torch.Generator: pass `numpy.random.default_rng(seed)`."
         )
     return np.maximum(draws, 2.0**-54)
+
+
+def _require_moment(order: float, limit: float) -> None:
+    if order >= limit:
+        raise InvalidInput(
+            f"these errors have no moment of order {order}, expected an order below {limit}: "
+            "assume a smaller `alpha`."
+        )
 
 
 def _require(condition: bool, name: str, value: float, expected: str) -> None:

@@ -1,0 +1,289 @@
+"""What a round on arms costs: by estimator, by how many came before, and by how many arms.
+
+    python benchmarks/round_cost.py            writes round_cost.md
+    python benchmarks/round_cost.py --quick    prints it for short runs
+
+Times are medians over blocks of rounds, and what is compared runs in turns, so that a busy
+machine slows both. Everything runs on one thread but the trials (two processes) and the many
+arms (all cores).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+
+import surefoot as sf
+from robust_table import version_of
+
+ARMS, NODES, LENGTHSCALE = 100, 32, 0.2
+MOMENT = sf.Moment(1.0, 4.0)
+HORIZON = 20_000
+TABLE = Path(__file__).with_suffix(".md")
+
+ABOUT = """100 arms of [0, 1], squared exponential kernel of lengthscale 0.2, quadrature Fourier
+features with 32 nodes unless said otherwise, Student-t(3) noise; a round is `ask` and `tell`.
+Times are medians (of the runs over many rounds: means), and what is compared ran in turns."""
+
+ESTIMATORS: dict[str, Callable[[], object]] = {
+    "LeastSquares": sf.LeastSquares,
+    "Truncation": lambda: sf.Truncation(MOMENT),
+    "AdaptiveTruncation": lambda: sf.AdaptiveTruncation(MOMENT, HORIZON),
+    "AdaptiveTruncation, symmetric": lambda: sf.AdaptiveTruncation(
+        MOMENT, HORIZON, root="symmetric"
+    ),
+    "Huber": sf.Huber,
+    "Huber, growing": lambda: sf.Huber(growing=True),
+    "StudentT": sf.StudentT,
+    "MedianOfMeans": sf.MedianOfMeans,
+}
+
+
+@dataclass
+class Run:
+    """An optimiser on 100 arms of [0, 1] and the world it measures, Student-t(3) noise."""
+
+    optimizer: sf.Optimizer
+    values: np.ndarray
+    random: np.random.Generator
+
+    @classmethod
+    def of(cls, optimizer: sf.Optimizer, seed: int = 0) -> Run:
+        place = optimizer.space.points[:, 0].numpy()
+        return cls(optimizer, np.sin(6.0 * place), np.random.default_rng(seed))
+
+    def rounds(self, number: int) -> float:
+        """Seconds a round."""
+        noise = self.random.standard_t(3.0, number).tolist()
+        started = time.perf_counter()
+        for error in noise:
+            query = self.optimizer.ask()
+            self.optimizer.tell(query, self.values[query.arm] + error)
+        return (time.perf_counter() - started) / number
+
+    def tell(self) -> sf.Info:
+        """One round; what its `tell` says."""
+        query = self.optimizer.ask()
+        return self.optimizer.tell(query, self.values[query.arm] + self.random.standard_t(3.0))
+
+    def skip_to(self, rounds: int) -> Run:
+        """Pulls told at once: half on the ten best arms, half on any."""
+        number = rounds - len(self.optimizer.history)
+        best = np.argsort(self.values)[-10:]
+        some, any_ = self.random.choice(best, number), self.random.integers(0, ARMS, number)
+        arms = np.where(self.random.random(number) < 0.5, some, any_)
+        rewards = self.values[arms] + self.random.standard_t(3.0, number)
+        self.optimizer.tell_all(arms.tolist(), rewards)
+        return self
+
+
+def on_arms(estimator: object, features: object | None = None) -> Run:
+    points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    features = features or sf.QuadratureFourier(NODES)
+    return Run.of(sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator))
+
+
+def in_turns(runs: dict[str, Run], blocks: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds a round of each run in each block."""
+    for run in runs.values():
+        run.rounds(20)
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(blocks):
+        for name, run in runs.items():
+            times[name].append(run.rounds(rounds))
+    return times
+
+
+def growth(quick: bool) -> str:
+    """Point 1: a round after a million rounds against one after a thousand."""
+    late = 20_000 if quick else 1_000_000
+    rows = []
+    for name, make in ESTIMATORS.items():
+        runs = {"early": on_arms(make()).skip_to(1_000), "late": on_arms(make()).skip_to(late)}
+        times = in_turns(runs, 5 if quick else 11, 50)
+        early, after = (statistics.median(times[key]) for key in ("early", "late"))
+        rows.append([name, _micro(early), _micro(after), f"{after / early:.2f}"])
+        print(rows[-1], flush=True)
+    return markdown(["estimator", "µs at t = 10³", f"µs at t = {late:,}", "ratio"], rows)
+
+
+def against_least_squares(quick: bool) -> str:
+    """Point 2: adaptive truncation against least squares, over a whole run."""
+    runs = {
+        "LeastSquares": on_arms(sf.LeastSquares()),
+        "AdaptiveTruncation": on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)),
+        "AdaptiveTruncation, symmetric": on_arms(
+            sf.AdaptiveTruncation(MOMENT, HORIZON, root="symmetric")
+        ),
+    }
+    blocks = 10 if quick else 100
+    times = in_turns(runs, blocks, 200)
+    base = statistics.fmean(times["LeastSquares"])
+    rows = [
+        [name, _micro(statistics.fmean(t)), f"{statistics.fmean(t) / base:.2f}"]
+        for name, t in times.items()
+    ]
+    print(rows, flush=True)
+    return markdown(["estimator", f"µs a round over {200 * blocks:,} rounds", "ratio"], rows)
+
+
+def against_literal(quick: bool) -> str:
+    """Point 3: `tell` against the literal update of theta from all rewards, O(m² t)."""
+    t = 2_000 if quick else 20_000
+    run = on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)).skip_to(t)
+    space = run.optimizer.space
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    features = sf.QuadratureFourier(NODES).embed(kernel, space.points)(space.points)
+    ours, literal = [], []
+    run.rounds(50)
+    for _ in range(9):
+        ours += [run.tell().seconds for _ in range(30)]
+        history = run.optimizer.history
+        arms = torch.tensor(history.arms)[history.site]
+        literal.append(_literal(features[arms].numpy(), history.rewards.numpy()))
+    a, b = statistics.median(ours), statistics.median(literal)
+    rows = [["surefoot, tell", _micro(a)], ["literal update", _micro(b)], ["ratio", f"{b / a:.0f}"]]
+    print(rows, flush=True)
+    return markdown([f"t = {t:,}, m = {NODES}", "µs"], rows)
+
+
+def _literal(phi: np.ndarray, y: np.ndarray) -> float:
+    started = time.perf_counter()
+    gram = np.eye(phi.shape[1]) + phi.T @ phi
+    values, vectors = np.linalg.eigh(gram)
+    inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T
+    terms = (phi @ inverse_root) * y[:, None]
+    limit = 0.5
+    inverse_root @ np.where(np.abs(terms) <= limit, terms, 0.0).sum(0)
+    return time.perf_counter() - started
+
+
+def trials(quick: bool) -> str:
+    """Point 4: a figure of the paper, 20 trials of three algorithms on two processes."""
+    number, rounds = (4, 500) if quick else (20, HORIZON)
+    names = ("TGP", "ATA-QFF", "ATA-Nyström")
+    started = time.perf_counter()
+    spent = Parallel(n_jobs=2)(
+        delayed(_trial)(name, seed, rounds) for seed in range(number) for name in names
+    )
+    whole = time.perf_counter() - started
+    rows = []
+    for place, name in enumerate(names):
+        mine = spent[place::3]
+        per_round = statistics.fmean(seconds for seconds, _ in mine) / rounds
+        rows.append([name, _micro(per_round), f"{max(size for _, size in mine)}"])
+    rows.append([f"{number} trials × {rounds:,} rounds, all three", f"{whole:.0f} s", ""])
+    print(rows, flush=True)
+    return markdown(["", "µs a round", "features"], rows)
+
+
+def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
+    torch.set_num_threads(1)
+    points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
+    space, kernel = sf.Arms(points), sf.kernels.squared_exponential(LENGTHSCALE)
+    adaptive = sf.widths.adaptive_as_published(MOMENT, 1.0, HORIZON)
+    known = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
+    if name == "TGP":
+        width = sf.widths.truncated_as_published(MOMENT, 1.0)
+        optimizer = sf.algorithms.tgp_ucb(space, kernel, width=width, **known)
+    else:
+        features = {"ATA-QFF": "fourier", "ATA-Nyström": "nystrom"}[name]
+        optimizer = sf.algorithms.ata_gp_ucb(
+            space,
+            kernel,
+            horizon=HORIZON,
+            features=features,
+            resample="adaptive",
+            width=adaptive,
+            **known,
+        )
+    run = Run.of(optimizer, seed)
+    started = time.perf_counter()
+    run.rounds(rounds)
+    info = optimizer.tell(0, 0.0)
+    return time.perf_counter() - started, info.dimension
+
+
+def many_arms(quick: bool) -> str:
+    """Point 5: 10⁵ arms on a 2-dimensional grid of 16 nodes, against one reading of the matrix."""
+    number = 10_000 if quick else 100_000
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(number, 2, dtype=torch.float64, generator=generator)
+    features = sf.QuadratureFourier(16)
+    kernel = sf.kernels.squared_exponential(0.4)
+    rows = []
+    matrix = torch.randn(number, 256, dtype=torch.float64, generator=generator)
+    vector = torch.randn(256, dtype=torch.float64, generator=generator)
+    for name in ("LeastSquares", "AdaptiveTruncation", "Huber"):
+        run = Run.of(
+            sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=ESTIMATORS[name]())
+        )
+        run.rounds(20)
+        ours, read = [], []
+        for _ in range(9):
+            ours.append(run.rounds(20))
+            started = time.perf_counter()
+            for _ in range(20):
+                matrix @ vector
+            read.append((time.perf_counter() - started) / 20)
+        a, b = statistics.median(ours), statistics.median(read)
+        rows.append([name, f"{1e3 * a:.1f}", f"{1e3 * b:.1f}", f"{a / b:.2f}"])
+        print(rows[-1], flush=True)
+    return markdown([f"{number:,} arms, m = 256", "ms a round", "ms to read Φ", "ratio"], rows)
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def machine() -> str:
+    versions = ", ".join(f"{name} {version_of(name)}" for name in ("surefoot", "torch", "numpy"))
+    today = datetime.date.today().isoformat()
+    return f"Run {today} on {os.cpu_count()} cores, CPU. {versions}.\n\n{ABOUT}"
+
+
+def _micro(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f}"
+
+
+PARTS = {
+    "growth": growth,
+    "least-squares": against_least_squares,
+    "literal": against_literal,
+    "trials": trials,
+    "many-arms": many_arms,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="short runs, printed only")
+    parser.add_argument("--only", choices=PARTS, help="one part, printed only")
+    arguments = parser.parse_args()
+    cores = torch.get_num_threads()
+    sections = []
+    for name, part in PARTS.items():
+        if arguments.only in (None, name):
+            torch.set_num_threads(max(cores, 2) if name == "many-arms" else 1)
+            sections.append(f"## {(part.__doc__ or '').strip()}\n\n{part(arguments.quick)}")
+    text = "\n\n".join(["# What a round on arms costs", machine(), *sections]) + "\n"
+    if arguments.quick or arguments.only:
+        print(text)
+    else:
+        TABLE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
