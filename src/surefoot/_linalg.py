@@ -11,6 +11,8 @@ from torch import Tensor
 
 from surefoot.types import NumericalError
 
+SMALL = 64  # rows up to which SciPy's LAPACK is quicker; beyond, its threads and torch's collide
+
 
 def cholesky(matrix: Tensor) -> Tensor:
     """Lower Cholesky factor of a positive definite matrix (..., m, m).
@@ -18,8 +20,9 @@ def cholesky(matrix: Tensor) -> Tensor:
     Rounding can leave the last eigenvalue of a nearly singular matrix below zero; the least
     jitter (relative to the mean of the diagonal) that makes it factor is added then, at most 1e-6.
     """
-    if matrix.ndim == 2 and matrix.device.type == "cpu" and not matrix.requires_grad:
-        lower, info = dpotrf(matrix.numpy(), lower=1)  # a quarter of the time for small ones
+    small = matrix.ndim == 2 and len(matrix) <= SMALL
+    if small and matrix.device.type == "cpu" and not matrix.requires_grad:
+        lower, info = dpotrf(matrix.numpy(), lower=1)
         if info == 0:
             return torch.from_numpy(lower)
     factor, failed = torch.linalg.cholesky_ex(matrix)

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surefoot import kernels
-from surefoot.estimators import AdaptiveTruncation, Huber, LeastSquares, StudentT, Truncation
+from surefoot import kernels, widths
+from surefoot.estimators import (
+    AdaptiveTruncation,
+    Estimator,
+    Huber,
+    LeastSquares,
+    StudentT,
+    Truncation,
+)
 from surefoot.features import Exact, Features, Nystrom, QuadratureFourier, Sketch
 from surefoot.fit import Learner
 from surefoot.optimizer import Optimizer
@@ -131,6 +138,50 @@ def ata_gp_ucb(
         estimator=AdaptiveTruncation(moment, horizon, delta, root, unions),
         width=_width(width, scale, theorem),
         ridge=ridge,
+        seed=seed,
+        device=device,
+    )
+
+
+def bkb(
+    space: Arms,
+    kernel: Kernel,
+    *,
+    norm_bound: float | None = None,
+    noise: float,
+    oversampling: float | None = None,
+    horizon: int | None = None,
+    delta: float = 0.1,
+    accuracy: float = 0.5,
+    inclusion: Literal["per-pull", "per-arm"] = "per-pull",
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """BKB: GP-UCB on a sketch of the arms pulled, drawn anew each round by posterior variance.
+
+    Calandriello et al. 2019, Algorithm 1 with the width of Theorem 2, for `noise`-sub-Gaussian
+    rewards (xi) and ||f|| <= `norm_bound` (F; None is guessed and doubled). `oversampling` is
+    q-bar: 2 to 10 in practice; None is the theory's for `horizon`, `delta` and `accuracy`
+    (epsilon), with a horizon of None guessed and doubled. The first arm is drawn uniformly.
+    """
+    return Optimizer(
+        space,
+        kernel,
+        features=Nystrom(
+            oversampling,
+            inclusion=inclusion,
+            horizon=horizon,
+            delta=delta,
+            accuracy=accuracy,
+        ),
+        estimator=estimator or LeastSquares(),
+        width=_width(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        ridge=ridge,
+        initial=1,
         seed=seed,
         device=device,
     )

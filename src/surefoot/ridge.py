@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from torch import Tensor
 
-from surefoot._linalg import cholesky
+from surefoot._linalg import SMALL, cholesky
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +66,23 @@ class RidgeFactor:
         """(m, m), lower, root root' = V."""
         return cholesky(self.gram)
 
+    def directions(self, features: np.ndarray) -> np.ndarray:  # (k, m) -> (m, k)
+        """Columns root^{-1} phi for the few rows phi of a host array."""
+        if self.dimension <= SMALL:
+            return np.asarray(dtrtrs(self._small_root, features.T, lower=1)[0])
+        return self.whiten(torch.from_numpy(features).to(self.gram.device)).T.cpu().numpy()
+
+    def undirected(self, totals: np.ndarray) -> np.ndarray:  # (m,) -> (m,)
+        """root^{-T} totals, the way back from `directions`."""
+        if self.dimension <= SMALL:
+            return np.asarray(dtrtrs(self._small_root, totals, lower=1, trans=1)[0])
+        column = torch.from_numpy(totals).to(self.gram.device).unsqueeze(-1)
+        solved = torch.linalg.solve_triangular(self.root.T, column, upper=True)
+        return solved.squeeze(-1).cpu().numpy()
+
     @cached_property
-    def host_root(self) -> np.ndarray:
-        """The root for LAPACK, in main memory; what is above the diagonal is not to be read."""
+    def _small_root(self) -> np.ndarray:
+        """The root for LAPACK; what is above its diagonal is not to be read."""
         root, failed = dpotrf(self.gram.cpu().numpy(), lower=1, clean=0)
         return self.root.cpu().numpy() if failed else np.asarray(root)
 

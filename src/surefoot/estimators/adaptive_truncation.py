@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dtrtrs
 from torch import Tensor
 
 from surefoot import _checks, guesses
@@ -116,11 +115,11 @@ class AdaptiveTruncation:
     def _directions(self, factor: RidgeFactor, features: np.ndarray) -> np.ndarray:
         """Columns u = V^{-1/2} phi for each row phi."""
         if self.root == "cholesky":
-            return dtrtrs(factor.host_root, features.T, lower=1)[0]
+            return factor.directions(features)
         return factor.symmetric_inverse_root.cpu().numpy() @ features.T
 
     def _back(self, factor: RidgeFactor, lost: np.ndarray) -> np.ndarray:
         """(V^{-1/2})' lost."""
         if self.root == "cholesky":
-            return dtrtrs(factor.host_root, lost, lower=1, trans=1)[0]
+            return factor.undirected(lost)
         return factor.symmetric_inverse_root.cpu().numpy() @ lost

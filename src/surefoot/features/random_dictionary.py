@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot import _checks, guesses
 from surefoot.types import InvalidInput
 
 
@@ -19,8 +19,9 @@ class Nystrom:
 
     Calandriello et al. 2019 (BKB), Algorithm 1; with :math:`q = \bar q / \lambda` the sampling of
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2. sigma^2 is the posterior
-    variance before the last pull and `oversampling` is q-bar: the theory's is
-    6 a ln(4 T / delta) / epsilon^2, in practice 2 to 10 do.
+    variance before the last pull and `oversampling` is q-bar: in practice 2 to 10 do, and None
+    takes the theory's for `horizon`, `delta` and `accuracy` (`oversampling`), with a horizon of
+    None guessed and doubled.
 
     `resample` "every-round" draws the dictionary anew after each pull; "adaptive" only when the
     pulls since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`
@@ -28,13 +29,18 @@ class Nystrom:
     "per-arm" one chance of min(1, n times as much).
     """
 
-    oversampling: float = 2.0
+    oversampling: float | None = 2.0
     resample: Literal["every-round", "adaptive"] = "every-round"
     ratio: float = 2.0
     inclusion: Literal["per-pull", "per-arm"] = "per-pull"
+    horizon: int | None = None
+    delta: float = 0.1
+    accuracy: float = 0.5
 
     def __post_init__(self) -> None:
-        _at_least_one("oversampling", self.oversampling)
+        if self.oversampling is not None:
+            _at_least_one("oversampling", self.oversampling)
+        oversampling(self.horizon or 1, self.delta, self.accuracy)  # checks them
         _at_least_one("ratio", self.ratio)
         for name, known in (
             ("resample", ("every-round", "adaptive")),
@@ -51,7 +57,11 @@ class Nystrom:
 
     def chances(self, relative: Tensor, counts: Tensor) -> Tensor:  # (S,), (S,) -> (S,)
         """Probability that a site is in the dictionary, given sigma^2 / lambda and its pulls."""
-        pull = (self.oversampling * relative).clamp(0.0, 1.0)
+        rate = self.oversampling
+        if rate is None:
+            horizon, delta = guesses.horizon(self.horizon, self.delta, round(float(counts.sum())))
+            rate = oversampling(horizon, delta, self.accuracy)
+        pull = (rate * relative).clamp(0.0, 1.0)
         if self.inclusion == "per-arm":
             return (pull * counts).clamp_max(1.0)
         return 1.0 - (1.0 - pull) ** counts
