@@ -54,13 +54,13 @@ class Sketching:
         self._explained += float(self._start[arm]) / self._ridge
         return self._dictionary is None or self.rule.is_due(self._explained)
 
-    def draw(self, pulled: list[int], last: int, counts: Tensor, variance: Tensor) -> Tabulated:
-        """A new dictionary of the arms pulled (S), whose variance (A,) was so before the last.
+    def draw(self, pulled: list[int], last: int, counts: Tensor) -> Tabulated:
+        """A new dictionary of the arms pulled (S), by their variance at the last draw.
 
         The last pull is in it where the draw leaves it empty.
         """
         arms = torch.tensor(pulled, dtype=torch.int64)
-        relative = variance[arms.to(variance.device)] / self._ridge
+        relative = self._start[arms.to(self._start.device)] / self._ridge
         chosen = arms[self.rule.draw(relative, counts, self.generator)]
         return self._table(chosen if len(chosen) else torch.tensor([last]))
 

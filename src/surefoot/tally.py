@@ -101,7 +101,6 @@ class Tally:
         kept = reward if self.log is None else self.log.append(site, reward)
         self._sums[site] += kept
         if self.sketching is not None and self.sketching.is_due(arm):
-            self._flush()  # chances are by the variance before this pull
             self._sketch_anew(self.sketching, arm)
             return
         feature = self.table.at(arm).cpu()
@@ -184,17 +183,12 @@ class Tally:
 
     def _sketch_anew(self, sketching: Sketching, arm: int) -> None:
         arms = self._history.arms
-        self.table = sketching.draw(arms, arm, self.counts, self.variance)
+        self.table = sketching.draw(arms, arm, self.counts)
         self._of_sites = None
         self.refresh()
         if self.log is not None:
             self.log.redrawn()
         sketching.begin(self.variance)
-
-    def _flush(self) -> None:
-        for solved, growth in self._steps:
-            self._fall(self.table.product(solved.to(self.prior.device)), growth)
-        self._steps.clear()
 
     def _fall(self, product: Tensor, growth: float) -> None:
         """Take a step off the variance, given Phi times its direction (A,)."""

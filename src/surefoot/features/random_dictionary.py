@@ -19,9 +19,9 @@ class Nystrom:
 
     Calandriello et al. 2019 (BKB), Algorithm 1; with :math:`q = \bar q / \lambda` the sampling of
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2. sigma^2 is the posterior
-    variance before the last pull and `oversampling` is q-bar: in practice 2 to 10 do, and None
-    takes the theory's for `horizon`, `delta` and `accuracy` (`oversampling`), with a horizon of
-    None guessed and doubled.
+    variance at the last draw, which is the one before the last pull where each round draws.
+    `oversampling` is q-bar: in practice 2 to 10 do, and None takes the theory's for `horizon`,
+    `delta` and `accuracy` (`oversampling`), with a horizon of None guessed and doubled.
 
     `resample` "every-round" draws the dictionary anew after each pull; "adaptive" only when the
     pulls since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`
