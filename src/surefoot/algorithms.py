@@ -124,7 +124,7 @@ def ata_gp_ucb(
         raise InvalidInput(f"`features` is {features!r}, expected 'fourier', 'nystrom' or 'exact'.")
     maps: dict[str, Features | Nystrom] = {
         "fourier": QuadratureFourier(nodes),
-        "nystrom": Nystrom(oversampling, resample),
+        "nystrom": Nystrom(oversampling, resample, feedback="immediate"),
         "exact": Exact(),
     }
     theorem: Width = adaptive_fourier(moment, norm_bound, horizon, delta, scale)
@@ -174,6 +174,54 @@ def bkb(
         features=Nystrom(
             oversampling,
             inclusion=inclusion,
+            horizon=horizon,
+            delta=delta,
+            accuracy=accuracy,
+        ),
+        estimator=estimator or LeastSquares(),
+        width=_width(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        ridge=ridge,
+        initial=1,
+        seed=seed,
+        device=device,
+    )
+
+
+def bbkb(
+    space: Arms,
+    kernel: Kernel,
+    *,
+    norm_bound: float | None = None,
+    noise: float,
+    oversampling: float | None = None,
+    horizon: int | None = None,
+    delta: float = 0.1,
+    accuracy: float = 0.5,
+    ratio: float = 2.0,
+    inclusion: Literal["per-pull", "per-arm"] = "per-pull",
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """BBKB: BKB in batches, so that most rounds cost next to nothing.
+
+    Calandriello et al. 2020, Algorithm 1: the mean and the dictionary stay until the pulls since
+    have explained 1 + sum of sigma^2 / lambda > `ratio` (C); within a batch only the variance
+    falls, and only the arms whose stale score beats the best are looked at again. `ask_batch`
+    gives parallel workers arms of one batch; rewards may come late and in any order. The rest as
+    in `bkb`; at `ratio` = 1 both ask the same.
+    """
+    return Optimizer(
+        space,
+        kernel,
+        features=Nystrom(
+            oversampling,
+            "adaptive",
+            ratio,
+            inclusion,
             horizon=horizon,
             delta=delta,
             accuracy=accuracy,

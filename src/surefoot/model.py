@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from surefoot import kernels, saving
 from surefoot._threads import one_thread
+from surefoot.batch import Batch
 from surefoot.belief import Belief, Carry, Units, believe, believe_tally
 from surefoot.estimators import Estimator, StudentT
 from surefoot.estimators.log import Logging, Terms
@@ -79,6 +81,10 @@ class Model:
         self._belief: Belief | None = None
         self._carry = Carry()
         self._standard = 0, Units()
+        self._awaited: dict[int, int] = {}  # pulls without rewards by arm, in batches
+        self._last_awaited = 0
+        self._batch: Batch | None = None
+        self._batch_belief: Belief | None = None
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
 
@@ -96,14 +102,20 @@ class Model:
 
     @property
     def latest(self) -> Belief | None:
-        """The belief, if there is one of all rewards so far."""
-        return self._belief
+        """The belief that arms are chosen by, if there is one: of all rewards so far, or in
+        batches of those before the batch."""
+        return self._belief if self._batch is None else self._batch_belief
+
+    @property
+    def batched(self) -> bool:
+        """Whether arms are chosen in batches, without the rewards of their batch."""
+        return self._tally is not None and self._tally.batched
 
     def effective_dimension(self) -> float:
         """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""
         if len(self.history) == 0:
             return 0.0
-        posterior = self.believe(learn=False).posterior
+        posterior = (self.latest or self.believe(learn=False)).posterior
         if self._tally is not None and posterior.table is not None:
             deviation = posterior.table.deviation[self._tally.arms]
         else:
@@ -125,10 +137,58 @@ class Model:
 
     def record(self, place: Place, reward: float) -> None:
         """Take in a reward; what follows from it is worked out when it is asked for."""
-        site = self.history.append(place.point, reward, place.arm)
-        if self._tally is not None and place.arm is not None:
-            self._tally.add(site, place.arm, reward)
+        arm, tally = place.arm, self._tally
+        site = self.history.append(place.point, reward, arm)
+        if tally is not None and arm is not None:
+            if tally.batched:
+                if arm not in self._awaited:
+                    self.await_reward(arm)
+                self._settle(arm)
+                tally.note(site, reward)
+            else:
+                tally.add(site, arm, reward)
         self._set_aside()
+
+    def await_reward(self, arm: int) -> None:
+        """Count a pull in the geometry before its reward is there; for batches."""
+        if self._tally is None or self._tally.sketching is None:
+            return
+        self._awaited[arm] = self._awaited.get(arm, 0) + 1
+        self._last_awaited = arm
+        self._tally.sketching.count(arm)
+        if self._batch is not None:
+            scale = self._batch_belief.posterior.scale if self._batch_belief else 1.0
+            self._batch.choose(*self._tally.step(arm), self.ridge * scale**2)
+
+    def give_up(self, arm: int) -> None:
+        """Take back a pull whose reward will not come; for batches, which ends with it."""
+        if arm in self._awaited:
+            self._settle(arm)
+            self._batch = None
+            self._set_aside()
+
+    def next_of_batch(self, width: Callable[[], float]) -> int:
+        """The arm to choose next; the width is asked for at the start of each batch."""
+        tally = self._tally
+        if tally is None or tally.sketching is None:
+            raise NotReady("arms are chosen in batches only from a sketch of arms.")
+        if self._batch is None or tally.sketching.is_due:
+            self._batch = None
+            if tally.sketching.is_due:
+                tally.sketch_anew(self._awaited, self._last_awaited)
+            else:
+                tally.refresh(self._awaited)
+            belief = believe_tally(tally, self.estimator, self._units(), self._carry)
+            self._belief = self._batch_belief = belief
+            values, scale = belief.posterior.table, belief.posterior.scale
+            mean = tally.prior if values is None else values.mean
+            self._batch = Batch(tally.table, mean, tally.variance * scale**2, width())
+        return self._batch.best()
+
+    def _settle(self, arm: int) -> None:
+        self._awaited[arm] -= 1
+        if self._awaited[arm] == 0:
+            del self._awaited[arm]
 
     def believe(self, learn: bool) -> Belief:
         """The belief of all rewards so far, at least one; with `learn`, of a kernel up to date."""
@@ -136,6 +196,10 @@ class Model:
             self._learn()
         if self._belief is None:
             if self._tally is not None:
+                if self._tally.batched:
+                    if self._tally.sketching is not None and self._tally.table.dimension == 0:
+                        self._tally.sketch_anew(self._awaited, self._last_awaited)
+                    self._tally.refresh(self._awaited)
                 self._belief = believe_tally(
                     self._tally, self.estimator, self._units(), self._carry
                 )
@@ -143,6 +207,10 @@ class Model:
                 with one_thread():
                     self._belief = self._believe_anew()
         return self._belief
+
+    def after_tell(self) -> Belief:
+        """The belief that the next arm is chosen by."""
+        return (self.latest if self.batched else None) or self.believe(learn=False)
 
     def state(self, tensors: dict[str, Tensor]) -> dict[str, Any]:
         """All that `restore` needs, as values, and tensors added to those given."""
@@ -157,6 +225,8 @@ class Model:
                 tensors[f"carry.{name}"] = getattr(self._carry, name)
         if self._tally is not None:
             tensors |= self._tally.state()
+        if self._batch is not None:
+            tensors |= {f"batch.{name}": x for name, x in self._batch.state().items()}
         learnt = None
         if self.learnt is not None:
             learnt = {name: getattr(self.learnt, name) for name in _LEARNT}
@@ -164,7 +234,10 @@ class Model:
         return {
             "learnt": learnt,
             "learnt_at": self._learnt_at,
-            "believed": self._belief is not None,
+            "believed": self._belief is not None and not self.batched,
+            "awaited": [*map(list, self._awaited.items())],
+            "last_awaited": self._last_awaited,
+            "batch": self._batch is not None,
             "dictionary_sites": self._carry.sites,
             "standard": [self._standard[0], self._standard[1].centre, self._standard[1].scale],
         }
@@ -190,6 +263,11 @@ class Model:
         self._standard = known, Units(centre, scale)
         if self._tally is not None:
             self._tally.restore(tensors)
+        self._awaited = dict(values["awaited"])
+        self._last_awaited = values["last_awaited"]
+        if values["batch"] and self._tally is not None:
+            state = {name.removeprefix("batch."): x for name, x in tensors.items()}
+            self._batch = Batch.restored(self._tally.table, state)
         if values["believed"]:
             self.believe(learn=False)
 

@@ -105,10 +105,7 @@ class Optimizer:
     def ask(self) -> Query:
         """The next point to measure; it counts as pending until told or forgotten."""
         point, arm = self._choose()
-        query = Query(self._next_id, point.clone(), arm)
-        self._next_id += 1
-        self._pending[query.id] = query
-        return query
+        return self._wait_for(point.clone(), arm)
 
     def ask_batch(self, number: int) -> list[Query]:
         """Several points to measure in parallel, spread out by counting each as pending."""
@@ -117,10 +114,7 @@ class Optimizer:
     def expect(self, where: Where) -> Query:
         """Register a measurement under way that somebody else chose; it counts as pending."""
         place = self._locate(where)
-        query = Query(self._next_id, place.point, place.arm)
-        self._next_id += 1
-        self._pending[query.id] = query
-        return query
+        return self._wait_for(place.point, place.arm)
 
     def tell(self, where: Where, y: float) -> Info:
         """Record a reward for a query, an arm's index or a point, in any order.
@@ -131,7 +125,7 @@ class Optimizer:
         started = time.perf_counter()
         place = self._locate(where)
         self._record(place, _checks.reward(y))
-        belief = self._model.believe(learn=False)
+        belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
     def tell_all(self, points: Tensor | Sequence, rewards: Tensor | Sequence) -> Info:
@@ -145,7 +139,7 @@ class Optimizer:
         located = [self._locate(where) for where in points]
         for place, reward in zip(located, y.tolist(), strict=True):
             self._record(place, reward)
-        belief = self._model.believe(learn=False)
+        belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
     def forget(self, query: Where, *, failed: bool = True) -> None:
@@ -157,6 +151,8 @@ class Optimizer:
         place = self._locate(query)
         if place.query is not None:
             self._pending.pop(place.query, None)
+            if place.arm is not None and self._model.batched:
+                self._model.give_up(place.arm)
         if failed:
             self._failed.append(place.point)
 
@@ -325,6 +321,9 @@ class Optimizer:
             return point, self._locate(point).arm
         if len(self._model.history) == 0:
             return self._guess()
+        if self._in_batches and isinstance(self.space, Arms):
+            arm = self._model.next_of_batch(lambda: self.width)
+            return self.space.points[arm], arm
         situation = self._situation()
         score = self.policy(situation)
         if isinstance(self.space, Arms):
@@ -333,6 +332,11 @@ class Optimizer:
         anchors = self._best_sites(situation.posterior.mean)
         with one_thread():
             return best_point(score, self.space, self._generator, anchors), None
+
+    @property
+    def _in_batches(self) -> bool:
+        plain = isinstance(self.policy, UpperConfidenceBound) and not self._failed
+        return plain and self._model.batched
 
     def _guess(self) -> tuple[Tensor, int | None]:
         """A random point; among arms, one of largest prior variance that is not pending."""
@@ -352,7 +356,7 @@ class Optimizer:
         belief = self._model.believe(learn=True)
         posterior, sites = belief.posterior, self._model.history.sites
         waiting = [query.point for query in self._pending.values()]
-        if waiting:
+        if waiting and not self._model.batched:
             points = torch.stack(waiting)
             posterior = posterior.hallucinated(points)
             sites = torch.cat([sites, points])
@@ -378,6 +382,14 @@ class Optimizer:
             order = torch.randperm(len(self.space), generator=self._generator)[:number]
             return self.space.points[order.to(self.space.lower.device)]
         return self.space.sample(number, self._generator).to(self.space.lower.device)
+
+    def _wait_for(self, point: Tensor, arm: int | None) -> Query:
+        query = Query(self._next_id, point, arm)
+        self._next_id += 1
+        self._pending[query.id] = query
+        if arm is not None and self._model.batched:
+            self._model.await_reward(arm)
+        return query
 
     def _record(self, place: Place, reward: float) -> None:
         if place.query is not None:

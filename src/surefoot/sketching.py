@@ -40,6 +40,7 @@ class Sketching:
         self._explained = 0.0
         self._start = prior  # (A,), variance at the last draw
         self._dictionary: Tensor | None = None  # arms
+        self._chance: dict[int, float] = {}  # at which each member of the dictionary is in
 
     def nothing(self) -> Tabulated:
         """The table before the first pull: no features."""
@@ -49,9 +50,13 @@ class Sketching:
         columns = self._prior.new_zeros(len(self._points), 0)
         return Tabulated(embedding, self._points, self._prior, columns)
 
-    def is_due(self, arm: int) -> bool:
-        """Whether the pull of an arm calls for a new dictionary; counts the pull."""
+    def count(self, arm: int) -> None:
+        """Count a pull of an arm against what one dictionary may explain."""
         self._explained += float(self._start[arm]) / self._ridge
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the pulls so far call for a new dictionary."""
         return self._dictionary is None or self.rule.is_due(self._explained)
 
     def draw(self, pulled: list[int], last: int, counts: Tensor) -> Tabulated:
@@ -61,8 +66,24 @@ class Sketching:
         """
         arms = torch.tensor(pulled, dtype=torch.int64)
         relative = self._start[arms.to(self._start.device)] / self._ridge
-        chosen = arms[self.rule.draw(relative, counts, self.generator)]
+        if self.rule.resample == "incremental":
+            chosen = self._stayed(arms, relative, float(counts.sum()), last)
+        else:
+            chosen = arms[self.rule.draw(relative, counts, self.generator)]
         return self._table(chosen if len(chosen) else torch.tensor([last]))
+
+    def _stayed(self, arms: Tensor, relative: Tensor, pulls: float, last: int) -> Tensor:
+        """The members that stay, each with p_new / p_old, and the last pull with its own p."""
+        chances = self.rule.pull_chances(relative, pulls).cpu().tolist()
+        now = dict(zip(arms.tolist(), chances, strict=True))
+        before = self._chance if last in self._chance else self._chance | {last: 1.0}
+        draws = torch.rand(len(before), dtype=torch.float64, generator=self.generator).tolist()
+        self._chance = {
+            arm: min(old, now[arm])
+            for (arm, old), draw in zip(before.items(), draws, strict=True)
+            if draw * old < min(old, now[arm])
+        }
+        return torch.tensor(list(self._chance), dtype=torch.int64)
 
     def begin(self, variance: Tensor) -> None:
         """The variance (A,) from which the next pulls are counted."""
@@ -73,6 +94,8 @@ class Sketching:
         tensors = {
             "explained": torch.tensor(self._explained, dtype=torch.float64),
             "start": self._start,
+            "members": torch.tensor(list(self._chance), dtype=torch.int64),
+            "chances": torch.tensor(list(self._chance.values()), dtype=torch.float64),
         }
         return tensors if self._dictionary is None else tensors | {"dictionary": self._dictionary}
 
@@ -80,6 +103,8 @@ class Sketching:
         """Go on from a state; gives the table of its dictionary."""
         self.begin(tensors["start"])
         self._explained = float(tensors["explained"])
+        members, chances = tensors["members"].tolist(), tensors["chances"].tolist()
+        self._chance = dict(zip(members, chances, strict=True))
         if "dictionary" not in tensors:
             return self.nothing()
         return self._table(tensors["dictionary"].cpu())

@@ -94,27 +94,67 @@ class Tally:
         """Raw rewards (t,)."""
         return self._history.rewards
 
+    @property
+    def batched(self) -> bool:
+        """Whether arms are chosen in batches: then pulls and their rewards come apart."""
+        return self.sketching is not None and self.sketching.rule.batched
+
     def add(self, site: int, arm: int, reward: float) -> None:
         """The pull that the history has just taken in."""
-        if site == len(self._sums):
-            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
-        kept = reward if self.log is None else self.log.append(site, reward)
-        self._sums[site] += kept
-        if self.sketching is not None and self.sketching.is_due(arm):
-            self._sketch_anew(self.sketching, arm)
-            return
-        feature = self.table.at(arm).cpu()
-        self.factor, solved, growth = self.factor.stepped(feature)
+        kept = self.note(site, reward)
+        if self.sketching is not None:
+            self.sketching.count(arm)
+            if self.sketching.is_due:
+                self.sketch_anew({}, arm)
+                return
+        solved, growth = self.step(arm)
         self._steps.append((solved, growth))
-        self.moments.add_(feature, alpha=kept)
+        self.moments.add_(self.table.at(arm).cpu(), alpha=kept)
         crowded = self.number % _REFRESH == 0 or len(self._steps) > _MOST_STEPS
         if crowded or growth > _LARGEST_STEP:
             self.refresh()
 
-    def refresh(self) -> None:
-        """V and the variance anew from the counts, without what rounding has added up."""
-        self.factor = RidgeFactor.of(self.features, self.ridge, self.counts)
-        self.moments = self.features.T @ self.sums
+    def note(self, site: int, reward: float) -> float:
+        """Take in a reward at a site, without its pull; gives what of it counts in the sums."""
+        if site == len(self._sums):
+            self._sums = np.concatenate([self._sums, np.zeros_like(self._sums)])
+        kept = reward if self.log is None else self.log.append(site, reward)
+        self._sums[site] += kept
+        return kept
+
+    def step(self, arm: int) -> tuple[Tensor, float]:
+        """Take in a pull, without its reward; gives the step of V^{-1} (`RidgeFactor.stepped`)."""
+        self.factor, solved, growth = self.factor.stepped(self.table.at(arm).cpu())
+        return solved, growth
+
+    def sketch_anew(self, awaited: dict[int, int], last: int) -> None:
+        """Draw the dictionary anew from all pulls, those with rewards `awaited` (by arm) too."""
+        if self.sketching is None:
+            return
+        known = self._history.arms
+        counts = dict(zip(known, self.counts.tolist(), strict=True))
+        for arm, number in awaited.items():
+            counts[arm] = counts.get(arm, 0.0) + number
+        pulls = torch.tensor(list(counts.values()), dtype=torch.float64)
+        self.table = self.sketching.draw(list(counts), last, pulls)
+        self._of_sites = None
+        self.refresh(awaited)
+        if self.log is not None:
+            self.log.redrawn()
+        self.sketching.begin(self.variance)
+
+    def refresh(self, awaited: dict[int, int] | None = None) -> None:
+        """V and the variance anew from the counts, without what rounding has added up.
+
+        Pulls whose rewards are `awaited` (by arm) count in V.
+        """
+        features, counts = self.features, self.counts.cpu()
+        self.moments = features.T @ self.sums
+        if awaited:
+            arms = torch.tensor(list(awaited), device=self.prior.device)
+            features = torch.cat([features, self.table.at(arms).cpu()])
+            counts = torch.cat([counts, torch.tensor(list(awaited.values())).to(counts)])
+        self.factor = RidgeFactor.of(features, self.ridge, counts)
         self.variance = self.table.variance(self.factor.to(self.variance.device))
         self._steps.clear()
 
@@ -180,15 +220,6 @@ class Tally:
         if self.log is not None:
             log = {name: x.cpu() for name, x in _under("log.", state).items()}
             self.log.restore(log)
-
-    def _sketch_anew(self, sketching: Sketching, arm: int) -> None:
-        arms = self._history.arms
-        self.table = sketching.draw(arms, arm, self.counts)
-        self._of_sites = None
-        self.refresh()
-        if self.log is not None:
-            self.log.redrawn()
-        sketching.begin(self.variance)
 
     def _fall(self, product: Tensor, growth: float) -> None:
         """Take a step off the variance, given Phi times its direction (A,)."""

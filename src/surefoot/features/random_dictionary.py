@@ -27,15 +27,21 @@ class Nystrom:
     pulls since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`
     (Calandriello et al. 2020, BBKB). `inclusion` "per-pull" gives an arm of n pulls n chances;
     "per-arm" one chance of min(1, n times as much).
+
+    With `feedback` "batch", adaptive resampling is BBKB's: between draws arms are chosen by the
+    mean of the last draw, and only the variance moves; "immediate" lets every reward move the
+    mean. `resample` "incremental" is experimental: a member stays with probability p_new / p_old
+    and the last pull enters with its own, which BKB's authors leave as an open question.
     """
 
     oversampling: float | None = 2.0
-    resample: Literal["every-round", "adaptive"] = "every-round"
+    resample: Literal["every-round", "adaptive", "incremental"] = "every-round"
     ratio: float = 2.0
     inclusion: Literal["per-pull", "per-arm"] = "per-pull"
     horizon: int | None = None
     delta: float = 0.1
     accuracy: float = 0.5
+    feedback: Literal["batch", "immediate"] = "batch"
 
     def __post_init__(self) -> None:
         if self.oversampling is not None:
@@ -43,25 +49,34 @@ class Nystrom:
         oversampling(self.horizon or 1, self.delta, self.accuracy)  # checks them
         _at_least_one("ratio", self.ratio)
         for name, known in (
-            ("resample", ("every-round", "adaptive")),
+            ("resample", ("every-round", "adaptive", "incremental")),
             ("inclusion", ("per-pull", "per-arm")),
+            ("feedback", ("batch", "immediate")),
         ):
             if getattr(self, name) not in known:
-                raise InvalidInput(
-                    f"`{name}` is {getattr(self, name)!r}, expected {known[0]!r} or {known[1]!r}."
-                )
+                words = " or ".join(repr(word) for word in known)
+                raise InvalidInput(f"`{name}` is {getattr(self, name)!r}, expected {words}.")
+
+    @property
+    def batched(self) -> bool:
+        """Whether arms are chosen in batches, without the rewards of their batch."""
+        return self.resample == "adaptive" and self.feedback == "batch"
 
     def is_due(self, explained: float) -> bool:
         """Whether to draw anew, given the sum of sigma^2 / lambda of the pulls since."""
-        return self.resample == "every-round" or 1.0 + explained > self.ratio
+        return self.resample != "adaptive" or 1.0 + explained > self.ratio
+
+    def pull_chances(self, relative: Tensor, pulls: float) -> Tensor:  # (S,) -> (S,)
+        """Probability of a single pull, given sigma^2 / lambda, after so many pulls in all."""
+        rate = self.oversampling
+        if rate is None:
+            horizon, delta = guesses.horizon(self.horizon, self.delta, round(pulls))
+            rate = oversampling(horizon, delta, self.accuracy)
+        return (rate * relative).clamp(0.0, 1.0)
 
     def chances(self, relative: Tensor, counts: Tensor) -> Tensor:  # (S,), (S,) -> (S,)
         """Probability that a site is in the dictionary, given sigma^2 / lambda and its pulls."""
-        rate = self.oversampling
-        if rate is None:
-            horizon, delta = guesses.horizon(self.horizon, self.delta, round(float(counts.sum())))
-            rate = oversampling(horizon, delta, self.accuracy)
-        pull = (rate * relative).clamp(0.0, 1.0)
+        pull = self.pull_chances(relative, float(counts.sum()))
         if self.inclusion == "per-arm":
             return (pull * counts).clamp_max(1.0)
         return 1.0 - (1.0 - pull) ** counts
