@@ -16,6 +16,7 @@ from surefoot.ridge import RidgeFactor
 
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
+_NEWTON = 16  # passes after which, the scale going to and fro, it is cautious ones again
 _SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
 
 
@@ -32,7 +33,7 @@ class Huber:
 
     k: float = 1.345
     growing: bool = False
-    passes: int = 50
+    passes: int = 100
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
@@ -78,7 +79,8 @@ class Huber:
             if known is None:
                 scale = max(robust_scale(residual, sample, freedom), least)
                 threshold = self.k * scale * stretch
-            before, cautious = residual, known is None and number < _CAUTIOUS
+            before = residual
+            cautious = known is None and not _CAUTIOUS <= number < _NEWTON
             theta, residual = _improved(factor, sample, theta, before, threshold, cautious)
             if float((residual - before).abs().max()) <= self.tolerance * self.k * scale:
                 break
