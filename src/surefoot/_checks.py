@@ -54,6 +54,18 @@ def integer(value: object) -> int | None:
         return None
 
 
+def indices(name: str, value: Tensor | Sequence) -> list[int]:
+    """At least one integer, else `InvalidInput`."""
+    try:
+        listed = [integer(item) for item in value]
+    except TypeError as error:
+        raise InvalidInput(f"`{name}` is {value!r}, expected a list of integers.") from error
+    numbers = [number for number in listed if number is not None]
+    if len(listed) == 0 or len(numbers) < len(listed):
+        raise InvalidInput(f"`{name}` is {value!r}, expected one integer or more.")
+    return numbers
+
+
 def reward(value: object) -> float:
     """One finite measurement as a float; a tensor or array of one element will do."""
     shape = tuple(getattr(value, "shape", ()))

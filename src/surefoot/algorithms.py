@@ -144,7 +144,7 @@ def ata_gp_ucb(
 
 
 def bkb(
-    space: Arms,
+    space: Space,
     kernel: Kernel,
     *,
     norm_bound: float | None = None,
@@ -166,7 +166,8 @@ def bkb(
     Calandriello et al. 2019, Algorithm 1 with the width of Theorem 2, for `noise`-sub-Gaussian
     rewards (xi) and ||f|| <= `norm_bound` (F; None is guessed and doubled). `oversampling` is
     q-bar: 2 to 10 in practice; None is the theory's for `horizon`, `delta` and `accuracy`
-    (epsilon), with a horizon of None guessed and doubled. The first arm is drawn uniformly.
+    (epsilon), with a horizon of None guessed and doubled. The first arm is drawn uniformly. On a
+    `Box` the next point is found by gradients through the sketch, from many starts.
     """
     return Optimizer(
         space,
@@ -188,7 +189,7 @@ def bkb(
 
 
 def bbkb(
-    space: Arms,
+    space: Space,
     kernel: Kernel,
     *,
     norm_bound: float | None = None,
@@ -212,7 +213,8 @@ def bbkb(
     have explained 1 + sum of sigma^2 / lambda > `ratio` (C); within a batch only the variance
     falls, and only the arms whose stale score beats the best are looked at again. `ask_batch`
     gives parallel workers arms of one batch; rewards may come late and in any order. The rest as
-    in `bkb`; at `ratio` = 1 both ask the same.
+    in `bkb`; at `ratio` = 1 both ask the same. On a `Box` only the dictionary is that of the batch:
+    every reward moves the mean.
     """
     return Optimizer(
         space,

@@ -47,6 +47,12 @@ class Batch:
             self._work_out(self._score.topk(min(number, len(self._score))).indices)
             number *= 4
 
+    def best_of(self, arms: list[int]) -> int:
+        """The arm of largest score among those given."""
+        among = torch.tensor(arms, device=self._mean.device)
+        self._work_out(among)
+        return arms[int(self._score[among].argmax())]
+
     def _work_out(self, arms: Tensor) -> None:
         """Bring the scores of arms (n,) up to date."""
         arms = arms[self._chosen_at[arms] != self._chosen]

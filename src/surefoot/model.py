@@ -28,6 +28,7 @@ from surefoot.features.tabulated import Tabulated
 from surefoot.fit import Learner, Learnt
 from surefoot.history import History
 from surefoot.places import Place
+from surefoot.site_sketching import SiteSketching
 from surefoot.sketching import Sketching
 from surefoot.spaces import Arms, Space
 from surefoot.tally import Tally
@@ -65,10 +66,10 @@ class Model:
         self.space = space
         self.given = None if given is None else kernels.owned(given, space).to(device)
         self.learner = learner or Learner()
-        if isinstance(features, Nystrom) and not (given is not None and isinstance(space, Arms)):
+        if isinstance(features, Nystrom) and given is None:
             raise InvalidInput(
-                "`Nystrom` features draw their dictionary from arms with a kernel that is given: "
-                "pass `Arms` and a `kernel`, or `Sketch()` features."
+                "`Nystrom` features need a kernel that is given: pass a `kernel`, or `Sketch()` "
+                "features for one that is learnt."
             )
         self.features = features
         self.estimator = estimator
@@ -87,6 +88,9 @@ class Model:
         self._batch_belief: Belief | None = None
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
+        self._site_sketching: SiteSketching | None = None
+        if isinstance(features, Nystrom) and self._tally is None:
+            self._site_sketching = SiteSketching(features, self.kernel, ridge, generator)
 
     @property
     def kernel(self) -> Kernel:
@@ -147,28 +151,33 @@ class Model:
                 tally.note(site, reward)
             else:
                 tally.add(site, arm, reward)
+        elif self._site_sketching is not None:
+            self._site_sketching.count(place.point)
         self._set_aside()
 
-    def await_reward(self, arm: int) -> None:
-        """Count a pull in the geometry before its reward is there; for batches."""
+    def await_reward(self, arm: int, times: int = 1) -> None:
+        """Count pulls of an arm in the geometry before their rewards are there; for batches."""
         if self._tally is None or self._tally.sketching is None:
             return
-        self._awaited[arm] = self._awaited.get(arm, 0) + 1
+        self._awaited[arm] = self._awaited.get(arm, 0) + times
         self._last_awaited = arm
-        self._tally.sketching.count(arm)
+        self._tally.sketching.count(arm, times)
         if self._batch is not None:
             scale = self._batch_belief.posterior.scale if self._batch_belief else 1.0
-            self._batch.choose(*self._tally.step(arm), self.ridge * scale**2)
+            self._batch.choose(*self._tally.step(arm, times), self.ridge * scale**2)
 
-    def give_up(self, arm: int) -> None:
-        """Take back a pull whose reward will not come; for batches, which ends with it."""
+    def give_up(self, arm: int, times: int = 1) -> None:
+        """Take back pulls whose rewards will not come; for batches, which end with it."""
         if arm in self._awaited:
-            self._settle(arm)
+            self._settle(arm, min(times, self._awaited[arm]))
             self._batch = None
             self._set_aside()
 
-    def next_of_batch(self, width: Callable[[], float]) -> int:
-        """The arm to choose next; the width is asked for at the start of each batch."""
+    def next_of_batch(self, width: Callable[[], float], among: list[int] | None = None) -> int:
+        """The arm to choose next, of those `among` which it must be.
+
+        The width is asked for at the start of each batch.
+        """
         tally = self._tally
         if tally is None or tally.sketching is None:
             raise NotReady("arms are chosen in batches only from a sketch of arms.")
@@ -183,10 +192,10 @@ class Model:
             values, scale = belief.posterior.table, belief.posterior.scale
             mean = tally.prior if values is None else values.mean
             self._batch = Batch(tally.table, mean, tally.variance * scale**2, width())
-        return self._batch.best()
+        return self._batch.best() if among is None else self._batch.best_of(among)
 
-    def _settle(self, arm: int) -> None:
-        self._awaited[arm] -= 1
+    def _settle(self, arm: int, times: int = 1) -> None:
+        self._awaited[arm] -= times
         if self._awaited[arm] == 0:
             del self._awaited[arm]
 
@@ -225,6 +234,8 @@ class Model:
                 tensors[f"carry.{name}"] = getattr(self._carry, name)
         if self._tally is not None:
             tensors |= self._tally.state()
+        if self._site_sketching is not None:
+            tensors |= self._site_sketching.state()
         if self._batch is not None:
             tensors |= {f"batch.{name}": x for name, x in self._batch.state().items()}
         learnt = None
@@ -263,6 +274,8 @@ class Model:
         self._standard = known, Units(centre, scale)
         if self._tally is not None:
             self._tally.restore(tensors)
+        if self._site_sketching is not None:
+            self._site_sketching.restore(tensors)
         self._awaited = dict(values["awaited"])
         self._last_awaited = values["last_awaited"]
         if values["batch"] and self._tally is not None:
@@ -275,8 +288,10 @@ class Model:
         estimator, features = self.estimator, self.features
         if self.learnt is not None and isinstance(estimator, StudentT):
             estimator = replace(estimator, dof=self.learnt.dof)
+        if self._site_sketching is not None:
+            features = self._site_sketching.features(self.history)
         if isinstance(features, Nystrom):
-            raise NotReady("`Nystrom` features are tallied.")
+            raise NotReady("`Nystrom` features draw a dictionary first.")
         return believe(
             self.history,
             self.kernel,

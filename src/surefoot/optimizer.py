@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from os import PathLike
@@ -29,6 +30,7 @@ from surefoot.policies.feasibility import feasibility
 from surefoot.posterior import Posterior
 from surefoot.spaces import Arms, Box, Space
 from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
+from surefoot.waiting import Waiting
 from surefoot.widths import Progress, Width, srinivas
 
 if TYPE_CHECKING:
@@ -46,7 +48,9 @@ class Optimizer:
     algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards are centred and
     scaled by median and median absolute deviation first. `ridge` is the regularisation, which is
     the noise variance in the units of the (standardised) rewards; a learnt kernel brings its own.
-    The first `initial` points on a space are spread evenly instead of chosen.
+    The first `initial` points on a space are spread evenly instead of chosen. With `repeat_until`
+    above 1 a chosen point is to be measured until its variance has fallen by that factor
+    (`Query.repeats`; Calandriello et al. 2022), though never more often than all before it.
 
     All randomness comes from `seed`; the same seed and the same rewards give the same run.
     """
@@ -64,6 +68,7 @@ class Optimizer:
         ridge: float = 1.0,
         standardise: bool = False,
         initial: int = 0,
+        repeat_until: float = 1.0,
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
@@ -97,15 +102,24 @@ class Optimizer:
         )
         self._initial = self._draw_initial(_checks.count("initial", initial, least=0))
         self._initial_used = 0
-        self._pending: dict[int, Query] = {}
+        self._repeat_until = _checks.positive("repeat_until", repeat_until)
+        if self._repeat_until < 1.0:
+            raise InvalidInput(f"`repeat_until` is {repeat_until!r}, expected at least 1.")
+        self._waiting = Waiting()
         self._failed: list[Tensor] = []
-        self._next_id = 0
         self._width: tuple[Belief | None, float] | None = None  # and the belief that it goes with
 
-    def ask(self) -> Query:
-        """The next point to measure; it counts as pending until told or forgotten."""
-        point, arm = self._choose()
-        return self._wait_for(point.clone(), arm)
+    def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
+        """The next point to measure; it counts as pending until told or forgotten.
+
+        `arms` are the only ones to choose from in this round: indices (n,) of an `Arms` space, or
+        points (n, d) of a `Box`, which may never have been seen before.
+        """
+        if arms is not None:
+            point, arm = self._choose_among(arms)
+        else:
+            point, arm = self._choose()
+        return self._wait_for(point.clone(), arm, self._repeats(point, arm))
 
     def ask_batch(self, number: int) -> list[Query]:
         """Several points to measure in parallel, spread out by counting each as pending."""
@@ -150,9 +164,9 @@ class Optimizer:
         """
         place = self._locate(query)
         if place.query is not None:
-            self._pending.pop(place.query, None)
+            missing = self._waiting.drop(place.query)
             if place.arm is not None and self._model.batched:
-                self._model.give_up(place.arm)
+                self._model.give_up(place.arm, missing)
         if failed:
             self._failed.append(place.point)
 
@@ -225,7 +239,7 @@ class Optimizer:
     @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
-        return list(self._pending.values())
+        return list(self._waiting.queries.values())
 
     @property
     def learnt(self) -> Learnt | None:
@@ -246,9 +260,9 @@ class Optimizer:
             "standardise": model.standardise,
             "seed": self.seed,
             "model": model.state(tensors),
-            "pending": [[q.id, q.arm, q.repeats] for q in self.pending],
+            "waiting": self._waiting.state(),
             "initial_used": self._initial_used,
-            "next_id": self._next_id,
+            "repeat_until": self._repeat_until,
         }
         tensors |= {
             "initial": self._initial,
@@ -283,6 +297,7 @@ class Optimizer:
             saving.space_from_values(values["space"], tensors),
             ridge=values["ridge"],
             standardise=values["standardise"],
+            repeat_until=values["repeat_until"],
             seed=values["seed"],
             device=device,
             **parts,
@@ -293,13 +308,9 @@ class Optimizer:
     def _restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self._model.restore(values["model"], tensors)
         self._initial = tensors["initial"].to(self._initial)
-        self._initial_used, self._next_id = values["initial_used"], values["next_id"]
+        self._initial_used = values["initial_used"]
         self._failed = list(tensors["failed"].to(self._initial))
-        points = tensors["pending"].to(self._initial)
-        self._pending = {
-            id_: Query(id_, point, arm, repeats)
-            for (id_, arm, repeats), point in zip(values["pending"], points, strict=True)
-        }
+        self._waiting.restore(values["waiting"], tensors["pending"].to(self._initial))
         self._generator.set_state(tensors["generator"])
 
     def _parts(self) -> dict[str, object]:
@@ -314,7 +325,7 @@ class Optimizer:
         self._generator.manual_seed(_checks.count("seed", seed, least=0))
 
     def _choose(self) -> tuple[Tensor, int | None]:
-        known = len(self._model.history) + len(self._pending)
+        known = len(self._model.history) + len(self._waiting.queries)
         if self._initial_used < len(self._initial) and known < len(self._initial):
             point = self._initial[self._initial_used]
             self._initial_used += 1
@@ -345,7 +356,7 @@ class Optimizer:
         variance = torch.ones(len(self.space), dtype=torch.float64)
         if self._model.given is not None:
             variance = kernels.diagonal(self._model.given, self.space.points).cpu().clone()
-        held = [query.arm for query in self._pending.values() if query.arm is not None]
+        held = [query.arm for query in self.pending if query.arm is not None]
         if len(set(held)) < len(variance):
             variance[held] = -torch.inf
         best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)
@@ -355,12 +366,11 @@ class Optimizer:
     def _situation(self) -> Situation:
         belief = self._model.believe(learn=True)
         posterior, sites = belief.posterior, self._model.history.sites
-        waiting = [query.point for query in self._pending.values()]
-        if waiting and not self._model.batched:
-            points = torch.stack(waiting)
-            posterior = posterior.hallucinated(points)
+        if self._waiting.queries and not self._model.batched:
+            points, missing = self._waiting.repeated(sites)
+            posterior = posterior.hallucinated(points, missing)
             sites = torch.cat([sites, points])
-        round_ = len(self._model.history) + len(self._pending)
+        round_ = len(self._model.history) + sum(self._waiting.missing)
         return Situation(posterior, self.width, sites, self._generator, round_, self._feasible())
 
     def _feasible(self) -> Score | None:
@@ -383,21 +393,49 @@ class Optimizer:
             return self.space.points[order.to(self.space.lower.device)]
         return self.space.sample(number, self._generator).to(self.space.lower.device)
 
-    def _wait_for(self, point: Tensor, arm: int | None) -> Query:
-        query = Query(self._next_id, point, arm)
-        self._next_id += 1
-        self._pending[query.id] = query
+    def _choose_among(self, arms: Sequence | Tensor) -> tuple[Tensor, int | None]:
+        """The best of these arms or points; any of them before the first reward."""
+        if isinstance(self.space, Arms):
+            indices = [self.space.index(arm) for arm in _checks.indices("arms", arms)]
+            points = self.space.points[indices]
+        else:
+            indices, points = [], _checks.matrix("arms", arms, self.space.lower.device)
+            for point in points:
+                self._locate(point)
+        if len(self._model.history) == 0:
+            best = int(torch.randint(len(points), (), generator=self._generator))
+        elif self._in_batches and indices:
+            return self._of_arm(self._model.next_of_batch(lambda: self.width, indices))
+        else:
+            best = best_arm(self.policy(self._situation()), points)
+        return (points[best], None) if not indices else self._of_arm(indices[best])
+
+    def _of_arm(self, arm: int) -> tuple[Tensor, int | None]:
+        return self._locate(arm).point, arm
+
+    def _repeats(self, point: Tensor, arm: int | None) -> int:
+        """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
+        if self._repeat_until == 1.0 or len(self._model.history) == 0:
+            return 1
+        belief = self._model.latest or self._model.believe(learn=False)
+        with torch.no_grad():
+            variance = float(belief.posterior.variance(point.unsqueeze(0)))
+        relative = variance / belief.posterior.scale**2 / self._model.ridge
+        most = len(self._model.history)
+        return max(1, min(most, math.ceil((self._repeat_until - 1.0) / max(relative, 1e-300))))
+
+    def _wait_for(self, point: Tensor, arm: int | None, repeats: int = 1) -> Query:
         if arm is not None and self._model.batched:
-            self._model.await_reward(arm)
-        return query
+            self._model.await_reward(arm, repeats)
+        return self._waiting.add(point, arm, repeats)
 
     def _record(self, place: Place, reward: float) -> None:
         if place.query is not None:
-            self._pending.pop(place.query, None)
+            self._waiting.settle(place.query)
         self._model.record(place, reward)
 
     def _locate(self, where: Where) -> Place:
-        return locate(self.space, where, self._pending)
+        return locate(self.space, where, self._waiting.queries)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
         estimate = belief.estimate

@@ -78,12 +78,16 @@ class Posterior:
             variance = variance - self._known_from_pending(points, features, self.pending)
         return mean, self.scale * variance.clamp_min(LEAST_VARIANCE).sqrt()
 
-    def hallucinated(self, points: Tensor) -> Posterior:  # (p, d)
-        """As if the points had been measured and had given their means: only variance moves."""
+    def hallucinated(self, points: Tensor, counts: Tensor | None = None) -> Posterior:
+        """As if points (p, d) had been measured and had given their means: only variance moves.
+
+        `counts` (p,) says how often each; once by default.
+        """
         features = self.embedding(points)
         alone = replace(self, pending=None)
         covariance = alone._covariance(points, features, points, features)
-        noise = self.factor.ridge * torch.eye(len(points), dtype=points.dtype, device=points.device)
+        often = torch.ones_like(points[:, 0]) if counts is None else counts
+        noise = torch.diag(self.factor.ridge / often)
         pending = Pending(points, features, cholesky(covariance + noise))
         return replace(self, pending=pending)
 

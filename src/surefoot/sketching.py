@@ -50,9 +50,9 @@ class Sketching:
         columns = self._prior.new_zeros(len(self._points), 0)
         return Tabulated(embedding, self._points, self._prior, columns)
 
-    def count(self, arm: int) -> None:
-        """Count a pull of an arm against what one dictionary may explain."""
-        self._explained += float(self._start[arm]) / self._ridge
+    def count(self, arm: int, times: int = 1) -> None:
+        """Count pulls of an arm against what one dictionary may explain."""
+        self._explained += times * float(self._start[arm]) / self._ridge
 
     @property
     def is_due(self) -> bool:

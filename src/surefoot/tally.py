@@ -122,9 +122,12 @@ class Tally:
         self._sums[site] += kept
         return kept
 
-    def step(self, arm: int) -> tuple[Tensor, float]:
-        """Take in a pull, without its reward; gives the step of V^{-1} (`RidgeFactor.stepped`)."""
-        self.factor, solved, growth = self.factor.stepped(self.table.at(arm).cpu())
+    def step(self, arm: int, times: int = 1) -> tuple[Tensor, float]:
+        """Take in pulls without their rewards; gives the step of V^{-1} (`RidgeFactor.stepped`)."""
+        feature = self.table.at(arm).cpu()
+        if times > 1:
+            feature = times**0.5 * feature
+        self.factor, solved, growth = self.factor.stepped(feature)
         return solved, growth
 
     def sketch_anew(self, awaited: dict[int, int], last: int) -> None:

@@ -72,6 +72,14 @@ def exact_variance(K: np.ndarray, X_t: np.ndarray, ridge: float) -> np.ndarray:
     return (K.diagonal() - explained) / ridge
 
 
+def posterior_covariance(K: np.ndarray, counts: np.ndarray, ridge: float) -> np.ndarray:
+    """Eq. 2 between arms (A, A), not over lambda, for so many pulls (A,), at least one, of each.
+
+    n pulls of one arm with noise lambda are one with noise lambda / n.
+    """
+    return K - K @ np.linalg.solve(K + ridge * np.diag(1 / counts), K)
+
+
 def effective_dimension(K: np.ndarray, X_t: np.ndarray, ridge: float) -> float:
     """Eq. 5: Tr(K_t (K_t + lambda I)^{-1})."""
     K_t = K[np.ix_(X_t, X_t)]

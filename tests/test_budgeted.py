@@ -1,0 +1,471 @@
+"""BKB against the paper's formulas, written out in `reference.budgeted`."""
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import surefoot as sf
+from reference import budgeted, covariance, width
+from surefoot.algorithms import bkb, gp_ucb
+from surefoot.estimators import Estimator
+from surefoot.features import oversampling
+from surefoot.types import InvalidInput
+
+NORM, NOISE, DELTA, ACCURACY = 2.0, 0.5, 0.1, 0.5
+ERROR = 1e-7  # chance that a correct library fails one of the statistical tests
+
+inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
+
+
+def agree(ours: torch.Tensor | np.ndarray, expected: np.ndarray) -> None:
+    """To 1e-7 of the largest value."""
+    np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-7 * np.abs(expected).max())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel on arms as surefoot and as the formulas see it."""
+
+    arms: np.ndarray  # (A, d), or (A, 1) of indices where they have no coordinates
+    kernel: Callable[[], gpytorch.kernels.Kernel]
+    formula: covariance.Pointwise
+    bare: bool = False
+
+    @property
+    def space(self) -> sf.Arms:
+        return sf.Arms(len(self.arms) if self.bare else self.arms)
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        return covariance.gram(self.formula, self.arms, self.arms)
+
+    @property
+    def kappa(self) -> float:
+        return math.sqrt(self.gram.diagonal().max())
+
+    def bkb(self, **parts: Any) -> sf.Optimizer:
+        given = {"norm_bound": NORM, "noise": NOISE, "oversampling": 2.0}
+        return bkb(self.space, self.kernel(), **given | parts)
+
+
+def line(
+    number: int, lengthscale: float, nu: float = 0.5, seed: int = 7, spread: float = 1.0
+) -> Case:
+    """Irregular arms on a line; with nu = 1/2 none of them is explained by the others."""
+    arms = spread * np.sort(np.random.default_rng(seed).uniform(size=number))[:, None]
+    scale = np.array([lengthscale])
+    return Case(arms, lambda: sf.kernels.matern(nu, lengthscale), covariance.matern(nu, scale))
+
+
+LENGTHSCALES = np.array([0.3, 0.7])
+PLANE = np.random.default_rng(3).uniform(size=(30, 2))  # irregular: no two arms ever tie
+_loadings = np.random.default_rng(5).normal(size=(12, 4))
+TABLE = _loadings @ _loadings.T / 2 + 0.1 * np.eye(12)
+
+
+def quadrupled_matern(x: np.ndarray, z: np.ndarray) -> float:
+    return 4.0 * covariance.matern_five_halves(LENGTHSCALES)(x, z)
+
+
+CASES = {
+    "se": Case(
+        PLANE,
+        lambda: sf.kernels.squared_exponential(LENGTHSCALES),
+        covariance.squared_exponential(LENGTHSCALES),
+    ),
+    "matern": Case(
+        PLANE,
+        lambda: sf.kernels.matern(2.5, LENGTHSCALES),
+        covariance.matern_five_halves(LENGTHSCALES),
+    ),
+    "linear": Case(PLANE, sf.kernels.linear, covariance.linear),
+    "precomputed": Case(
+        np.arange(12.0)[:, None],
+        lambda: sf.kernels.precomputed(TABLE),
+        covariance.lookup(TABLE),
+        bare=True,
+    ),
+    "scaled": Case(
+        PLANE,
+        lambda: sf.kernels.scaled(sf.kernels.matern(2.5, LENGTHSCALES), 4.0),
+        quadrupled_matern,
+    ),
+}
+cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@dataclass
+class Run:
+    """An optimiser, and all that the formulas need to know of what it has seen."""
+
+    optimizer: sf.Optimizer
+    case: Case
+    ridge: float
+    noise: np.random.Generator = field(default_factory=lambda: np.random.default_rng(11))
+    pulled: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+
+    def ask_and_tell(self, rounds: int = 1) -> None:
+        for _ in range(rounds):
+            query = self.optimizer.ask()
+            assert query.arm is not None
+            self._tell(query, query.arm)
+
+    def tell(self, arm: int) -> None:
+        self._tell(arm, arm)
+
+    def _tell(self, where: sf.Query | int, arm: int) -> None:
+        reward = math.sin(arm) + NOISE * float(self.noise.normal())
+        self.optimizer.tell(where, reward)
+        self.pulled.append(arm)
+        self.rewards.append(reward)
+
+    @property
+    def dictionary(self) -> np.ndarray:
+        """Arms of the dictionary (m,), but for any that the others explain."""
+        return dictionary(self.optimizer)
+
+    @property
+    def sketched(self) -> budgeted.Sketched:
+        return budgeted.Sketched(
+            self.case.gram, np.array(self.pulled), self.dictionary, self.ridge
+        )
+
+    def beta(self, variance: np.ndarray) -> float:
+        """Theorem 2's, from the paper's variance of every arm (A,)."""
+        of_pulls = variance[self.pulled]
+        return budgeted.width(
+            of_pulls, NOISE, NORM, DELTA, ACCURACY, self.ridge, self.case.kappa
+        )
+
+
+def dictionary(optimizer: sf.Optimizer) -> np.ndarray:
+    """Arms (m,) whose points are those of the dictionary."""
+    kept: torch.Tensor = optimizer.posterior.embedding.embedding.dictionary  # type: ignore
+    same = (kept[:, None, :] == optimizer.space.points).all(-1)
+    assert same.any(1).all(), "a point of the dictionary is no arm"
+    return same.to(torch.int8).argmax(1).numpy()
+
+
+def variance(optimizer: sf.Optimizer) -> np.ndarray:
+    """sigma^2 of every arm (A,)."""
+    return optimizer.posterior.variance(optimizer.space.points).numpy()
+
+
+def mean(optimizer: sf.Optimizer) -> np.ndarray:
+    return optimizer.posterior.mean(optimizer.space.points).numpy()
+
+
+@cases
+@pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
+def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(
+    case: Case, inclusion: str
+) -> None:
+    beta, ridge = sf.widths.srinivas(scale=0.5), 0.2
+    sketch = Run(
+        case.bkb(oversampling=1e9, inclusion=inclusion, width=beta, ridge=ridge), case, ridge
+    )
+    exact = gp_ucb(case.space, case.kernel(), features=sf.Exact(), width=beta, ridge=ridge)
+    for t in range(150):
+        if t > 0:
+            asked = exact.ask()
+            m = budgeted.exact_mean(
+                case.gram, np.array(sketch.pulled), np.array(sketch.rewards), ridge
+            )
+            v = ridge * budgeted.exact_variance(case.gram, np.array(sketch.pulled), ridge)
+            literal = np.argmax(m + 0.5 * width.srinivas(t + 1, 0.1) * np.sqrt(v))
+        sketch.ask_and_tell()
+        arm, reward = sketch.pulled[-1], sketch.rewards[-1]
+        if t > 0:
+            assert (arm, arm) == (asked.arm, literal), t
+            exact.forget(asked, failed=False)
+        exact.tell(arm, reward)
+    assert len(set(sketch.pulled)) > 4
+    agree(mean(sketch.optimizer), mean(exact))
+    np.testing.assert_allclose(variance(sketch.optimizer), variance(exact), rtol=1e-7)
+
+
+@cases
+@inclusions
+@pytest.mark.parametrize("ridge", [1.0, 0.01])
+def test_mean_variance_width_and_next_arm_are_the_papers_given_the_dictionary(
+    case: Case, inclusion: str, ridge: float
+) -> None:
+    run = Run(case.bkb(inclusion=inclusion, ridge=ridge), case, ridge)
+    sizes = []
+    for _ in range(10):
+        run.ask_and_tell(20)
+        sketched = run.sketched
+        m, v = sketched.mean(np.array(run.rewards)), sketched.variance()
+        beta = run.beta(v)
+
+        agree(mean(run.optimizer), m)
+        np.testing.assert_allclose(variance(run.optimizer), ridge * v, rtol=1e-7)
+        np.testing.assert_allclose(math.sqrt(ridge) * run.optimizer.width, beta, rtol=1e-7)
+        next_ = run.optimizer.ask()
+        assert next_.arm == np.argmax(m + beta * np.sqrt(v))
+        run.optimizer.forget(next_, failed=False)
+        sizes.append((len(run.dictionary), len(set(run.pulled))))
+    assert any(kept < pulled for kept, pulled in sizes)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
+def test_convention_variance_is_the_papers_times_lambda_and_width_the_papers_over_its_root(
+    ridge: float,
+) -> None:
+    """After n pulls of one arm the paper's variance of it is k / (n k + lambda)."""
+    case = CASES["scaled"]
+    optimizer = case.bkb(oversampling=1e9, ridge=ridge)
+    optimizer.tell_all([3, 3, 3, 3, 3], [0.0, 0.0, 0.0, 0.0, 0.0])
+    papers = 4.0 / (5 * 4.0 + ridge)
+    assert variance(optimizer)[3] == pytest.approx(ridge * papers, rel=1e-9)
+    beta = budgeted.width(np.full(5, papers), NOISE, NORM, DELTA, ACCURACY, ridge, kappa=2.0)
+    assert optimizer.width == pytest.approx(beta / math.sqrt(ridge), rel=1e-9)
+    reach = optimizer.width * math.sqrt(variance(optimizer)[3])
+    assert reach == pytest.approx(beta * math.sqrt(papers), rel=1e-9)
+
+
+class TestFirstRound:
+    """Algorithm 1 before its loop."""
+
+    def test_the_first_arm_is_uniform_whatever_its_variance(self) -> None:
+        space, kernel = sf.Arms([[1.0], [2.0], [-3.0], [0.5], [5.0]]), sf.kernels.linear()
+        first = [
+            bkb(space, kernel, norm_bound=1.0, noise=1.0, seed=seed).ask().arm
+            for seed in range(300)
+        ]
+        for arm in range(5):
+            assert stats.binomtest(first.count(arm), 300, 0.2).pvalue > ERROR / 5
+
+    @pytest.mark.parametrize("ridge", [0.1, 1e6])
+    def test_the_first_dictionary_is_the_first_arm(self, ridge: float) -> None:
+        optimizer = line(9, 0.3).bkb(oversampling=1.0, ridge=ridge)
+        query = optimizer.ask()
+        optimizer.tell(query, 1.0)
+        assert dictionary(optimizer).tolist() == [query.arm]
+
+
+def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) -> np.ndarray:
+    """The chance of each arm, given the paper's variance of it and its pulls."""
+    p = budgeted.inclusion(papers, q)
+    if inclusion == "per-arm":
+        return np.minimum(counts * p, 1.0)
+    return budgeted.inclusion_of_arm(p, counts)
+
+
+class TestChances:
+    """Who enters the dictionary, and how often."""
+
+    @inclusions
+    @given(
+        st.lists(st.tuples(st.floats(0.0, 10.0), st.integers(1, 10**6)), min_size=1, max_size=9),
+        st.floats(1.0, 1e6),
+    )
+    def test_are_the_formulas(
+        self, inclusion: Any, arms: list[tuple[float, int]], q: float
+    ) -> None:
+        papers, counts = (np.array(column, dtype=float) for column in zip(*arms, strict=True))
+        rule = sf.Nystrom(q, inclusion=inclusion)
+        ours = rule.chances(torch.from_numpy(papers), torch.from_numpy(counts)).numpy()
+        np.testing.assert_allclose(
+            ours, chances(inclusion, papers, counts, q), rtol=1e-7, atol=1e-10
+        )
+        assert ((ours >= 0) & (ours <= 1)).all()
+
+    @given(
+        st.lists(st.floats(0.0, 1e-3), min_size=1, max_size=5),
+        st.integers(1, 10**6),
+        st.integers(1, 10**5),
+        st.floats(0.01, 0.99),
+        st.floats(0.01, 0.99),
+    )
+    def test_without_an_oversampling_take_that_of_theorem_1(
+        self, papers: list[float], pulls: int, T: int, delta: float, epsilon: float
+    ) -> None:
+        q = budgeted.oversampling(T, delta, epsilon)
+        assert oversampling(T, delta, epsilon) == pytest.approx(q, rel=1e-12)
+        relative, counts = torch.tensor(papers).double(), torch.full((len(papers),), float(pulls))
+        rule = sf.Nystrom(None, horizon=T, delta=delta, accuracy=epsilon, inclusion="per-arm")
+        expected = chances("per-arm", relative.numpy(), np.array(pulls), q)
+        np.testing.assert_allclose(rule.chances(relative, counts), expected, rtol=1e-9)
+
+    @given(st.integers(1, 10**6), st.floats(0.01, 0.99))
+    def test_without_a_horizon_double_the_guess_and_share_delta_out(
+        self, pulls: int, delta: float
+    ) -> None:
+        guess = 0
+        while 1024 * 2**guess < pulls + 1:
+            guess += 1
+        share = delta / ((guess + 1) * (guess + 2))
+        q = budgeted.oversampling(1024 * 2**guess, share, ACCURACY)
+        rule = sf.Nystrom(None, delta=delta, accuracy=ACCURACY, inclusion="per-arm")
+        small = torch.tensor([1e-9 / pulls], dtype=torch.float64)
+        ours = rule.chances(small, torch.tensor([float(pulls)], dtype=torch.float64))
+        assert float(ours) == pytest.approx(1e-9 * q, rel=1e-9)
+
+    @inclusions
+    def test_draws_keep_to_them_and_are_independent(self, inclusion: Any) -> None:
+        """Exact binomial tests of each arm, and of each pair being in together."""
+        papers = np.array([1e-4, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 2.0])
+        counts = np.array([900.0, 3.0, 40.0, 1.0, 4.0, 3.0, 1.0, 1.0])
+        expected = chances(inclusion, papers, counts, 2.0)
+        rule, generator = sf.Nystrom(2.0, inclusion=inclusion), torch.Generator().manual_seed(5)
+        relative, pulls = torch.from_numpy(papers), torch.from_numpy(counts)
+        draws = 4000
+        drawn = torch.stack([rule.draw(relative, pulls, generator) for _ in range(draws)])
+        together = (drawn.double().T @ drawn.double()).numpy().astype(int)
+        tests = 36  # of 8 arms and 28 pairs
+        for i in range(8):
+            for j in range(i, 8):
+                p = expected[i] if i == j else expected[i] * expected[j]
+                assert stats.binomtest(together[i, j], draws, p).pvalue > ERROR / tests, (i, j)
+
+    @inclusions
+    def test_next_dictionary_of_a_fixed_history(self, inclusion: str, tmp_path: Path) -> None:
+        """One more reward told to many copies of one optimiser, each with a seed of its own."""
+        case, ridge, q, copies = line(14, 0.5), 0.5, 1.5, 200
+        run = Run(case.bkb(oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
+        for arm in [0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 10, 10, 11, 12]:
+            run.tell(arm)
+        run.optimizer.save(tmp_path / "run")
+        papers = run.sketched.variance()
+        counts = np.bincount([*run.pulled, 10], minlength=14).astype(float)
+        expected = chances(inclusion, papers, counts, q)
+        none = float(np.prod(1 - expected))
+        expected[10] += none  # where the draw is empty the last pull is taken in
+
+        found = np.zeros(14, dtype=int)
+        for seed in range(copies):
+            copy = sf.Optimizer.load(tmp_path / "run")
+            copy.reseed(seed)
+            copy.tell(10, 1.0)
+            found[dictionary(copy)] += 1
+        assert found[13] == 0  # never pulled
+        assert 0.1 < expected[:13].min() < 0.5
+        for arm in range(13):
+            p = min(expected[arm], 1.0)
+            assert stats.binomtest(found[arm], copies, p).pvalue > ERROR / 13, arm
+
+    @inclusions
+    def test_every_round_of_a_run(self, inclusion: str) -> None:
+        """Over the rounds, arms in the dictionary less their chances are a martingale.
+
+        The chance of round t + 1 follows from the dictionary of round t. Arms are put together by
+        their chance, and each sum is within Freedman's bound but with probability `ERROR`.
+        """
+        case, ridge, q = line(40, 0.6), 1.0, 4.0
+        run = Run(case.bkb(oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
+        choice = np.random.default_rng(2)
+        often = choice.dirichlet(np.full(40, 0.7))
+        edges = np.linspace(0.0, 1.0, 9)
+        excess, spread, empty = np.zeros(8), np.zeros(8), 0.0
+        run.tell(0)
+        for _ in range(220):
+            papers = run.sketched.variance()
+            run.tell(int(choice.choice(40, p=often)))
+            counts = np.bincount(run.pulled, minlength=40).astype(float)
+            p = chances(inclusion, papers, counts, q)
+            inside = np.zeros(40)
+            inside[run.dictionary] = 1.0
+            assert (inside[p == 0.0] == 0).all()
+            assert (inside[p == 1.0] == 1).all()
+            bins = np.clip(np.digitize(p, edges) - 1, 0, 7)
+            np.add.at(excess, bins, inside - p)
+            np.add.at(spread, bins, p * (1 - p))
+            empty += float(np.prod(1 - p))
+        assert empty < 1e-8  # an empty draw takes in the last pull, which these chances leave out
+        assert (spread > 10).sum() >= 6
+        for x, v in zip(np.abs(excess), spread, strict=True):
+            assert x <= freedman(v, ERROR / 8)
+
+
+def freedman(variance: float, error: float) -> float:
+    """What a martingale of steps at most 1 stays within, at this predictable variance.
+
+    P(|M| >= x and V <= v) <= 2 exp(-x^2 / (2 (v + x / 3))) (Freedman 1975, Theorem 1.6), for
+    v = 1, 2, 4, ..., 2^15 at once.
+    """
+    v = 2.0 ** math.ceil(math.log2(max(variance, 1.0)))
+    assert v <= 2**15
+    logarithm = math.log(2 * 16 / error)
+    return logarithm / 3 + math.sqrt(logarithm**2 / 9 + 2 * v * logarithm)
+
+
+def admissible(runs: int, delta: float) -> int:
+    """How many of the runs may fail, each with probability delta at most.
+
+    More do with probability 1e-7 at most, by the binomial tail.
+    """
+    return int(stats.binom.isf(ERROR, runs, delta))
+
+
+class TestTheorem1:
+    """sigma^2 / a <= sigma~^2 <= a sigma^2 and |S| <= 3 (1 + kappa^2 / lambda) a q-bar d_eff.
+
+    The theorem's q-bar is near 10^3, so a dictionary is smaller than the pulls only after
+    thousands of them, or where lambda is thousands of kappa^2. The first test goes the first way:
+    8,000 pulls of a few arms and one of each other arm, by one optimiser, whose dictionary is then
+    accurate; each of 50 copies goes on by itself. By the proof, which leads from an accurate
+    dictionary to the next, such a copy fails with probability delta at most, independently of the
+    others. The second runs 50 times from the first round, with bounds on the size below the number
+    of pulls.
+    """
+
+    def test_variances_are_within_a_factor_of_the_exact_ones(self) -> None:
+        case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 50, 30
+        a, q = budgeted.alpha(ACCURACY), budgeted.oversampling(horizon, DELTA, ACCURACY)
+        theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": ACCURACY}
+        counts = np.ones(160)
+        counts[10::20] = 1000.0
+        pulls = np.random.default_rng(0).permutation(np.repeat(np.arange(160), counts.astype(int)))
+        prefix = sf.Optimizer(
+            case.space,
+            case.kernel(),
+            features=sf.Nystrom(None, "adaptive", feedback="immediate", **theory),
+            width=sf.widths.bkb(NORM, NOISE, DELTA, ACCURACY),
+            ridge=ridge,
+        )
+        prefix.tell_all(pulls, np.zeros(len(pulls)))
+        state = pickle.dumps(prefix)
+
+        def exact(covariance_: np.ndarray) -> np.ndarray:
+            return covariance_.diagonal() / ridge
+
+        K, failures, smallest, largest, sizes = case.gram, 0, 1.0, 1.0, []
+        start = budgeted.posterior_covariance(K, counts, ridge)
+        ratio = variance(prefix) / ridge / exact(start)
+        assert ratio.min() >= 1 / a
+        assert ratio.max() <= a
+        assert (exact(start) * ridge).max() < 1 / a  # the prior variance is none of the answers
+        for seed in range(runs):
+            optimizer = pickle.loads(state)
+            optimizer.reseed(seed)
+            now, n, failed = start, counts.copy(), False
+            for _ in range(rounds):
+                query = optimizer.ask()
+                optimizer.tell(query, 0.0)
+                n[query.arm] += 1
+                row = now[query.arm]
+                now = now - np.outer(row, row) / (ridge + row[query.arm])
+                ratio = variance(optimizer) / ridge / exact(now)
+                smallest, largest = min(smallest, ratio.min()), max(largest, ratio.max())
+                sizes.append(len(dictionary(optimizer)))
+                bound = budgeted.dictionary_bound(1.0, ridge, ACCURACY, q, float(n @ exact(now)))
+                failed |= ratio.min() < 1 / a or ratio.max() > a or sizes[-1] > bound
+            failures += failed
+        agree(exact(now), exact(budgeted.posterior_covariance(K, n, ridge)))
+        assert max(sizes) < 120  # of 160 arms pulled
+        assert largest > 1.0 + 1e-5  # the dictionaries do leave something out
+        assert failures <= admissible(runs, DELTA)
