@@ -16,6 +16,7 @@ from surefoot.types import Query
 
 _loadings = np.random.default_rng(5).normal(size=(12, 4))
 TABLE = _loadings @ _loadings.T / 4 + 0.1 * np.eye(12)
+MOMENT = sf.Moment(1.0, 100.0)
 LINE = torch.linspace(0.0, 1.0, 20, dtype=torch.float64).unsqueeze(-1)
 
 SPACES: dict[str, Callable[[], sf.Arms | sf.Box]] = {
@@ -60,6 +61,11 @@ BUILDS: dict[str, Callable[..., sf.Optimizer]] = {
     "exact-student_t": composed(sf.Exact(), sf.StudentT()),
     "sketch-least_squares": composed(sf.Sketch(8), sf.LeastSquares()),
     "sketch-huber": composed(sf.Sketch(8), sf.Huber()),
+    "exact-truncation": composed(sf.Exact(), sf.Truncation(MOMENT)),
+    "exact-median_of_means": composed(sf.Exact(), sf.MedianOfMeans(3)),
+    "nystrom-least_squares": composed(sf.Nystrom(3.0), sf.LeastSquares()),
+    "nystrom-adaptive": composed(sf.Nystrom(3.0), sf.AdaptiveTruncation(MOMENT)),
+    "batches-huber": composed(sf.Nystrom(3.0, resample="adaptive"), sf.Huber(growing=True)),
     "robust": robust,
 }
 FIXED_GEOMETRY = ["exact-least_squares", "exact-huber", "sketch-least_squares", "sketch-huber"]

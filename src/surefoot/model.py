@@ -106,9 +106,8 @@ class Model:
 
     @property
     def latest(self) -> Belief | None:
-        """The belief that arms are chosen by, if there is one: of all rewards so far, or in
-        batches of those before the batch."""
-        return self._belief if self._batch is None else self._batch_belief
+        """The last belief, if there is one: of all rewards so far, or of those before a batch."""
+        return self._belief or self._batch_belief
 
     @property
     def batched(self) -> bool:
@@ -159,6 +158,7 @@ class Model:
         """Count pulls of an arm in the geometry before their rewards are there; for batches."""
         if self._tally is None or self._tally.sketching is None:
             return
+        self._set_aside()
         self._awaited[arm] = self._awaited.get(arm, 0) + times
         self._last_awaited = arm
         self._tally.sketching.count(arm, times)

@@ -211,6 +211,8 @@ class Optimizer:
     def width(self) -> float:
         """beta, the multiplier of the deviation in the next bounds."""
         belief = self._model.latest
+        if belief is None and self._model.batched and len(self._model.history) > 0:
+            belief = self._model.believe(learn=False)
         if belief is None or self._width is None or self._width[0] is not belief:
             progress = Progress(
                 round=len(self._model.history),

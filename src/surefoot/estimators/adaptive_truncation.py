@@ -62,7 +62,7 @@ class AdaptiveTruncation:
         )
 
     def log(self, terms: Terms) -> LiveRewards:
-        return LiveRewards(terms, lambda number: self.threshold(number, terms.dimension))
+        return LiveRewards(terms, self)
 
     def __call__(
         self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -71,6 +72,12 @@ class Columns:
         self.number, self.any_far = chosen.size, source.any_far
 
 
+class Rising(Protocol):
+    """A threshold after t rewards in m features; larger for more rewards, smaller for more m."""
+
+    def threshold(self, round_: int, dimension: int) -> float: ...
+
+
 class LiveRewards:
     """Sites and rewards with |y| h > b, h the root of the leverage phi' V^{-1} phi.
 
@@ -82,11 +89,12 @@ class LiveRewards:
     rewards since, are all that can be above now.
 
     Rewards a million thresholds away never enter the sums, which would keep their rounding when
-    they are cut; they stay live for good. `limit` gives the threshold after t rewards.
+    they are cut; they stay live for good.
     """
 
-    def __init__(self, terms: Terms, limit: Callable[[int], float]) -> None:
-        self.limit = limit
+    def __init__(self, terms: Terms, rule: Rising) -> None:
+        self._rule = rule
+        self._dimension = terms.dimension
         self.least = 0.0
         self._offset = terms.ridge / terms.prior
         self._told = 0
@@ -95,6 +103,10 @@ class LiveRewards:
         self.above = Columns()  # at the last look, all that are far, and all since
         self._looked_at = 0
         self._threshold = np.inf
+
+    def limit(self, number: int) -> float:
+        """The threshold after so many rewards, in as many features as there can be."""
+        return self._rule.threshold(number, self._dimension)
 
     def append(self, site: int, reward: float) -> float:
         while site >= len(self._pulls):
