@@ -22,6 +22,8 @@ NOISE = 0.2  # standard deviation of every measurement
 SPIKES, SPIKE = 0.06, 30.0  # how often, and how far
 EDGE = 5.0  # of the axis; spikes are drawn there
 BLUE, ORANGE, GREY = "#3f86c8", "#d9541e", "#8a8f98"
+EVALUATIONS = (6, 63, 215)
+LENGTHSCALE = 200**-0.5  # of the kernel exp(-100 (x - x')^2)
 
 
 def truth(x: Tensor) -> Tensor:
@@ -86,12 +88,9 @@ def draw_fit(axes: Axes, done: Run, title: str) -> None:
     axes.set(title=title, ylim=(-1.07 * EDGE, 1.07 * EDGE), xlabel="setting")
 
 
-def main() -> None:
+def draw_spikes() -> None:
     plain = [run(robust=False, seed=seed) for seed in range(SEEDS)]
     robust = [run(robust=True, seed=seed) for seed in range(SEEDS)]
-    plt.rcParams.update(
-        {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
-    )
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.6, 3.3))
     draw_fit(left, plain[0], "GP-UCB")
     draw_fit(middle, robust[0], "surefoot, robust_ucb")
@@ -105,8 +104,59 @@ def main() -> None:
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     handles, labels = middle.get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, ncols=5, loc="lower left", fontsize=8)
-    IMAGES.mkdir(exist_ok=True)
     figure.savefig(IMAGES / "spikes.png")
+
+
+def draw_starvation() -> None:
+    """Figure 1 of Calandriello et al. 2019: measured on [0, 1/2], three deviations everywhere."""
+    space = sf.Arms(GRID)
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    world = np.random.default_rng(2)
+    gram = np.exp(-0.5 * ((GRID - GRID.T) / LENGTHSCALE).square().numpy())
+    drawn = world.multivariate_normal(np.zeros(len(GRID)), gram, method="eigh")
+    figure, rows = plt.subplots(2, 3, figsize=(9.6, 5.2), sharex=True, sharey=True)
+    for evaluations, (above, below) in zip(EVALUATIONS, rows.T, strict=True):
+        bkb = sf.algorithms.bkb(space, kernel, noise=0.1, oversampling=4.0, ridge=0.1**2)
+        arms = world.integers(len(GRID) // 2, size=evaluations)
+        bkb.tell_all(arms, drawn[arms] + 0.1 * world.standard_normal(evaluations))
+        factor, embedding = bkb.posterior.factor, bkb.posterior.embedding
+        starved = factor.ridge * factor.leverage(embedding(GRID))
+        draw_bounds(above, drawn, bkb, starved, ORANGE)
+        draw_bounds(below, drawn, bkb, bkb.posterior.variance(GRID), BLUE)
+        above.set_title(f"{evaluations} measurements")
+    rows[0, 0].set_ylabel("subset of regressors")
+    rows[1, 0].set_ylabel("BKB")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    handles, labels = rows[1, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=5, loc="lower left", fontsize=8)
+    figure.savefig(IMAGES / "starvation.png")
+
+
+def draw_bounds(
+    axes: Axes,
+    drawn: np.ndarray,  # (n,), the function on the grid
+    bkb: sf.Optimizer,
+    variance: Tensor,  # (n,)
+    colour: str,
+) -> None:
+    x, mean, reach = GRID[:, 0].numpy(), bkb.posterior.mean(GRID), 3 * variance.sqrt()
+    axes.fill_between(x, mean - reach, mean + reach, color=colour, alpha=0.25, linewidth=0)
+    axes.plot(x, mean, color=colour, label="believed, ± 3 deviations")
+    axes.plot(x, drawn, color="black", linewidth=1, linestyle="--", label="true")
+    measured = bkb.history.sites[bkb.history.site, 0]
+    axes.plot(measured, bkb.history.rewards, ".", color=GREY, markersize=3, label="measured")
+    dictionary = bkb.posterior.embedding.embedding.dictionary[:, 0]
+    axes.plot(dictionary, np.full(len(dictionary), -4.2), "|", color="black", label="dictionary")
+    axes.set(ylim=(-4.6, 4.6), xlim=(0, 1))
+
+
+def main() -> None:
+    plt.rcParams.update(
+        {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
+    )
+    IMAGES.mkdir(exist_ok=True)
+    draw_spikes()
+    draw_starvation()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,10 @@ class Case:
     def space(self) -> sf.Arms:
         return sf.Arms(len(self.arms) if self.bare else self.arms)
 
+    @property
+    def points(self) -> torch.Tensor:
+        return torch.from_numpy(self.arms)
+
     @cached_property
     def gram(self) -> np.ndarray:
         return covariance.gram(self.formula, self.arms, self.arms)
@@ -55,9 +59,9 @@ class Case:
     def kappa(self) -> float:
         return math.sqrt(self.gram.diagonal().max())
 
-    def bkb(self, **parts: Any) -> sf.Optimizer:
+    def bkb(self, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
         given = {"norm_bound": NORM, "noise": NOISE, "oversampling": 2.0}
-        return bkb(self.space, self.kernel(), **given | parts)
+        return bkb(space or self.space, self.kernel(), **given | parts)
 
 
 def line(
@@ -124,9 +128,10 @@ class Run:
             self._tell(query, query.arm)
 
     def tell(self, arm: int) -> None:
-        self._tell(arm, arm)
+        on_arms = isinstance(self.optimizer.space, sf.Arms)
+        self._tell(arm if on_arms else self.case.points[arm], arm)
 
-    def _tell(self, where: sf.Query | int, arm: int) -> None:
+    def _tell(self, where: sf.Query | int | torch.Tensor, arm: int) -> None:
         reward = math.sin(arm) + NOISE * float(self.noise.normal())
         self.optimizer.tell(where, reward)
         self.pulled.append(arm)
@@ -135,7 +140,7 @@ class Run:
     @property
     def dictionary(self) -> np.ndarray:
         """Arms of the dictionary (m,), but for any that the others explain."""
-        return dictionary(self.optimizer)
+        return dictionary(self.optimizer, self.case.points)
 
     @property
     def sketched(self) -> budgeted.Sketched:
@@ -147,11 +152,14 @@ class Run:
         return budgeted.width(of_pulls, NOISE, NORM, DELTA, ACCURACY, self.ridge, self.case.kappa)
 
 
-def dictionary(optimizer: sf.Optimizer) -> np.ndarray:
-    """Arms (m,) whose points are those of the dictionary."""
-    kept: torch.Tensor = optimizer.posterior.embedding.embedding.dictionary  # type: ignore
-    same = (kept[:, None, :] == optimizer.space.points).all(-1)
-    assert same.any(1).all(), "a point of the dictionary is no arm"
+def dictionary(optimizer: sf.Optimizer, points: torch.Tensor | None = None) -> np.ndarray:
+    """Arms (m,), or indices into the points (A, d), of the dictionary."""
+    if points is None:
+        points = optimizer.space.points
+    embedding = optimizer.posterior.embedding
+    kept = getattr(embedding, "embedding", embedding).dictionary
+    same = (kept[:, None, :] == points).all(-1)
+    assert same.any(1).all(), "a point of the dictionary was never measured"
     return same.to(torch.int8).argmax(1).numpy()
 
 
@@ -165,14 +173,9 @@ def mean(optimizer: sf.Optimizer) -> np.ndarray:
 
 
 @cases
-@inclusions
-def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(
-    case: Case, inclusion: str
-) -> None:
+def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(case: Case) -> None:
     beta, ridge = sf.widths.srinivas(scale=0.5), 0.2
-    sketch = Run(
-        case.bkb(oversampling=1e9, inclusion=inclusion, width=beta, ridge=ridge), case, ridge
-    )
+    sketch = Run(case.bkb(oversampling=1e9, width=beta, ridge=ridge), case, ridge)
     exact = gp_ucb(case.space, case.kernel(), features=sf.Exact(), width=beta, ridge=ridge)
     for t in range(150):
         if t > 0:
@@ -194,8 +197,9 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(
 
 
 @cases
-@inclusions
-@pytest.mark.parametrize("ridge", [1.0, 0.01])
+@pytest.mark.parametrize(
+    ("inclusion", "ridge"), [("per-pull", 1.0), ("per-pull", 0.01), ("per-arm", 0.01)]
+)
 def test_mean_variance_width_and_next_arm_are_the_papers_given_the_dictionary(
     case: Case, inclusion: str, ridge: float
 ) -> None:
@@ -356,20 +360,22 @@ class TestChances:
             assert stats.binomtest(found[arm], copies, p).pvalue > ERROR / 13, arm
 
     @inclusions
-    def test_every_round_of_a_run(self, inclusion: str) -> None:
+    @pytest.mark.parametrize("space", [None, sf.Box([0.0], [1.0])], ids=["arms", "box"])
+    def test_every_round_of_a_run(self, space: sf.Box | None, inclusion: str) -> None:
         """Over the rounds, arms in the dictionary less their chances are a martingale.
 
         The chance of round t + 1 follows from the dictionary of round t. Arms are put together by
         their chance, and each sum is within Freedman's bound but with probability `ERROR`.
         """
         case, ridge, q = line(40, 0.6), 1.0, 4.0
-        run = Run(case.bkb(oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
+        optimizer = case.bkb(space, oversampling=q, inclusion=inclusion, ridge=ridge)
+        run = Run(optimizer, case, ridge)
         choice = np.random.default_rng(2)
         often = choice.dirichlet(np.full(40, 0.7))
         edges = np.linspace(0.0, 1.0, 9)
         excess, spread, empty = np.zeros(8), np.zeros(8), 0.0
         run.tell(0)
-        for _ in range(220):
+        for _ in range(180):
             papers = run.sketched.variance()
             run.tell(int(choice.choice(40, p=often)))
             counts = np.bincount(run.pulled, minlength=40).astype(float)
@@ -386,6 +392,13 @@ class TestChances:
         assert (spread > 10).sum() >= 6
         for x, v in zip(np.abs(excess), spread, strict=True):
             assert x <= freedman(v, ERROR / 8)
+
+        sketched = run.sketched
+        v = sketched.variance()
+        agree(optimizer.posterior.mean(case.points).numpy(), sketched.mean(np.array(run.rewards)))
+        ours = optimizer.posterior.variance(case.points).numpy()
+        np.testing.assert_allclose(ours, ridge * v, rtol=1e-7)
+        assert optimizer.width == pytest.approx(run.beta(v) / math.sqrt(ridge), rel=1e-7)
 
 
 def freedman(variance: float, error: float) -> float:
@@ -474,7 +487,7 @@ class TestTheorem1:
         is 3 d: rounds count once this is delta / T at most. The first dictionary of all has one
         arm whatever the bound.
         """
-        case, ridge, horizon, runs = line(100, 0.5), 1e4, 90, 50
+        case, ridge, horizon, runs = line(100, 0.5), 1e4, 60, 50
         a, q = budgeted.alpha(0.4), budgeted.oversampling(horizon, DELTA, 0.4)
         theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": 0.4}
         failures, counted, sizes = 0, 0, []
@@ -505,11 +518,11 @@ class TestTheorem1:
             )
         assert counted > runs * horizon / 2
         assert failures <= admissible(runs, DELTA)
-        assert 3 < np.mean(sizes) < 15
+        assert 2 < np.mean(sizes) < 10
 
 
 class TestVarianceStarvation:
-    """Figure 1: a function on [0, 1], k(x, x') = exp(-100 (x - x')^2), measured in [0, 1/2] only."""
+    """Figure 1: a function on [0, 1], k(x, x') = exp(-100 (x - x')^2), measured up to 1/2 only."""
 
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("evaluations", [6, 63, 215])
@@ -531,14 +544,15 @@ class TestVarianceStarvation:
         optimizer.tell_all(pulled, f[pulled] + 0.1 * world.standard_normal(evaluations))
 
         S = dictionary(optimizer)
-        assert len(S) <= min(evaluations, 20)
+        assert len(S) <= min(evaluations, 30)
         sketched = budgeted.Sketched(K, pulled, S, ridge)
         exact = ridge * budgeted.exact_variance(K, pulled, ridge)
         posterior, points = optimizer.posterior, optimizer.space.points
         starved = (ridge * posterior.factor.leverage(posterior.embedding(points))).numpy()
         ours = variance(optimizer)
-        agree(starved, ridge * sketched.subset_of_regressors())
         agree(ours, ridge * sketched.variance())
+        # Away from the data this is a difference of features that nearly cancel.
+        np.testing.assert_allclose(starved, ridge * sketched.subset_of_regressors(), atol=1e-4)
 
         assert (ours / exact).min() >= 1 / 3  # the factor a of accuracy 1/2
         assert (ours / exact).max() <= 3
@@ -636,15 +650,14 @@ class TestDegenerateArms:
         agree(variance(optimizer), 0.5 * sketched.variance()[which])
         assert optimizer.ask().arm is not None
 
-    def test_two_thousand_pulls_of_an_arm(self) -> None:
+    def test_a_thousand_pulls_of_an_arm(self) -> None:
         case = line(4, 0.3)
-        run = Run(case.bkb(ridge=0.5), case, 0.5)
-        for arm in [1, 3, *[2] * 2000]:
-            run.tell(arm)
-        agree(mean(run.optimizer), run.sketched.mean(np.array(run.rewards)))
-        np.testing.assert_allclose(
-            variance(run.optimizer), 0.5 * run.sketched.variance(), rtol=1e-7
-        )
+        optimizer, pulled = case.bkb(ridge=0.5), np.array([1, 3, *[2] * 1000])
+        rewards = np.random.default_rng(0).normal(size=1002)
+        optimizer.tell_all(pulled, rewards)
+        sketched = budgeted.Sketched(case.gram, pulled, dictionary(optimizer), 0.5)
+        agree(mean(optimizer), sketched.mean(rewards))
+        np.testing.assert_allclose(variance(optimizer), 0.5 * sketched.variance(), rtol=1e-7)
 
     @pytest.mark.parametrize("ridge", [1.0, 0.01])
     def test_colinear_arms(self, ridge: float) -> None:
@@ -820,13 +833,9 @@ class TestBadInput:
             with pytest.raises(InvalidInput, match="`horizon`"):
                 make()
 
-    def test_only_arms_with_a_kernel_have_a_dictionary_to_draw(self) -> None:
-        for space, kernel in (
-            (sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3)),
-            (sf.Arms(PLANE), None),
-        ):
-            with pytest.raises(InvalidInput, match="`Nystrom`"):
-                sf.Optimizer(space, kernel, features=sf.Nystrom())
+    def test_a_dictionary_is_drawn_by_a_kernel_that_is_given(self) -> None:
+        with pytest.raises(InvalidInput, match="`Nystrom` features need a kernel"):
+            sf.Optimizer(sf.Arms(PLANE), features=sf.Nystrom())
 
     @pytest.mark.parametrize("points", [0, [], [[]], [[math.nan]]])
     def test_a_set_of_arms_is_not_empty(self, points: Any) -> None:
@@ -858,15 +867,13 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
-@inclusions
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
-def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator, inclusion: str) -> None:
+def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator) -> None:
     """One hill of height 1 on 30 arms, and noise a tenth of it."""
     case = line(30, 0.25, nu=2.5)
     f = np.exp(-(((case.arms[:, 0] - 0.6) / 0.2) ** 2))
     optimizer = case.bkb(
         estimator=estimator,
-        inclusion=inclusion,
         oversampling=4.0,
         ridge=0.1,
         width=sf.widths.srinivas(scale=0.5),

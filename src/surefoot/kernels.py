@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -91,6 +91,20 @@ def precomputed(K: Tensor | Sequence) -> Kernel:
             "pass a Gram or correlation matrix, or clip its eigenvalues at 0."
         )
     return PrecomputedKernel(gram)
+
+
+def custom(block: Callable[[Tensor, Tensor], Tensor]) -> Kernel:
+    """A positive definite kernel of your own, on anything that can be numbered.
+
+    `block` takes points (n, d) and (m, d), which on `Arms` without coordinates are their indices
+    as (n, 1) and (m, 1), and gives the values (n, m). So arms can be strings, graphs or images in
+    a list. It is not in a saved file: pass it again to `Optimizer.load`.
+    """
+    from surefoot._custom import CustomKernel
+
+    if not callable(block):
+        raise InvalidInput(f"`block` is {block!r}, expected a function of two sets of points.")
+    return CustomKernel(block)
 
 
 def owned(kernel: Kernel, space: Space) -> Kernel:

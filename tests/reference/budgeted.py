@@ -33,12 +33,12 @@ class Sketched:
         return k_S @ inverse_root(K_S)
 
     @property
-    def Z(self) -> np.ndarray:
+    def Z(self) -> np.ndarray:  # noqa: N802
         """Z_t(X_t), (t, m)."""
         return self.z[self.X_t]
 
     @property
-    def V(self) -> np.ndarray:
+    def V(self) -> np.ndarray:  # noqa: N802
         return self.Z.T @ self.Z + self.ridge * np.eye(len(self.S_t))
 
     def mean(self, y: np.ndarray) -> np.ndarray:
