@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 from heavy_tails_table import ratio, with_errors
 from robust_table import markdown, version_of
@@ -117,7 +118,10 @@ def cost(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(rows: list[dict], scale: float, path: Path) -> None:
-    """Regret against milliseconds a round at one scale of the width, a panel for each task."""
+    """Regret against milliseconds a round at one scale of the width, a panel for each task.
+
+    A method that played few problems is drawn at its ratio to exact GP-UCB on those.
+    """
     table = pd.DataFrame(rows)
     table = table[table["scale"] == scale]
     plt.rcParams.update(
@@ -125,16 +129,19 @@ def draw(rows: list[dict], scale: float, path: Path) -> None:
     )
     tasks = list(table["task"].unique())
     figure, panels = plt.subplots(
-        1, len(tasks), figsize=(9.6, 3.5), squeeze=False, facecolor="white"
+        1, len(tasks), figsize=(9.6, 3.5), squeeze=False, sharex=True, facecolor="white"
     )
     for axes, task in zip(panels[0], tasks, strict=True):
         _panel(axes, table[table["task"] == task])
         axes.set_title(task, fontsize=10)
     panels[0][0].set_ylabel("regret / regret of chance")
-    figure.supxlabel("milliseconds a round", y=0.2, fontsize=9)
+    panels[0][0].set_xscale("log")
+    panels[0][0].xaxis.set_major_formatter("{x:g}")
+    panels[0][0].xaxis.set_minor_formatter(NullFormatter())
+    figure.supxlabel("milliseconds a round", y=0.17, fontsize=9)
     handles = {h.get_label(): h for axes in panels[0] for h in axes.containers}
     order = [look[0] for look in LOOKS.values() if look[0] in handles]
-    figure.tight_layout(rect=(0, 0.16, 1, 1))
+    figure.tight_layout(rect=(0, 0.17, 1, 1))
     figure.legend(
         [handles[name] for name in order], order, frameon=False, ncols=4, loc="lower center"
     )
@@ -143,14 +150,18 @@ def draw(rows: list[dict], scale: float, path: Path) -> None:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame) -> None:
+    regrets = rows.pivot_table("ratio", "seed", "method")
+    times = rows.groupby("method")["milliseconds"].median()
     for name, (label, colour, marker) in LOOKS.items():
-        mine = rows[rows["method"] == name]
-        if len(mine) == 0:
+        if name not in regrets:
             continue
+        mine = regrets[name].dropna()
+        few = len(mine) < len(regrets)
+        share = mine.mean() / regrets["gp-ucb"][mine.index].mean()
         axes.errorbar(
-            mine["milliseconds"].median(),
-            mine["ratio"].mean(),
-            yerr=mine["ratio"].sem() if len(mine) > 1 else None,
+            times[name],
+            share * regrets["gp-ucb"].mean() if few else mine.mean(),
+            yerr=None if few or len(mine) == 1 else mine.sem(),
             color=colour,
             marker=marker,
             markersize=6,
@@ -158,7 +169,6 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
             elinewidth=1,
             label=label,
         )
-    axes.set_xscale("log")
     axes.set_ylim(0, None)
     axes.grid(color="#eeeeee", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -200,7 +200,7 @@ class TestRepeats:
             width=sf.widths.constant(0.3),
         )
         noise, seen = np.random.default_rng(5), []
-        for _ in range(40):
+        while len(optimizer.history) < 300:
             query = optimizer.ask()
             point = query.point.unsqueeze(0)
             for count in range(query.repeats):
