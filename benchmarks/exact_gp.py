@@ -57,9 +57,13 @@ class ExactGP:
         )
         return int((mean + self._width(progress) * variance.sqrt()).argmax())
 
-    def learn(self, arm: int, reward: float) -> int:
+    def note(self, arm: int, reward: float) -> None:
+        """Take in a reward that the next `learn` puts into the model."""
         self._arms.append(arm)
         self._rewards.append(reward)
+
+    def learn(self, arm: int, reward: float) -> int:
+        self.note(arm, reward)
         points, rewards = self._data()
         if self._model is None:
             self._model = _Model(points, rewards, self._kernel, self._ridge).eval()
@@ -70,8 +74,7 @@ class ExactGP:
         """`learn` that brings the model's caches up to date instead of clearing them."""
         if self._model is None:
             raise RuntimeError("a fantasy needs a posterior to start from: call `learn` first.")
-        self._arms.append(arm)
-        self._rewards.append(reward)
+        self.note(arm, reward)
         with _exactly():
             self._model = self._model.get_fantasy_model(
                 self._points[[arm]], torch.tensor([reward], dtype=torch.float64)

@@ -19,9 +19,7 @@ DELTA = 0.1
 SUPPORTS = 100
 
 
-def many_arms(
-    seed: int, arms: int, dimension: int = 2, lengthscale: float = 0.2
-) -> KernelFunction:
+def many_arms(seed: int, arms: int, dimension: int = 2, lengthscale: float = 0.2) -> KernelFunction:
     """`surefoot.problems.random_function` on uniform points, without a kernel matrix of all arms.
 
     f = sum of a_i k(., x_i) for 100 support arms and a_i uniform in [-1, 1], scaled to max|f| = 1;

@@ -336,7 +336,7 @@ class TestChances:
     @inclusions
     def test_next_dictionary_of_a_fixed_history(self, inclusion: str, tmp_path: Path) -> None:
         """One more reward told to many copies of one optimiser, each with a seed of its own."""
-        case, ridge, q, copies = line(14, 0.5), 0.5, 1.5, 200
+        case, ridge, q, copies = line(14, 0.5), 0.5, 1.5, 150
         run = Run(case.bkb(oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
         for arm in [0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 10, 10, 11, 12]:
             run.tell(arm)
@@ -434,7 +434,7 @@ class TestTheorem1:
     """
 
     def test_variances_are_within_a_factor_of_the_exact_ones(self, tmp_path: Path) -> None:
-        case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 50, 30
+        case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 50, 16
         a, q = budgeted.alpha(ACCURACY), budgeted.oversampling(horizon, DELTA, ACCURACY)
         theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": ACCURACY}
         counts = np.ones(160)

@@ -20,7 +20,7 @@ def cholesky(matrix: Tensor) -> Tensor:
     Rounding can leave the last eigenvalue of a nearly singular matrix below zero; the least
     jitter (relative to the mean of the diagonal) that makes it factor is added then, at most 1e-6.
     """
-    small = matrix.ndim == 2 and len(matrix) <= SMALL
+    small = matrix.ndim == 2 and 0 < len(matrix) <= SMALL
     if small and matrix.device.type == "cpu" and not matrix.requires_grad:
         lower, info = dpotrf(matrix.numpy(), lower=1)
         if info == 0:
@@ -53,7 +53,10 @@ def pivoted_root(
 
     The factor is LAPACK's, on the CPU; pivots come as an index tensor (m,).
     """
-    limit = tolerance * float(matrix.diagonal().max())
+    largest = float(matrix.diagonal().max())
+    if not largest > 0.0:
+        return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
+    limit = tolerance * largest
     factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)

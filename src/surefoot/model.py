@@ -151,7 +151,7 @@ class Model:
             else:
                 tally.add(site, arm, reward)
         elif self._site_sketching is not None:
-            self._site_sketching.count(place.point)
+            self._site_sketching.count(self.history)
         self._set_aside()
 
     def await_reward(self, arm: int, times: int = 1) -> None:
@@ -289,7 +289,7 @@ class Model:
         if self.learnt is not None and isinstance(estimator, StudentT):
             estimator = replace(estimator, dof=self.learnt.dof)
         if self._site_sketching is not None:
-            features = self._site_sketching.features(self.history)
+            features = self._site_sketching.features
         if isinstance(features, Nystrom):
             raise NotReady("`Nystrom` features draw a dictionary first.")
         return believe(

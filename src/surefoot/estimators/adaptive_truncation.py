@@ -55,7 +55,7 @@ class AdaptiveTruncation:
         """b_t after t rewards in m features."""
         alpha, v = self.moment.alpha, self.moment.bound
         horizon, delta = guesses.horizon(self.horizon, self.delta, round_)
-        spread = math.log(self.unions * dimension * horizon / delta)
+        spread = math.log(self.unions * max(dimension, 1) * horizon / delta)
         return float(
             (v / spread) ** (1.0 / (1.0 + alpha))
             * round_ ** ((1.0 - alpha) / (2.0 * (1.0 + alpha)))
@@ -71,7 +71,7 @@ class AdaptiveTruncation:
         moments, found = self._candidates(factor, sample, limit)
         theta = factor.solve(moments)
         n = found.number
-        if n == 0:
+        if n == 0 or factor.dimension == 0:
             return Estimate(theta, factor, None, None, limit)
         y, far = found.reward[:n], found.far[:n]
         features = sample.features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch

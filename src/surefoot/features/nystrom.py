@@ -25,7 +25,8 @@ class NystromEmbedding:
     r"""phi(x) = L^{-1} k_S(x) with L L' = K_S.
 
     :math:`\phi(x)^\top \phi(x') = k_S(x)^\top K_S^{+} k_S(x')`, the same for any root of K_S;
-    the triangular one lets a point join without changing the features that are there.
+    the triangular one lets a point join without changing the features that are there. Where the
+    kernel is zero at every point there are no features.
     """
 
     kernel: Kernel
@@ -45,7 +46,6 @@ class NystromEmbedding:
             gram = kernels.block(kernel, points, points)
             return cls.of_gram(kernel, points, gram, rank)[0]
         diagonal = kernels.diagonal(kernel, points)
-        _require_variance(diagonal)
 
         def column(index: int) -> Tensor:
             return kernels.block(kernel, points[index : index + 1], points)[0]
@@ -62,7 +62,6 @@ class NystromEmbedding:
         rank: int | None = None,
     ) -> tuple[NystromEmbedding, Tensor]:
         """The same, with the kernel matrix (S, S) known; and which of the points (m,) stayed."""
-        _require_variance(gram.diagonal())
         pivots, root = pivoted_root(gram, rank or len(points), TOLERANCE)
         return cls(kernel, points[pivots], _inverse(root)), pivots
 
@@ -87,11 +86,6 @@ class NystromEmbedding:
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
         return kernels.block(self.kernel, left, right) - left_features @ right_features.T
-
-
-def _require_variance(diagonal: Tensor) -> None:
-    if not float(diagonal.max()) > 0:
-        raise InvalidInput("the kernel is zero at every point of the dictionary.")
 
 
 def _inverse(root: Tensor) -> Tensor:

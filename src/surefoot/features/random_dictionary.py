@@ -46,7 +46,8 @@ class Nystrom:
     def __post_init__(self) -> None:
         if self.oversampling is not None:
             _at_least_one("oversampling", self.oversampling)
-        oversampling(self.horizon or 1, self.delta, self.accuracy)  # checks them
+        horizon = 1 if self.horizon is None else self.horizon
+        oversampling(horizon, self.delta, self.accuracy)  # checks them
         _at_least_one("ratio", self.ratio)
         for name, known in (
             ("resample", ("every-round", "adaptive", "incremental")),
