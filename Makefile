@@ -37,6 +37,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/robust_vs_peers.py --jobs 2
 	$(BIN)/python benchmarks/robust_vs_peers.py --table
 	$(BIN)/python benchmarks/ask_time.py
+	$(BIN)/python benchmarks/round_cost.py
+	$(BIN)/python benchmarks/heavy_tails.py --jobs 2
+	$(BIN)/python benchmarks/coverage.py --jobs 2
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py

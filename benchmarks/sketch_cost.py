@@ -17,8 +17,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -75,19 +76,24 @@ QUICK = Sizes(
 Rows = list[dict[str, Any]]
 
 
-def sketch(problem: KernelFunction, width: Width, seed: int, *, batched: bool) -> Asking:
-    """BKB or BBKB as the library has them."""
-    make = sf.algorithms.bbkb if batched else sf.algorithms.bkb
-    more = {"ratio": RATIO} if batched else {}
+def sketch(
+    name: str,
+    problem: KernelFunction,
+    width: Width,
+    seed: int,
+    inclusion: Literal["per-arm", "per-pull"] = "per-arm",
+) -> Asking:
+    """BKB or BBKB as the library has them; "per-arm" is how the authors' code draws."""
+    make = {"bkb": sf.algorithms.bkb, "bbkb": partial(sf.algorithms.bbkb, ratio=RATIO)}[name]
     optimizer = make(
         problem.space,
         problem.kernel,
         noise=NOISE,
         oversampling=OVERSAMPLING,
+        inclusion=inclusion,
         width=width,
         ridge=RIDGE,
         seed=seed,
-        **more,
     )
     return Asking(optimizer)
 
@@ -101,14 +107,13 @@ def plain(problem: KernelFunction, seed: int, ratio: float) -> PlainBKB:
 def players(problem: KernelFunction, seed: int) -> dict[str, Player]:
     """What `rounds` compares: by method and width."""
     published, theory = Published(problem.norm), theorem(problem.norm)
-    return {
-        "bkb": sketch(problem, published, seed, batched=False),
-        "bbkb": sketch(problem, published, seed, batched=True),
-        "plain bkb": plain(problem, seed, 1.0),
-        "plain bbkb": plain(problem, seed, RATIO),
-        "bkb, theorem": sketch(problem, theory, seed, batched=False),
-        "bbkb, theorem": sketch(problem, theory, seed, batched=True),
-    }
+    methods: dict[str, Player] = {}
+    for name, ratio in (("bkb", 1.0), ("bbkb", RATIO)):
+        methods[name] = sketch(name, problem, published, seed)
+        methods[f"plain {name}"] = plain(problem, seed, ratio)
+        methods[f"{name}, per pull"] = sketch(name, problem, published, seed, "per-pull")
+        methods[f"{name}, theorem"] = sketch(name, problem, theory, seed)
+    return methods
 
 
 def track(player: Player, problem: KernelFunction, seed: int, rounds: int) -> Track:
@@ -125,7 +130,7 @@ def rounds(sizes: Sizes, arms: int, seed: int) -> Rows:
     }
     in_turns(list(tracks.values()), sizes.rounds, max(1, sizes.rounds // 20))
     rows = [_row(name, each, problem, sizes.rounds) for name, each in tracks.items()]
-    for name in ("bbkb", "bbkb, theorem"):
+    for name in ("bbkb", "bbkb, per pull", "bbkb, theorem"):
         tracks[name].play(sizes.long - sizes.rounds)
         rows.append(_row(name, tracks[name], problem, sizes.long))
     return rows
@@ -150,7 +155,7 @@ def exact(sizes: Sizes, arms: int, seed: int) -> Rows:
     """BBKB's rounds in blocks; between them, rounds of the exact process after t observations."""
     problem = many_arms(seed, arms)
     width = Published(problem.norm)
-    ours = track(sketch(problem, width, seed, batched=True), problem, seed, sizes.long)
+    ours = track(sketch("bbkb", problem, width, seed), problem, seed, sizes.long)
     ours.play(sizes.observations[-1])
     first, rewards = list(ours.arms), problem.values.numpy()[ours.arms]
     rewards = rewards + NOISE * np.random.default_rng([seed, 1]).standard_normal(len(first))
@@ -195,7 +200,7 @@ def growth(sizes: Sizes, arms: int, seed: int) -> Rows:
         for t in np.geomspace(*sizes.growth_rounds, WINDOWS).tolist()
     ]
     last = windows[-1][-1]
-    player = sketch(problem, Published(problem.norm), seed, batched=True)
+    player = sketch("bbkb", problem, Published(problem.norm), seed)
     played = track(player, problem, seed, last)
     played.play(last)
     return [
@@ -214,7 +219,7 @@ def big(sizes: Sizes, arms: int, seed: int) -> Rows:
     problem = many_arms(seed, arms)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
-    player = sketch(problem, Published(problem.norm), seed, batched=True)
+    player = sketch("bbkb", problem, Published(problem.norm), seed)
     played = track(player, problem, seed, sizes.big_rounds)
     played.play(sizes.big_rounds)
     seconds = time.perf_counter() - started

@@ -78,7 +78,11 @@ TASKS: dict[str, Callable[[int], KernelFunction]] = {
 }
 NODES = {1: 32, 2: 16}  # of quadrature, by dimension
 WAVES = 256  # random Fourier features
-OVERSAMPLING = {"bkb": 2.0, "bkb-10": 10.0, "bbkb": 2.0, "bbkb-10": 10.0}
+SKETCHES: dict[str, tuple[Callable[..., sf.Optimizer], float, str]] = {
+    f"{name}-{oversampling}-{inclusion.removeprefix('per-')}": (make, oversampling, inclusion)
+    for name, make in (("bkb", sf.algorithms.bkb), ("bbkb", sf.algorithms.bbkb))
+    for oversampling, inclusion in ((2, "per-pull"), (2, "per-arm"), (5, "per-pull"))
+}
 
 
 def player(name: str, problem: KernelFunction, width: Width, seed: int) -> Player:
@@ -86,13 +90,14 @@ def player(name: str, problem: KernelFunction, width: Width, seed: int) -> Playe
     space, kernel = problem.space, problem.kernel
     if name == "gpytorch":
         return ExactGP(space.points, kernel, RIDGE, width)
-    if name in OVERSAMPLING:
-        make = sf.algorithms.bbkb if name.startswith("bbkb") else sf.algorithms.bkb
+    if name in SKETCHES:
+        make, oversampling, inclusion = SKETCHES[name]
         sketch = make(
             space,
             kernel,
             noise=NOISE,
-            oversampling=OVERSAMPLING[name],
+            oversampling=oversampling,
+            inclusion=inclusion,
             width=width,
             ridge=RIDGE,
             seed=seed,
@@ -122,7 +127,7 @@ class Run(NamedTuple):
 
 def methods_of(run: Run, dimension: int) -> list[str]:
     """What is compared in a run."""
-    names = ["gp-ucb", *OVERSAMPLING, "rff"]
+    names = ["gp-ucb", *SKETCHES, "rff"]
     if dimension in NODES:
         names.append("qff")
     if run.seed < SLOW_SEEDS and run.scale == SCALES[0]:

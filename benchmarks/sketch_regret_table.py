@@ -21,10 +21,12 @@ MOST_WORSE = 1.10  # what BKB must reach against exact GP-UCB
 LOOKS = {  # name in the picture, colour, marker
     "gp-ucb": ("exact GP-UCB, table of all arms", "#222222", "s"),
     "gpytorch": ("exact GP-UCB, GPyTorch", "#8a8f98", "s"),
-    "bkb": ("BKB, q̄ = 2", "#8fc1ea", "o"),
-    "bkb-10": ("BKB, q̄ = 10", "#1f5f9e", "o"),
-    "bbkb": ("BBKB, q̄ = 2", "#f2b48c", "D"),
-    "bbkb-10": ("BBKB, q̄ = 10", "#c2410c", "D"),
+    "bkb-2-pull": ("BKB, q̄ = 2", "#a9d0f0", "o"),
+    "bkb-2-arm": ("BKB, q̄ = 2, per arm", "#4a94d6", "o"),
+    "bkb-5-pull": ("BKB, q̄ = 5", "#123f70", "o"),
+    "bbkb-2-pull": ("BBKB, q̄ = 2", "#f6c9a8", "D"),
+    "bbkb-2-arm": ("BBKB, q̄ = 2, per arm", "#ee8a3c", "D"),
+    "bbkb-5-pull": ("BBKB, q̄ = 5", "#a83a08", "D"),
     "qff": ("quadrature Fourier", "#2f8f5b", "^"),
     "rff": ("random Fourier", "#9b59b6", "v"),
 }
@@ -47,7 +49,9 @@ Theorem 2 at the same scale, with delta = 0.1 and the function's norm.
 - **gp-ucb**: the exact process as this library has it for up to 2,048 arms, in a table of all of
   them; **gpytorch**: the same with all t observations in a GPyTorch model, on few problems for
   its time (in the picture at its ratio to gp-ucb on those).
-- **bkb**, **bbkb** (batches, C = 2): oversampling q̄ = 2, and 10 where the name says so.
+- **bkb**, **bbkb** (batches, C = 2), with their oversampling q̄: an arm of n pulls is drawn for the
+  dictionary n times ("pull", as in the paper) or once with n times the probability ("arm", as in
+  the code that its authors published).
 - **qff**: quadrature Fourier features, 32 nodes in one dimension and 16 an axis in two (in five
   the grid is too large); **rff**: 256 random Fourier features. These know too little about what
   they have not seen; with widths as careful as the theorem's that saves exploration, and there is
@@ -144,7 +148,12 @@ def draw(rows: list[dict], scale: float, path: Path) -> None:
     order = [look[0] for look in LOOKS.values() if look[0] in handles]
     figure.tight_layout(rect=(0, 0.17, 1, 1))
     figure.legend(
-        [handles[name] for name in order], order, frameon=False, ncols=4, loc="lower center"
+        [handles[name] for name in order],
+        order,
+        frameon=False,
+        fontsize=8,
+        ncols=5,
+        loc="lower center",
     )
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)

@@ -169,22 +169,12 @@ def bkb(
     (epsilon), with a horizon of None guessed and doubled. The first arm is drawn uniformly. On a
     `Box` the next point is found by gradients through the sketch, from many starts.
     """
-    return Optimizer(
-        space,
-        kernel,
-        features=Nystrom(
-            oversampling,
-            inclusion=inclusion,
-            horizon=horizon,
-            delta=delta,
-            accuracy=accuracy,
-        ),
-        estimator=estimator or LeastSquares(),
-        width=_width(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
-        ridge=ridge,
-        initial=1,
-        seed=seed,
-        device=device,
+    features = Nystrom(
+        oversampling, inclusion=inclusion, horizon=horizon, delta=delta, accuracy=accuracy
+    )
+    theorem = widths.bkb(norm_bound, noise, delta, accuracy, scale)
+    return _budgeted(
+        space, kernel, features, estimator, _width(width, scale, theorem), ridge, seed, device
     )
 
 
@@ -216,24 +206,10 @@ def bbkb(
     in `bkb`; at `ratio` = 1 both ask the same. On a `Box` only the dictionary is that of the batch:
     every reward moves the mean.
     """
-    return Optimizer(
-        space,
-        kernel,
-        features=Nystrom(
-            oversampling,
-            "adaptive",
-            ratio,
-            inclusion,
-            horizon=horizon,
-            delta=delta,
-            accuracy=accuracy,
-        ),
-        estimator=estimator or LeastSquares(),
-        width=_width(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
-        ridge=ridge,
-        initial=1,
-        seed=seed,
-        device=device,
+    features = Nystrom(oversampling, "adaptive", ratio, inclusion, horizon, delta, accuracy)
+    theorem = widths.bkb(norm_bound, noise, delta, accuracy, scale)
+    return _budgeted(
+        space, kernel, features, estimator, _width(width, scale, theorem), ridge, seed, device
     )
 
 
@@ -275,6 +251,30 @@ def robust_ucb(
         standardise=True,
         ridge=1.0 if ridge is None else ridge,
         initial=initial or 0,
+        seed=seed,
+        device=device,
+    )
+
+
+def _budgeted(
+    space: Space,
+    kernel: Kernel,
+    features: Nystrom,
+    estimator: Estimator | None,
+    width: Width,
+    ridge: float,
+    seed: int,
+    device: str | torch.device,
+) -> Optimizer:
+    """What BKB and BBKB have in common."""
+    return Optimizer(
+        space,
+        kernel,
+        features=features,
+        estimator=estimator or LeastSquares(),
+        width=width,
+        ridge=ridge,
+        initial=1,
         seed=seed,
         device=device,
     )
