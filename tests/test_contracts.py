@@ -551,3 +551,19 @@ class TestArms:
         optimizer = robust_ucb(sf.Arms(points))
         drive(optimizer, 8)
         assert np.isfinite(optimizer.recommend().value)
+
+
+class TestWeights:
+    @pytest.mark.parametrize("estimator", [sf.Huber(), sf.StudentT(), sf.Truncation(MOMENT)])
+    @pytest.mark.parametrize("told", [60, 1500])
+    def test_a_spike_among_many_rewards_of_arms(self, estimator: object, told: int) -> None:
+        """Also when the rewards of an arm are kept as quantiles."""
+        noise = np.random.default_rng(0)
+        optimizer = sf.Optimizer(sf.Arms(LINE), sf.kernels.matern(2.5, 0.3), estimator=estimator)
+        arms = noise.integers(0, 20, told).tolist()
+        rewards = noise.normal(size=told)
+        rewards[7] = 1000.0
+        optimizer.tell_all(arms, rewards)
+        assert optimizer.weights.shape == (told,)
+        assert float(optimizer.weights[7]) < 0.1
+        assert float(optimizer.weights.median()) > 0.9

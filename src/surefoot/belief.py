@@ -125,6 +125,12 @@ def believe_tally(tally: Tally, estimator: Estimator, units: Units, carry: Carry
     return Belief(posterior, estimate, factor, 0)
 
 
+def reward_weights(tally: Tally, estimator: Estimator, units: Units) -> Tensor | None:
+    """Weights (t,) of all rewards, which the estimator's log does not keep one by one; O(t)."""
+    sample = _plain(tally, units)
+    return estimator(tally.factor, sample).weights
+
+
 def _measured(tally: Tally, units: Units) -> Measured:
     """What the estimator needs, in the model's units; the tally has it where they are the raw."""
     if isinstance(tally.log, Digest):
@@ -136,6 +142,10 @@ def _measured(tally: Tally, units: Units) -> Measured:
         )
     if units.trivial:
         return tally
+    return _plain(tally, units)
+
+
+def _plain(tally: Tally, units: Units) -> Sample:
     rewards = units.of(tally.rewards)
     sums = _sums(tally.site, rewards, len(tally.sums))
     return Sample(tally.features, tally.residual, tally.counts, sums, tally.site, rewards)

@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot import kernels, saving
 from surefoot._threads import one_thread
 from surefoot.batch import Batch
-from surefoot.belief import Belief, Carry, Units, believe, believe_tally
+from surefoot.belief import Belief, Carry, Units, believe, believe_tally, reward_weights
 from surefoot.estimators import Estimator, StudentT
 from surefoot.estimators.log import Logging, Terms
 from surefoot.estimators.spread import robust_spread
@@ -216,6 +216,13 @@ class Model:
                 with one_thread():
                     self._belief = self._believe_anew()
         return self._belief
+
+    def weights(self) -> Tensor:
+        """The weight in [0, 1] of each reward (t,) in the estimate from all of them."""
+        weights = self.believe(learn=True).estimate.weights
+        if weights is None and self._tally is not None:
+            weights = reward_weights(self._tally, self.estimator, self._units())
+        return torch.ones_like(self.history.rewards) if weights is None else weights
 
     def after_tell(self) -> Belief:
         """The belief that the next arm is chosen by."""

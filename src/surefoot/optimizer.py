@@ -235,8 +235,7 @@ class Optimizer:
         """Weight in [0, 1] of each reward (t,) in the present estimate, in order of arrival."""
         if len(self._model.history) == 0:
             return torch.ones(0, dtype=torch.float64)
-        weights = self._model.believe(learn=True).estimate.weights
-        return torch.ones_like(self._model.history.rewards) if weights is None else weights
+        return self._model.weights()
 
     @property
     def pending(self) -> list[Query]:
