@@ -99,4 +99,5 @@ class PlainBKB:
         self._score[arms] = self._mean[arms] + self._beta * np.sqrt(np.maximum(variance, 0.0))
 
     def _kernel(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.exp(-0.5 * cdist(left, right, "sqeuclidean") / self._lengthscale**2)
+        distances = cdist(left, right, "sqeuclidean")
+        return np.asarray(np.exp(-0.5 * distances / self._lengthscale**2))

@@ -54,8 +54,8 @@ Theorem 2 at the same scale, with delta = 0.1 and the function's norm.
   the code that its authors published).
 - **qff**: quadrature Fourier features, 32 nodes in one dimension and 16 an axis in two (in five
   the grid is too large); **rff**: 256 random Fourier features. These know too little about what
-  they have not seen; with widths as careful as the theorem's that saves exploration, and there is
-  no bound on what it may cost.
+  they have not seen, which saves exploration where the width asks for more than is needed; there
+  is no bound on what it may cost.
 
 Run {date} on {cores} cores, CPU, one thread a run, the methods of a problem in turns. {versions}.
 
