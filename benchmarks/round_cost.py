@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import torch
 from joblib import Parallel, delayed
@@ -299,11 +301,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="short runs, printed only")
     parser.add_argument("--only", choices=PARTS, help="one part, printed only")
     arguments = parser.parse_args()
-    cores = torch.get_num_threads()
     sections = []
     for name, part in PARTS.items():
         if arguments.only in (None, name):
-            torch.set_num_threads(max(cores, 2) if name == "many-arms" else 1)
+            torch.set_num_threads((os.cpu_count() or 1) if name == "many-arms" else 1)
             sections.append(f"## {(part.__doc__ or '').strip()}\n\n{part(arguments.quick)}")
     text = "\n\n".join(["# What a round on arms costs", machine(), *sections]) + "\n"
     if arguments.quick or arguments.only:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 import surefoot as sf
-from surefoot.problems import KernelFunction
+from surefoot.problems import KernelFunction, random_function
 
 if TYPE_CHECKING:
     from surefoot.widths import Progress
@@ -16,27 +15,13 @@ if TYPE_CHECKING:
 NOISE = 0.1  # standard deviation of a reward
 RIDGE = NOISE**2  # BKB's lambda = xi^2
 DELTA = 0.1
-SUPPORTS = 100
 
 
 def many_arms(seed: int, arms: int, dimension: int = 2, lengthscale: float = 0.2) -> KernelFunction:
-    """`surefoot.problems.random_function` on uniform points, without a kernel matrix of all arms.
-
-    f = sum of a_i k(., x_i) for 100 support arms and a_i uniform in [-1, 1], scaled to max|f| = 1;
-    the norm sqrt(a'Ka) is exact.
-    """
+    """A random function on uniform points, 100 of them its supports."""
     random = np.random.default_rng([seed, arms])
-    points = torch.from_numpy(random.random((arms, dimension)))
-    supports = points[torch.from_numpy(random.integers(0, arms, SUPPORTS))]
-    coefficients = torch.from_numpy(random.uniform(-1.0, 1.0, SUPPORTS))
     kernel = sf.kernels.squared_exponential(lengthscale)
-    with torch.no_grad():
-        values = kernel(points, supports).to_dense() @ coefficients
-        squared_norm = coefficients @ (kernel(supports).to_dense() @ coefficients)
-    largest = float(values.abs().max())
-    return KernelFunction(
-        sf.Arms(points), kernel, values / largest, math.sqrt(float(squared_norm)) / largest
-    )
+    return random_function(random, kernel, arms=arms, dimension=dimension)
 
 
 @dataclass(frozen=True)

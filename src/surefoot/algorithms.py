@@ -165,7 +165,7 @@ def bkb(
 
     Calandriello et al. 2019, Algorithm 1 with the width of Theorem 2, for `noise`-sub-Gaussian
     rewards (xi) and ||f|| <= `norm_bound` (F; None is guessed and doubled). `oversampling` is
-    q-bar: 2 to 10 in practice; None is the theory's for `horizon`, `delta` and `accuracy`
+    q-bar: 5 in practice; None is the theory's for `horizon`, `delta` and `accuracy`
     (epsilon), with a horizon of None guessed and doubled. The first arm is drawn uniformly. On a
     `Box` the next point is found by gradients through the sketch, from many starts.
     """

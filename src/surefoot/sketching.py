@@ -111,12 +111,11 @@ class Sketching:
 
     def _table(self, chosen: Tensor) -> Tabulated:
         self._dictionary = chosen
-        rows = self._rows.at(chosen)
-        arms = chosen.to(self._points.device)
-        embedding, stayed = NystromEmbedding.of_gram(
-            self._kernel, self._points[arms], rows[:, arms]
-        )
-        return Tabulated.of_kernel(embedding, self._points, self._prior, rows[stayed].T)
+        self._rows.need(chosen)
+        points = self._points[chosen.to(self._points.device)]
+        embedding, stayed = NystromEmbedding.of_gram(self._kernel, points, self._rows.gram(chosen))
+        rows = self._rows.at(chosen[stayed.cpu()])
+        return Tabulated.of_kernel(embedding, self._points, self._prior, rows.T)
 
 
 class KernelRows:
@@ -131,20 +130,32 @@ class KernelRows:
         self._place: dict[int, int] = {}
         self._known = points.new_zeros(0, len(points))
 
-    def at(self, arms: Tensor) -> Tensor:
-        """Rows (n, A) of arms (n,)."""
+    def need(self, arms: Tensor) -> None:
+        """Have the rows of arms (n,); others are let go when there is no more room."""
         names = arms.tolist()
         missing = [arm for arm in names if arm not in self._place]
         if missing and (len(self._place) + len(missing)) * len(self._points) * 8 > _ROOM:
-            return torch.stack([self._row(arm) for arm in names])
+            kept = [arm for arm in names if arm in self._place]
+            self._known = self._known[self._places(kept)]
+            self._place = {arm: place for place, arm in enumerate(kept)}
         for arm in missing:
             place = self._place[arm] = len(self._place)
             if place == len(self._known):
-                spare = self._known.new_zeros(max(8, place), len(self._points))
+                spare = self._known.new_zeros(max(8, place // 2), len(self._points))
                 self._known = torch.cat([self._known, spare])
-            self._known[place] = self._row(arm)
-        places = torch.tensor([self._place[arm] for arm in names], device=self._known.device)
-        return self._known[places]
+            self._known[place] = kernels.block(
+                self._kernel, self._points[arm : arm + 1], self._points
+            )[0]
 
-    def _row(self, arm: int) -> Tensor:
-        return kernels.block(self._kernel, self._points[arm : arm + 1], self._points)[0]
+    def at(self, arms: Tensor) -> Tensor:
+        """Rows (n, A) of arms (n,) that are there."""
+        return self._known[self._places(arms.tolist())]
+
+    def gram(self, arms: Tensor) -> Tensor:
+        """Kernel matrix (n, n) of arms (n,) whose rows are there."""
+        columns = arms.to(self._known.device)
+        return self._known[self._places(arms.tolist())[:, None], columns[None, :]]
+
+    def _places(self, arms: list[int]) -> Tensor:
+        places = [self._place[arm] for arm in arms]
+        return torch.tensor(places, dtype=torch.int64, device=self._known.device)

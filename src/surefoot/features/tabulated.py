@@ -14,6 +14,7 @@ from surefoot.features.nystrom import NystromEmbedding
 from surefoot.ridge import RidgeFactor
 
 _CHUNK = 4096  # arms at a time, which bounds memory
+_STRIP = 1024  # and where the product should stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,9 @@ class Tabulated:
         # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
         eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
         root = cholesky(eye - factor.ridge * factor.inverse)
-        explained = (self.columns @ (root.T @ self.transform).T).square_().sum(-1)
+        product = root.T @ self.transform
+        parts = self.columns.T.split(_STRIP, dim=1)
+        explained = torch.cat([(product @ part).square_().sum(0) for part in parts])
         return (self.prior - explained).clamp_min_(0.0)
 
     def __call__(self, points: Tensor) -> Tensor:

@@ -62,8 +62,9 @@ def random_function(
     support = (where * number).long().clamp_max(number - 1)
     coefficients = torch.zeros(number, dtype=torch.float64)
     coefficients.index_add_(0, support, least + (1.0 - least) * height)
+    used = support.unique()
     with torch.no_grad():
-        values = kernels.block(kernel, points, points) @ coefficients
+        values = kernels.block(kernel, points, points[used]) @ coefficients[used]
     largest = float(values.abs().max())
     squared_norm = float(coefficients @ values)  # a'Ka
     return KernelFunction(Arms(points), kernel, values / largest, squared_norm**0.5 / largest)
