@@ -68,6 +68,8 @@ def indices(name: str, value: Tensor | Sequence) -> list[int]:
 
 def reward(value: object) -> float:
     """One finite measurement as a float; a tensor or array of one element will do."""
+    if type(value) is float and math.isfinite(value):
+        return value
     shape = tuple(getattr(value, "shape", ()))
     if math.prod(shape) != 1:
         raise InvalidInput(

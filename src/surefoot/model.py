@@ -88,6 +88,8 @@ class Model:
         self._batch_belief: Belief | None = None
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
+        # Whether arms are chosen in batches, without the rewards of their batch.
+        self.batched = self._tally is not None and self._tally.batched
         self._site_sketching: SiteSketching | None = None
         if isinstance(features, Nystrom) and self._tally is None:
             self._site_sketching = SiteSketching(features, self.kernel, ridge, generator)
@@ -108,11 +110,6 @@ class Model:
     def latest(self) -> Belief | None:
         """The last belief, if there is one: of all rewards so far, or of those before a batch."""
         return self._belief or self._batch_belief
-
-    @property
-    def batched(self) -> bool:
-        """Whether arms are chosen in batches, without the rewards of their batch."""
-        return self._tally is not None and self._tally.batched
 
     def effective_dimension(self) -> float:
         """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""

@@ -41,6 +41,8 @@ class Tally:
     ) -> None:
         self.sketching = features if isinstance(features, Sketching) else None
         self.table = features if isinstance(features, Tabulated) else features.nothing()
+        # In batches pulls and their rewards come apart.
+        self.batched = self.sketching is not None and self.sketching.rule.batched
         self.prior = prior  # (A,), k(x, x)
         self.ridge = ridge
         self.log = log
@@ -93,11 +95,6 @@ class Tally:
     def rewards(self) -> Tensor:
         """Raw rewards (t,)."""
         return self._history.rewards
-
-    @property
-    def batched(self) -> bool:
-        """Whether arms are chosen in batches: then pulls and their rewards come apart."""
-        return self.sketching is not None and self.sketching.rule.batched
 
     def add(self, site: int, arm: int, reward: float) -> None:
         """The pull that the history has just taken in."""

@@ -67,7 +67,8 @@ class AdaptiveTruncation:
     def __call__(
         self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
     ) -> Estimate:
-        limit = self.threshold(sample.number, factor.dimension)
+        number = sample.number
+        limit = self.threshold(number, factor.dimension)
         moments, found = self._candidates(factor, sample, limit)
         theta = factor.solve(moments)
         n = found.number
@@ -87,7 +88,7 @@ class AdaptiveTruncation:
         theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
-        last = bool(halved[-1]) and int(found.order[n - 1]) == sample.number - 1
+        last = bool(halved[-1]) and int(found.order[n - 1]) == number - 1
         return Estimate(theta, factor, None, None, limit, int(np.count_nonzero(halved)), last)
 
     def _candidates(
