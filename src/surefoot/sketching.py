@@ -15,6 +15,7 @@ from surefoot.features.tabulated import Tabulated
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+_SMALL = 2**14  # numbers in a table whose features are worked out at once for many rounds
 _ROOM = 2**29  # bytes of kernel rows that are kept
 
 
@@ -39,6 +40,7 @@ class Sketching:
         self._rows = KernelRows(kernel, points)
         self._explained = 0.0
         self._start = prior  # (A,), variance at the last draw
+        self._start_at = prior.cpu().numpy()  # the same, quick to look up
         self._dictionary: Tensor | None = None  # arms
         self._chance: dict[int, float] = {}  # at which each member of the dictionary is in
 
@@ -52,7 +54,7 @@ class Sketching:
 
     def count(self, arm: int, times: int = 1) -> None:
         """Count pulls of an arm against what one dictionary may explain."""
-        self._explained += times * float(self._start[arm]) / self._ridge
+        self._explained += times * float(self._start_at[arm]) / self._ridge
 
     @property
     def is_due(self) -> bool:
@@ -88,6 +90,7 @@ class Sketching:
     def begin(self, variance: Tensor) -> None:
         """The variance (A,) from which the next pulls are counted."""
         self._explained, self._start = 0.0, variance
+        self._start_at = variance.cpu().numpy()
 
     def state(self) -> dict[str, Tensor]:
         """All that changes, as tensors; for `restored`."""
@@ -115,6 +118,9 @@ class Sketching:
         points = self._points[chosen.to(self._points.device)]
         embedding, stayed = NystromEmbedding.of_gram(self._kernel, points, self._rows.gram(chosen))
         rows = self._rows.at(chosen[stayed.cpu()])
+        if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
+            features = rows.T @ embedding.inverse_root.T
+            return Tabulated(embedding, self._points, self._prior, features)
         return Tabulated.of_kernel(embedding, self._points, self._prior, rows.T)
 
 

@@ -104,9 +104,10 @@ class Tally:
             if self.sketching.is_due:
                 self.sketch_anew({}, arm)
                 return
-        solved, growth = self.step(arm)
+        feature = self.table.at(arm).cpu()
+        self.factor, solved, growth = self.factor.stepped(feature)
         self._steps.append((solved, growth))
-        self.moments.add_(self.table.at(arm).cpu(), alpha=kept)
+        self.moments.add_(feature, alpha=kept)
         crowded = self.number % _REFRESH == 0 or len(self._steps) > _MOST_STEPS
         if crowded or growth > _LARGEST_STEP:
             self.refresh()
