@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import surefoot as sf
 from surefoot.problems import ArmProblem
@@ -9,17 +10,28 @@ from surefoot.problems import ArmProblem
 Build = Callable[[ArmProblem, int, int], sf.Optimizer]  # problem, horizon, seed
 
 
-def tgp(problem: ArmProblem, horizon: int, seed: int) -> sf.Optimizer:
-    """TGP-UCB as in the paper's experiments, where B is max|f|."""
-    width = sf.widths.truncated_as_published(problem.moment, problem.largest)
-    return sf.algorithms.tgp_ucb(
+def told(
+    make: Callable[..., sf.Optimizer],
+    problem: ArmProblem,
+    seed: int,
+    norm_bound: float,
+    **settings: Any,
+) -> sf.Optimizer:
+    """An algorithm that is told the moment of the rewards and a bound on the function's norm."""
+    return make(
         problem.space,
         problem.kernel,
         moment=problem.moment,
-        norm_bound=problem.largest,
-        width=width,
+        norm_bound=norm_bound,
         seed=seed,
+        **settings,
     )
+
+
+def tgp(problem: ArmProblem, horizon: int, seed: int) -> sf.Optimizer:
+    """TGP-UCB as in the paper's experiments, where B is max|f|."""
+    width = sf.widths.truncated_as_published(problem.moment, problem.largest)
+    return told(sf.algorithms.tgp_ucb, problem, seed, problem.largest, width=width)
 
 
 def ata(features: str, problem: ArmProblem, horizon: int, seed: int) -> sf.Optimizer:
@@ -28,16 +40,15 @@ def ata(features: str, problem: ArmProblem, horizon: int, seed: int) -> sf.Optim
     The Nyström dictionary is drawn anew when it is due, with the oversampling of practice.
     """
     width = sf.widths.adaptive_as_published(problem.moment, problem.largest, horizon)
-    return sf.algorithms.ata_gp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=problem.moment,
-        norm_bound=problem.largest,
+    return told(
+        sf.algorithms.ata_gp_ucb,
+        problem,
+        seed,
+        problem.largest,
         horizon=horizon,
         features=features,
         resample="adaptive",
         width=width,
-        seed=seed,
     )
 
 

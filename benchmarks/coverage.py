@@ -8,7 +8,6 @@ Each finished run is a file of its own, so a killed one goes on where it stopped
 """
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -22,11 +21,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 import torch
-from joblib import Parallel, delayed
 from scipy import stats
 
 import surefoot as sf
-from robust_table import markdown, version_of
+from arm_methods import told
+from missing_runs import play_missing
+from result_files import write_json
+from robust_table import markdown, ran_on
 from surefoot.problems import ArmProblem, Gaussian, noisy_arms, pareto_arms
 
 FOLDER = Path(__file__).parent
@@ -70,27 +71,19 @@ class Run(NamedTuple):
 
 def tgp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
     """TGP-UCB with the width of Theorem 1."""
-    return sf.algorithms.tgp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=problem.moment,
-        norm_bound=problem.norm_bound,
-        delta=DELTA,
-        seed=seed,
-    )
+    return told(sf.algorithms.tgp_ucb, problem, seed, problem.norm_bound, delta=DELTA)
 
 
 def ata(features: str, problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
     """ATA-GP-UCB with the widths of Lemma 1 and Theorem 4."""
-    return sf.algorithms.ata_gp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=problem.moment,
-        norm_bound=problem.norm_bound,
+    return told(
+        sf.algorithms.ata_gp_ucb,
+        problem,
+        seed,
+        problem.norm_bound,
         horizon=rounds,
         delta=DELTA,
         features=features,
-        seed=seed,
     )
 
 
@@ -129,11 +122,7 @@ def play(run: Run) -> None:
         reach = float(((problem.values - mean).abs() / (optimizer.width * deviation)).max())
         if reach > needed:
             needed, when = reach, turn
-    path = path_of(run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial_path = path.with_suffix(f".{os.getpid()}.partial")
-    partial_path.write_text(json.dumps({**run._asdict(), "needed": needed, "when": when}))
-    partial_path.replace(path)
+    write_json(path_of(run), {**run._asdict(), "needed": needed, "when": when})
 
 
 def report(runs: list[Run]) -> str:
@@ -157,9 +146,7 @@ def report(runs: list[Run]) -> str:
         problems=problems,
         least=math.ceil((1.0 - DELTA) * problems),
         sure=problems - int(stats.binom.isf(SURE, problems, DELTA)),
-        date=datetime.date.today().isoformat(),
-        cores=os.cpu_count(),
-        versions=", ".join(f"{name} {version_of(name)}" for name in PACKAGES),
+        **ran_on(PACKAGES),
     )
     return introduction + "\n" + markdown(table)
 
@@ -180,11 +167,7 @@ def main() -> None:
         for method, (_, noises) in METHODS.items()
         for noise in noises
     ]
-    todo = [run for run in runs if not path_of(run).exists()]
-    print(f"{len(todo)} runs to do", flush=True)
-    playing = Parallel(options.jobs, return_as="generator_unordered", verbose=5)
-    for _ in playing(delayed(play)(run) for run in todo):
-        pass
+    play_missing(runs, path_of, play, options.jobs)
     text = report(runs)
     if not options.quick:
         (FOLDER / "coverage.md").write_text(text)

@@ -10,7 +10,6 @@ on the problem and the round alone.
 """
 
 import argparse
-import csv
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,11 +20,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 
 import surefoot as sf
 from arm_methods import METHODS, TOLD, UNTOLD
 from heavy_tails_table import report
+from missing_runs import play_missing
+from result_files import write_csv
 from surefoot.problems import (
     ArmProblem,
     Gaussian,
@@ -106,12 +106,7 @@ def play(run: Run) -> None:
         if turn in kept:
             seconds = time.perf_counter() - started
             rows.append([run.task, run.method, run.problem, turn, total / turn, seconds])
-    path = path_of(run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("w", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows])
-    partial.replace(path)
+    write_csv(path_of(run), FIELDS, rows)
 
 
 def checkpoints(rounds: int) -> set[int]:
@@ -157,11 +152,7 @@ def main() -> None:
     rounds = {"told": options.rounds or LONG, "untold": options.rounds or SHORT}
     runs = list(runs_of(tasks, methods, options.problems, options.close_problems, rounds))
     if not options.table:
-        todo = [run for run in runs if not path_of(run).exists()]
-        print(f"{len(todo)} runs to do", flush=True)
-        playing = Parallel(options.jobs, return_as="generator_unordered", verbose=5)
-        for _ in playing(delayed(play)(run) for run in todo):
-            pass
+        play_missing(runs, path_of, play, options.jobs)
     text = report([path_of(run) for run in runs if path_of(run).exists()])
     if not options.quick:
         (FOLDER / "heavy_tails.md").write_text(text)

@@ -1,12 +1,10 @@
 """The Markdown report of regrets on arms with heavy-tailed rewards."""
 
-import datetime
-import os
 from pathlib import Path
 
 import pandas as pd
 
-from robust_table import markdown, version_of
+from robust_table import markdown, ran_on
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]
 MOST_WORSE, LEAST_BETTER = 1.05, 3.0  # what `robust_ucb` must reach against plain GP-UCB
@@ -51,9 +49,7 @@ def report(files: list[Path]) -> str:
     parts = [
         INTRODUCTION.format(
             problems=rows.groupby("task")["problem"].nunique().min(),
-            date=datetime.date.today().isoformat(),
-            cores=os.cpu_count(),
-            versions=", ".join(f"{name} {version_of(name)}" for name in PACKAGES),
+            **ran_on(PACKAGES),
         )
     ]
     for task, chosen in rows[rows["part"] == "told"].groupby("task", sort=False):

@@ -72,13 +72,16 @@ def introduction(runs: pd.DataFrame, rounds: int) -> str:
     """What was run, when and on what."""
     counts = runs.groupby("method")["seed"].nunique()
     seeds = "Seeds: " + ", ".join(f"{m} {counts[m]}" for m in present(runs))
-    return INTRODUCTION.format(
-        rounds=rounds,
-        seeds=seeds,
-        date=datetime.date.today().isoformat(),
-        cores=os.cpu_count(),
-        versions=", ".join(f"{name} {version_of(name)}" for name in PACKAGES),
-    )
+    return INTRODUCTION.format(rounds=rounds, seeds=seeds, **ran_on(PACKAGES))
+
+
+def ran_on(packages: list[str]) -> dict[str, object]:
+    """What reports say of a run: its `date`, the machine's `cores`, the `versions` in use."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "versions": ", ".join(f"{name} {version_of(name)}" for name in packages),
+    }
 
 
 def version_of(package: str) -> str:

@@ -8,7 +8,6 @@ method sees the same noise: the error of round t depends on the task, the seed a
 """
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -24,6 +23,7 @@ import numpy as np
 import torch
 
 from methods import METHODS
+from result_files import write_csv
 from robust_table import write_table
 from surefoot.problems import Problem, robust_tasks
 
@@ -63,12 +63,7 @@ def play(run: Run) -> None:
         )
         regret = float(problem.regret(point.unsqueeze(0)))
         rows.append([task, method, seed, turn, regret, recommended, seconds, optimiser.failures])
-    path = path_of(run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("w", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows])
-    partial.replace(path)
+    write_csv(path_of(run), FIELDS, rows)
 
 
 def measure(problem: Problem, point: torch.Tensor, seed: int, turn: int) -> float:

@@ -11,7 +11,6 @@ arms (all cores).
 from __future__ import annotations
 
 import argparse
-import datetime
 import os
 import statistics
 import time
@@ -26,7 +25,7 @@ import torch
 from joblib import Parallel, delayed
 
 import surefoot as sf
-from robust_table import version_of
+from robust_table import ran_on
 
 ARMS, NODES, LENGTHSCALE = 100, 32, 0.2
 MOMENT = sf.Moment(1.0, 4.0)
@@ -251,9 +250,8 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def machine() -> str:
-    versions = ", ".join(f"{name} {version_of(name)}" for name in ("surefoot", "torch", "numpy"))
-    today = datetime.date.today().isoformat()
-    return f"Run {today} on {os.cpu_count()} cores, CPU. {versions}.\n\n{ABOUT}"
+    on = ran_on(["surefoot", "torch", "numpy"])
+    return f"Run {on['date']} on {on['cores']} cores, CPU. {on['versions']}.\n\n{ABOUT}"
 
 
 def drift(quick: bool) -> str:

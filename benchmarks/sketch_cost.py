@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,8 +27,9 @@ import torch
 import surefoot as sf
 from exact_gp import ExactGP
 from plain_bkb import PlainBKB
+from result_files import write_json
 from sketch_cost_table import report
-from sketch_play import Asking, Player, Track, in_turns
+from sketch_play import Asking, Inclusion, Player, Track, budgeted, in_turns
 from sketch_problem import NOISE, RIDGE, Published, many_arms, theorem
 from surefoot.problems import KernelFunction
 from surefoot.widths import Width
@@ -81,21 +82,11 @@ def sketch(
     problem: KernelFunction,
     width: Width,
     seed: int,
-    inclusion: Literal["per-arm", "per-pull"] = "per-arm",
+    inclusion: Inclusion = "per-arm",
 ) -> Asking:
     """BKB or BBKB as the library has them; "per-arm" is how the authors' code draws."""
     make = {"bkb": sf.algorithms.bkb, "bbkb": partial(sf.algorithms.bbkb, ratio=RATIO)}[name]
-    optimizer = make(
-        problem.space,
-        problem.kernel,
-        noise=NOISE,
-        oversampling=OVERSAMPLING,
-        inclusion=inclusion,
-        width=width,
-        ridge=RIDGE,
-        seed=seed,
-    )
-    return Asking(optimizer)
+    return budgeted(make, problem, OVERSAMPLING, inclusion, width, seed)
 
 
 def plain(problem: KernelFunction, seed: int, ratio: float) -> PlainBKB:
@@ -267,11 +258,7 @@ def play(folder: Path, run: Run, sizes: Sizes) -> None:
     rows = PARTS[run.part](sizes, run.arms, run.seed)
     for row in rows:
         row |= {"arms": run.arms, "seed": run.seed, "threads": torch.get_num_threads()}
-    path = path_of(folder, run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(rows))
-    partial.replace(path)
+    write_json(path_of(folder, run), rows)
 
 
 def main() -> None:

@@ -1,14 +1,11 @@
 """The Markdown report of what sketches cost."""
 
-import datetime
-import os
-
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
 from heavy_tails_table import ratio
-from robust_table import markdown, version_of
+from robust_table import markdown, ran_on
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy", "scipy"]
 ORDER = [
@@ -77,10 +74,8 @@ def report(found: dict[str, list[dict]]) -> str:
     threads = {row["threads"] for rows in found.values() for row in rows}
     parts = [
         INTRODUCTION.format(
-            date=datetime.date.today().isoformat(),
-            cores=os.cpu_count(),
             threads=" or ".join(f"{n} thread{'s' * (n > 1)}" for n in sorted(threads)),
-            versions=", ".join(f"{name} {version_of(name)}" for name in PACKAGES),
+            **ran_on(PACKAGES),
         )
     ]
     for name, rows in found.items():

@@ -1,12 +1,17 @@
 """Playing several methods on one problem in turns, with each one's regret and time."""
 
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 import numpy as np
 
 import surefoot as sf
+from sketch_problem import NOISE, RIDGE
+from surefoot.problems import KernelFunction
+from surefoot.widths import Width
+
+Inclusion = Literal["per-arm", "per-pull"]
 
 
 class Player(Protocol):
@@ -43,6 +48,28 @@ class Asking:
         return info.dimension
 
 
+def budgeted(
+    make: Callable[..., sf.Optimizer],
+    problem: KernelFunction,
+    oversampling: float,
+    inclusion: Inclusion,
+    width: Width,
+    seed: int,
+) -> Asking:
+    """BKB or BBKB, as `make` is, told the noise of a reward and with the ridge that suits it."""
+    optimizer = make(
+        problem.space,
+        problem.kernel,
+        noise=NOISE,
+        oversampling=oversampling,
+        inclusion=inclusion,
+        width=width,
+        ridge=RIDGE,
+        seed=seed,
+    )
+    return Asking(optimizer)
+
+
 class Track:
     """A player on a problem; `noise` is that of each round, whatever arm is pulled in it."""
 
@@ -58,11 +85,11 @@ class Track:
     def play(self, rounds: int) -> None:
         """So many rounds more."""
         for _ in range(rounds):
-            started = time.perf_counter()
+            started = time.process_time()
             arm = self.player.choose()
             reward = self._reward(arm)
             dimension = self.player.learn(arm, reward)
-            self._note(arm, time.perf_counter() - started, dimension)
+            self._note(arm, time.process_time() - started, dimension)
 
     def open_with(self, arm: int) -> None:
         """A first round on a given arm, whose time does not count."""

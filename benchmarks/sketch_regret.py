@@ -20,12 +20,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from sklearn.datasets import load_diabetes
 
 import surefoot as sf
 from exact_gp import ExactGP
-from sketch_play import Asking, Player, Track, in_turns
+from missing_runs import play_missing
+from result_files import write_json
+from sketch_play import Asking, Inclusion, Player, Track, budgeted, in_turns
 from sketch_problem import NOISE, RIDGE, theorem
 from sketch_regret_table import draw, report
 from surefoot.problems import KernelFunction, random_function
@@ -78,7 +79,7 @@ TASKS: dict[str, Callable[[int], KernelFunction]] = {
 }
 NODES = {1: 32, 2: 16}  # of quadrature, by dimension
 WAVES = 256  # random Fourier features
-SKETCHES: dict[str, tuple[Callable[..., sf.Optimizer], float, str]] = {
+SKETCHES: dict[str, tuple[Callable[..., sf.Optimizer], float, Inclusion]] = {
     f"{name}-{oversampling}-{inclusion.removeprefix('per-')}": (make, oversampling, inclusion)
     for name, make in (("bkb", sf.algorithms.bkb), ("bbkb", sf.algorithms.bbkb))
     for oversampling, inclusion in ((2, "per-pull"), (2, "per-arm"), (5, "per-pull"))
@@ -92,17 +93,7 @@ def player(name: str, problem: KernelFunction, width: Width, seed: int) -> Playe
         return ExactGP(space.points, kernel, RIDGE, width)
     if name in SKETCHES:
         make, oversampling, inclusion = SKETCHES[name]
-        sketch = make(
-            space,
-            kernel,
-            noise=NOISE,
-            oversampling=oversampling,
-            inclusion=inclusion,
-            width=width,
-            ridge=RIDGE,
-            seed=seed,
-        )
-        return Asking(sketch)
+        return budgeted(make, problem, oversampling, inclusion, width, seed)
     features: dict[str, sf.Exact | sf.QuadratureFourier | sf.RandomFourier] = {
         "gp-ucb": sf.Exact(),
         "rff": sf.RandomFourier(WAVES, seed),
@@ -169,11 +160,7 @@ def play(run: Run) -> None:
         }
         for name, track in tracks.items()
     ]
-    path = path_of(run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(json.dumps(rows))
-    partial.replace(path)
+    write_json(path_of(run), rows)
 
 
 def main() -> None:
@@ -195,11 +182,7 @@ def main() -> None:
         for scale in SCALES
     ]
     if not options.table:
-        todo = [run for run in runs if not path_of(run).exists()]
-        print(f"{len(todo)} runs to do", flush=True)
-        playing = Parallel(options.jobs, return_as="generator_unordered", verbose=5)
-        for _ in playing(delayed(play)(run) for run in todo):
-            pass
+        play_missing(runs, path_of, play, options.jobs)
     rows = [
         row for run in runs if path_of(run).exists() for row in json.loads(path_of(run).read_text())
     ]

@@ -1,7 +1,5 @@
 """The Markdown report and the picture of regrets of sketches against the exact process."""
 
-import datetime
-import os
 from pathlib import Path
 
 import matplotlib
@@ -14,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from heavy_tails_table import ratio, with_errors
-from robust_table import markdown, version_of
+from robust_table import markdown, ran_on
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "scikit-learn", "numpy"]
 MOST_WORSE = 1.10  # what BKB must reach against exact GP-UCB
@@ -70,9 +68,7 @@ def report(rows: list[dict]) -> str:
         INTRODUCTION.format(
             rounds=int(table["rounds"].max()),
             problems=table["seed"].nunique(),
-            date=datetime.date.today().isoformat(),
-            cores=os.cpu_count(),
-            versions=", ".join(f"{name} {version_of(name)}" for name in PACKAGES),
+            **ran_on(PACKAGES),
         )
     ]
     for scale, chosen in table.groupby("scale"):
@@ -82,7 +78,7 @@ def report(rows: list[dict]) -> str:
             "\nOver the regret of exact GP-UCB, ratio of means; BKB must be at most "
             f"{MOST_WORSE:.2f}:\n",
             markdown(against_exact(chosen)),
-            "\nMilliseconds a round, features (mean of the later half) and, in brackets, share of "
+            "\nMilliseconds of one core a round, features (mean of the later half) and, in brackets, share of "
             "the rounds on\nthe same arm as exact GP-UCB:\n",
             markdown(cost(chosen)),
         ]
@@ -143,7 +139,7 @@ def draw(rows: list[dict], scale: float, path: Path) -> None:
     panels[0][0].set_xscale("log")
     panels[0][0].xaxis.set_major_formatter("{x:g}")
     panels[0][0].xaxis.set_minor_formatter(NullFormatter())
-    figure.supxlabel("milliseconds a round", y=0.17, fontsize=9)
+    figure.supxlabel("milliseconds of one core a round", y=0.17, fontsize=9)
     handles = {h.get_label(): h for axes in panels[0] for h in axes.containers}
     order = [look[0] for look in LOOKS.values() if look[0] in handles]
     figure.tight_layout(rect=(0, 0.17, 1, 1))

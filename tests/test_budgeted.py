@@ -2,13 +2,10 @@
 
 import math
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import gpytorch
 import numpy as np
 import pytest
 import torch
@@ -17,7 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import surefoot as sf
+from kernel_cases import LENGTHSCALES, Case, bare, cases_on, table, waves
 from reference import budgeted, covariance, width
+from reference.agreement import agree
 from surefoot.algorithms import bkb, gp_ucb
 from surefoot.estimators import Estimator
 from surefoot.features import oversampling
@@ -29,39 +28,9 @@ ERROR = 1e-7  # chance that a correct library fails one of the statistical tests
 inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
 
 
-def agree(ours: torch.Tensor | np.ndarray, expected: np.ndarray) -> None:
-    """To 1e-7 of the largest value."""
-    np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-7 * np.abs(expected).max())
-
-
-@dataclass(frozen=True)
-class Case:
-    """A kernel on arms as surefoot and as the formulas see it."""
-
-    arms: np.ndarray  # (A, d), or (A, 1) of indices where they have no coordinates
-    kernel: Callable[[], gpytorch.kernels.Kernel]
-    formula: covariance.Pointwise
-    bare: bool = False
-
-    @property
-    def space(self) -> sf.Arms:
-        return sf.Arms(len(self.arms) if self.bare else self.arms)
-
-    @property
-    def points(self) -> torch.Tensor:
-        return torch.from_numpy(self.arms)
-
-    @cached_property
-    def gram(self) -> np.ndarray:
-        return covariance.gram(self.formula, self.arms, self.arms)
-
-    @property
-    def kappa(self) -> float:
-        return math.sqrt(self.gram.diagonal().max())
-
-    def bkb(self, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
-        given = {"norm_bound": NORM, "noise": NOISE, "oversampling": 2.0}
-        return bkb(space or self.space, self.kernel(), **given | parts)
+def bkb_on(case: Case, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
+    given = {"norm_bound": NORM, "noise": NOISE, "oversampling": 2.0}
+    return bkb(space or case.space, case.kernel(), **given | parts)
 
 
 def line(
@@ -73,34 +42,14 @@ def line(
     return Case(arms, lambda: sf.kernels.matern(nu, lengthscale), covariance.matern(nu, scale))
 
 
-LENGTHSCALES = np.array([0.3, 0.7])
 PLANE = np.random.default_rng(3).uniform(size=(30, 2))  # irregular: no two arms ever tie
-_loadings = np.random.default_rng(5).normal(size=(12, 4))
-TABLE = _loadings @ _loadings.T / 2 + 0.1 * np.eye(12)
 
 
 def quadrupled_matern(x: np.ndarray, z: np.ndarray) -> float:
     return 4.0 * covariance.matern_five_halves(LENGTHSCALES)(x, z)
 
 
-CASES = {
-    "se": Case(
-        PLANE,
-        lambda: sf.kernels.squared_exponential(LENGTHSCALES),
-        covariance.squared_exponential(LENGTHSCALES),
-    ),
-    "matern": Case(
-        PLANE,
-        lambda: sf.kernels.matern(2.5, LENGTHSCALES),
-        covariance.matern_five_halves(LENGTHSCALES),
-    ),
-    "linear": Case(PLANE, sf.kernels.linear, covariance.linear),
-    "precomputed": Case(
-        np.arange(12.0)[:, None],
-        lambda: sf.kernels.precomputed(TABLE),
-        covariance.lookup(TABLE),
-        bare=True,
-    ),
+CASES = cases_on(PLANE, table(2)) | {
     "scaled": Case(
         PLANE,
         lambda: sf.kernels.scaled(sf.kernels.matern(2.5, LENGTHSCALES), 4.0),
@@ -148,8 +97,8 @@ class Run:
 
     def beta(self, variance: np.ndarray) -> float:
         """Theorem 2's, from the paper's variance of every arm (A,)."""
-        of_pulls = variance[self.pulled]
-        return budgeted.width(of_pulls, NOISE, NORM, DELTA, ACCURACY, self.ridge, self.case.kappa)
+        of_pulls, kappa = variance[self.pulled], math.sqrt(self.case.gram.diagonal().max())
+        return budgeted.width(of_pulls, NOISE, NORM, DELTA, ACCURACY, self.ridge, kappa)
 
 
 def dictionary(optimizer: sf.Optimizer, points: torch.Tensor | None = None) -> np.ndarray:
@@ -175,7 +124,7 @@ def mean(optimizer: sf.Optimizer) -> np.ndarray:
 @cases
 def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(case: Case) -> None:
     beta, ridge = sf.widths.srinivas(scale=0.5), 0.2
-    sketch = Run(case.bkb(oversampling=1e9, width=beta, ridge=ridge), case, ridge)
+    sketch = Run(bkb_on(case, oversampling=1e9, width=beta, ridge=ridge), case, ridge)
     exact = gp_ucb(case.space, case.kernel(), features=sf.Exact(), width=beta, ridge=ridge)
     for t in range(150):
         if t > 0:
@@ -203,7 +152,7 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(ca
 def test_mean_variance_width_and_next_arm_are_the_papers_given_the_dictionary(
     case: Case, inclusion: str, ridge: float
 ) -> None:
-    run = Run(case.bkb(inclusion=inclusion, ridge=ridge), case, ridge)
+    run = Run(bkb_on(case, inclusion=inclusion, ridge=ridge), case, ridge)
     sizes = []
     for _ in range(10):
         run.ask_and_tell(20)
@@ -228,7 +177,7 @@ def test_convention_variance_is_the_papers_times_lambda_and_width_the_papers_ove
 ) -> None:
     """After n pulls of one arm the paper's variance of it is k / (n k + lambda)."""
     case = CASES["scaled"]
-    optimizer = case.bkb(oversampling=1e9, ridge=ridge)
+    optimizer = bkb_on(case, oversampling=1e9, ridge=ridge)
     optimizer.tell_all([3, 3, 3, 3, 3], [0.0, 0.0, 0.0, 0.0, 0.0])
     papers = 4.0 / (5 * 4.0 + ridge)
     assert variance(optimizer)[3] == pytest.approx(ridge * papers, rel=1e-9)
@@ -252,7 +201,7 @@ class TestFirstRound:
 
     @pytest.mark.parametrize("ridge", [0.1, 1e6])
     def test_the_first_dictionary_is_the_first_arm(self, ridge: float) -> None:
-        optimizer = line(9, 0.3).bkb(oversampling=1.0, ridge=ridge)
+        optimizer = bkb_on(line(9, 0.3), oversampling=1.0, ridge=ridge)
         query = optimizer.ask()
         optimizer.tell(query, 1.0)
         assert dictionary(optimizer).tolist() == [query.arm]
@@ -337,7 +286,7 @@ class TestChances:
     def test_next_dictionary_of_a_fixed_history(self, inclusion: str, tmp_path: Path) -> None:
         """One more reward told to many copies of one optimiser, each with a seed of its own."""
         case, ridge, q, copies = line(14, 0.5), 0.5, 1.5, 150
-        run = Run(case.bkb(oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
+        run = Run(bkb_on(case, oversampling=q, inclusion=inclusion, ridge=ridge), case, ridge)
         for arm in [0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 10, 10, 11, 12]:
             run.tell(arm)
         run.optimizer.save(tmp_path / "run")
@@ -368,7 +317,7 @@ class TestChances:
         their chance, and each sum is within Freedman's bound but with probability `ERROR`.
         """
         case, ridge, q = line(40, 0.6), 1.0, 4.0
-        optimizer = case.bkb(space, oversampling=q, inclusion=inclusion, ridge=ridge)
+        optimizer = bkb_on(case, space, oversampling=q, inclusion=inclusion, ridge=ridge)
         run = Run(optimizer, case, ridge)
         choice = np.random.default_rng(2)
         often = choice.dirichlet(np.full(40, 0.7))
@@ -495,7 +444,7 @@ class TestTheorem1:
         theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": 0.4}
         failures, counted, sizes = 0, 0, []
         for seed in range(runs):
-            optimizer = case.bkb(oversampling=None, ridge=ridge, seed=seed, **theory)
+            optimizer = bkb_on(case, oversampling=None, ridge=ridge, seed=seed, **theory)
             choice, pulled, failed = np.random.default_rng(seed), [], False
             now = case.gram
             for t in range(1, horizon + 1):
@@ -536,14 +485,10 @@ class TestVarianceStarvation:
         world = np.random.default_rng([evaluations, seed])
         pulled = np.floor(world.uniform(0, 151, size=evaluations)).astype(int)
         grid = np.linspace(0, 1, 301)
-        case = Case(
-            grid[:, None],
-            lambda: sf.kernels.squared_exponential(lengthscale),
-            covariance.squared_exponential(np.array([lengthscale])),
-        )
+        case = waves(grid[:, None], lengthscale)
         K = np.exp(-100 * (grid[:, None] - grid) ** 2)
         f = world.multivariate_normal(np.zeros(301), K, method="eigh")
-        optimizer = case.bkb(ridge=ridge, oversampling=4.0, seed=seed)
+        optimizer = bkb_on(case, ridge=ridge, oversampling=4.0, seed=seed)
         optimizer.tell_all(pulled, f[pulled] + 0.1 * world.standard_normal(evaluations))
 
         S = dictionary(optimizer)
@@ -575,7 +520,7 @@ class TestSaving:
     @inclusions
     def test_a_loaded_run_draws_the_same_dictionaries(self, inclusion: str, tmp_path: Path) -> None:
         case = line(30, 0.3)
-        run = Run(case.bkb(inclusion=inclusion, ridge=0.3, seed=4), case, 0.3)
+        run = Run(bkb_on(case, inclusion=inclusion, ridge=0.3, seed=4), case, 0.3)
         run.ask_and_tell(25)
         run.optimizer.save(tmp_path / "run")
         loaded = Run(sf.Optimizer.load(tmp_path / "run"), case, 0.3, run.noise)
@@ -595,7 +540,7 @@ class TestSaving:
     def test_oversampling_grows_with_a_horizon_that_is_extended(self, tmp_path: Path) -> None:
         """ "Tuning q": only the selection is done anew, on the arms pulled so far."""
         case, ridge = line(30, 0.3), 2.0
-        run = Run(case.bkb(oversampling=1.0, ridge=ridge), case, ridge)
+        run = Run(bkb_on(case, oversampling=1.0, ridge=ridge), case, ridge)
         run.ask_and_tell(40)
         run.optimizer.save(tmp_path / "run")
         before = len(run.dictionary)
@@ -655,7 +600,7 @@ class TestDegenerateArms:
 
     def test_a_thousand_pulls_of_an_arm(self) -> None:
         case = line(4, 0.3)
-        optimizer, pulled = case.bkb(ridge=0.5), np.array([1, 3, *[2] * 1000])
+        optimizer, pulled = bkb_on(case, ridge=0.5), np.array([1, 3, *[2] * 1000])
         rewards = np.random.default_rng(0).normal(size=1002)
         optimizer.tell_all(pulled, rewards)
         sketched = budgeted.Sketched(case.gram, pulled, dictionary(optimizer), 0.5)
@@ -666,7 +611,7 @@ class TestDegenerateArms:
     def test_colinear_arms(self, ridge: float) -> None:
         arms = np.outer(np.concatenate([POWERS, POWERS]), [0.3, 0.4])
         case = Case(arms, sf.kernels.linear, covariance.linear)
-        run = Run(case.bkb(ridge=ridge), case, ridge)
+        run = Run(bkb_on(case, ridge=ridge), case, ridge)
         for _ in range(4):
             run.ask_and_tell(15)
             assert len(run.dictionary) == 1
@@ -703,7 +648,7 @@ class TestDegenerateArms:
             sf.kernels.linear,
             covariance.linear,
         )
-        run = Run(case.bkb(ridge=ridge, seed=seed), case, ridge)
+        run = Run(bkb_on(case, ridge=ridge, seed=seed), case, ridge)
         for arm in [0, 1, 0, 2, 0, 3, *[0, 1] * 20]:
             run.tell(arm)
             m, v = mean(run.optimizer), variance(run.optimizer)
@@ -721,11 +666,7 @@ class TestDegenerateArms:
     ) -> None:
         scale, arms = np.array([lengthscale]), np.linspace(0, 1, 15)[:, None]
         case = {
-            "se": Case(
-                arms,
-                lambda: sf.kernels.squared_exponential(lengthscale),
-                covariance.squared_exponential(scale),
-            ),
+            "se": waves(arms, lengthscale),
             "matern": Case(
                 arms,
                 lambda: sf.kernels.matern(2.5, lengthscale),
@@ -733,7 +674,7 @@ class TestDegenerateArms:
             ),
         }[kernel]
         assert np.linalg.eigvalsh(case.gram)[0] <= 1e-15
-        run = Run(case.bkb(ridge=0.1, oversampling=5.0), case, 0.1)
+        run = Run(bkb_on(case, ridge=0.1, oversampling=5.0), case, 0.1)
         for arm in range(15):
             run.tell(arm)
         run.ask_and_tell(20)
@@ -745,15 +686,10 @@ class TestDegenerateArms:
     @pytest.mark.parametrize("least", [-1e-9, -1e-12, 0.0])
     def test_a_matrix_that_rounding_made_indefinite(self, least: float) -> None:
         loadings = np.random.default_rng(1).normal(size=(10, 3))
-        table = loadings @ loadings.T
-        table += least * table.max() * np.eye(10)
-        case = Case(
-            np.arange(10.0)[:, None],
-            lambda: sf.kernels.precomputed(table),
-            covariance.lookup(table),
-            bare=True,
-        )
-        run = Run(case.bkb(ridge=0.1, oversampling=20.0), case, 0.1)
+        covariances = loadings @ loadings.T
+        covariances += least * covariances.max() * np.eye(10)
+        case = bare(covariances)
+        run = Run(bkb_on(case, ridge=0.1, oversampling=20.0), case, 0.1)
         for arm in range(10):
             run.tell(arm)
         run.ask_and_tell(20)
@@ -807,7 +743,7 @@ class TestBadInput:
     @given(st.floats(max_value=1.0, exclude_max=True, allow_nan=False))
     def test_no_oversampling_below_one(self, value: float) -> None:
         with pytest.raises(InvalidInput, match="`oversampling`"):
-            CASES["se"].bkb(oversampling=value)
+            bkb_on(CASES["se"], oversampling=value)
 
     @given(st.floats(1.0, 1e300))
     def test_any_oversampling_from_one_on(self, value: float) -> None:
@@ -825,7 +761,7 @@ class TestBadInput:
         for make in (
             lambda: sf.Nystrom(**{name: value}),
             lambda: oversampling(10, **{name: value}),
-            lambda: CASES["se"].bkb(**{name: value}),
+            lambda: bkb_on(CASES["se"], **{name: value}),
         ):
             with pytest.raises(InvalidInput, match=f"`{name}`"):
                 make()
@@ -847,7 +783,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("arm", [-1, 30, 2.5])
     def test_a_wrong_tell_changes_nothing(self, arm: Any) -> None:
-        run = Run(CASES["se"].bkb(), CASES["se"], 1.0)
+        run = Run(bkb_on(CASES["se"]), CASES["se"], 1.0)
         run.ask_and_tell(5)
         before = run.dictionary.tolist(), mean(run.optimizer), run.optimizer.width
         for where, reward in ((arm, 1.0), (0, math.nan), (0, math.inf)):
@@ -875,7 +811,8 @@ def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator) -> N
     """One hill of height 1 on 30 arms, and noise a tenth of it."""
     case = line(30, 0.25, nu=2.5)
     f = np.exp(-(((case.arms[:, 0] - 0.6) / 0.2) ** 2))
-    optimizer = case.bkb(
+    optimizer = bkb_on(
+        case,
         estimator=estimator,
         oversampling=4.0,
         ridge=0.1,

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import surefoot as sf
+from kernel_cases import table
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.types import Query
 
-_loadings = np.random.default_rng(5).normal(size=(12, 4))
-TABLE = _loadings @ _loadings.T / 4 + 0.1 * np.eye(12)
+TABLE = table(4)
 MOMENT = sf.Moment(1.0, 100.0)
 LINE = torch.linspace(0.0, 1.0, 20, dtype=torch.float64).unsqueeze(-1)
 
@@ -418,6 +418,16 @@ class TestPending:
         assert len(optimizer.history) == 8
 
 
+def check_refused(space: str, call: Callable[[sf.Optimizer], object], folder: Path) -> None:
+    """A call that is invalid input leaves everything as it was."""
+    optimizer = Cell(space, "exact-huber").build()
+    drive(optimizer, 3)
+    before = state(optimizer, folder)
+    with pytest.raises(sf.InvalidInput):
+        call(optimizer)
+    assert state(optimizer, folder) == before
+
+
 class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
@@ -454,13 +464,8 @@ class TestRefusals:
         ids=repr,
     )
     def test_arms(self, where: object, tmp_path: Path) -> None:
-        optimizer = Cell("arms", "exact-huber").build()
-        drive(optimizer, 3)
-        before = state(optimizer, tmp_path)
-        for call in (lambda: optimizer.tell(where, 1.0), lambda: optimizer.forget(where)):
-            with pytest.raises(sf.InvalidInput):
-                call()
-        assert state(optimizer, tmp_path) == before
+        for call in (lambda o: o.tell(where, 1.0), lambda o: o.forget(where)):
+            check_refused("arms", call, tmp_path)
 
     @pytest.mark.parametrize(
         "where",
@@ -468,13 +473,8 @@ class TestRefusals:
         ids=repr,
     )
     def test_points_of_a_box(self, where: object, tmp_path: Path) -> None:
-        optimizer = Cell("box", "exact-huber").build()
-        drive(optimizer, 3)
-        before = state(optimizer, tmp_path)
-        for call in (lambda: optimizer.tell(where, 1.0), lambda: optimizer.expect(where)):
-            with pytest.raises(sf.InvalidInput):
-                call()
-        assert state(optimizer, tmp_path) == before
+        for call in (lambda o: o.tell(where, 1.0), lambda o: o.expect(where)):
+            check_refused("box", call, tmp_path)
 
     @pytest.mark.parametrize(
         ("points", "rewards"),
@@ -488,12 +488,7 @@ class TestRefusals:
     def test_many_at_once_are_all_refused(
         self, points: list, rewards: list, tmp_path: Path
     ) -> None:
-        optimizer = Cell("box", "exact-huber").build()
-        drive(optimizer, 3)
-        before = state(optimizer, tmp_path)
-        with pytest.raises(sf.InvalidInput):
-            optimizer.tell_all(points, rewards)
-        assert state(optimizer, tmp_path) == before
+        check_refused("box", lambda o: o.tell_all(points, rewards), tmp_path)
 
     def test_a_query_of_another_optimiser(self) -> None:
         one, other = Cell("line", "exact-huber").build(), Cell("box", "exact-huber").build()

@@ -11,17 +11,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import surefoot as sf
+from kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from reference import covariance, gaussian_process, width
+from reference.agreement import agree
 from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding
 
 PULLS = 200
-
-
-def agree(ours: torch.Tensor, expected: np.ndarray | torch.Tensor) -> None:
-    """To 1e-7 of the largest value: points that the rest explain to 1e-10 are left out."""
-    expected = np.asarray(expected)
-    np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-7 * np.abs(expected).max())
 
 
 @dataclass(frozen=True)
@@ -33,22 +29,7 @@ class Case:
     formula: covariance.Pointwise
 
 
-LENGTHSCALES = np.array([0.3, 0.7])
-GRID = np.stack(np.meshgrid(np.linspace(0, 1, 6), np.linspace(0, 1, 5)), -1).reshape(-1, 2)
-_loadings = np.random.default_rng(5).normal(size=(12, 4))
-TABLE = _loadings @ _loadings.T + 0.1 * np.eye(12)
-
-KERNELS = {
-    "se": (
-        lambda: sf.kernels.squared_exponential(LENGTHSCALES),
-        covariance.squared_exponential(LENGTHSCALES),
-    ),
-    "matern": (
-        lambda: sf.kernels.matern(2.5, LENGTHSCALES),
-        covariance.matern_five_halves(LENGTHSCALES),
-    ),
-    "linear": (sf.kernels.linear, covariance.linear),
-}
+TABLE = table()
 CASES = {
     **{
         f"{name}-arms": Case(lambda: sf.Arms(GRID), kernel, formula)

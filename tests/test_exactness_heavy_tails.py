@@ -1,6 +1,5 @@
 """Heavy-tailed kernel bandits against the paper's formulas, written out in `reference`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from reference import covariance, heavy_tails
+from kernel_cases import GRID, Case, cases_on, table, waves
+from reference import heavy_tails
+from reference.agreement import agree
 from reference.heavy_tails import Root
 from surefoot.estimators import Estimator
 from surefoot.features import Dictionary, Features
@@ -28,83 +29,25 @@ alphas = pytest.mark.parametrize("alpha", MOMENTS)
 roots = pytest.mark.parametrize("root", ["symmetric", "cholesky"])
 
 
-def agree(ours: torch.Tensor | np.ndarray, expected: np.ndarray) -> None:
-    """To 1e-7 of the largest value: points that the rest explain to 1e-10 are left out."""
-    np.testing.assert_allclose(ours, expected, rtol=0.0, atol=1e-7 * np.abs(expected).max())
+def pulls(case: Case) -> np.ndarray:
+    """Which arm (t,) each reward is of; the last two arms are never pulled."""
+    return np.random.default_rng(0).integers(len(case.arms) - 2, size=PULLS)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A kernel on arms as surefoot and as the formulas see it, and heavy-tailed rewards."""
-
-    arms: np.ndarray  # (A, d), or (A, 1) of indices where they have no coordinates
-    kernel: Callable[[], gpytorch.kernels.Kernel]
-    formula: covariance.Pointwise
-    bare: bool = False
-
-    @property
-    def space(self) -> sf.Arms:
-        return sf.Arms(len(self.arms) if self.bare else self.arms)
-
-    def optimizer(self, **parts: Any) -> sf.Optimizer:
-        return sf.Optimizer(self.space, self.kernel(), **parts)
-
-    @cached_property
-    def gram(self) -> np.ndarray:
-        return covariance.gram(self.formula, self.arms, self.arms)
-
-    @cached_property
-    def pulled(self) -> np.ndarray:
-        """Which arm (t,) each reward is of; the last two arms are never pulled."""
-        return np.random.default_rng(0).integers(len(self.arms) - 2, size=PULLS)
-
-    @cached_property
-    def rewards(self) -> np.ndarray:
-        """A function of the arm, with noise of infinite variance (t,)."""
-        noise = 2.0 * np.random.default_rng(1).standard_t(1.5, size=PULLS)
-        return np.sin(np.arange(len(self.arms)))[self.pulled] + noise
-
-    @cached_property
-    def kernel_matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """K_t (t, t), k_t (A, t) and k(x, x) (A,)."""
-        k_t = self.gram[:, self.pulled]
-        return k_t[self.pulled], k_t, self.gram.diagonal()
+def payoffs(case: Case) -> np.ndarray:
+    """A function of the arm, with noise of infinite variance (t,)."""
+    noise = 2.0 * np.random.default_rng(1).standard_t(1.5, size=PULLS)
+    return np.sin(np.arange(len(case.arms)))[pulls(case)] + noise
 
 
-def waves(arms: np.ndarray, lengthscale: float) -> Case:
-    """The squared exponential kernel with one lengthscale for all axes."""
-    return Case(
-        arms,
-        lambda: sf.kernels.squared_exponential(lengthscale),
-        covariance.squared_exponential(np.full(arms.shape[1], lengthscale)),
-    )
+def kernel_matrices(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """K_t (t, t), k_t (A, t) and k(x, x) (A,)."""
+    k_t = case.gram[:, pulls(case)]
+    return k_t[pulls(case)], k_t, case.gram.diagonal()
 
 
-LENGTHSCALES = np.array([0.3, 0.7])
 LINE = np.linspace(0.0, 1.0, 25)[:, None]
-GRID = np.stack(np.meshgrid(np.linspace(0, 1, 6), np.linspace(0, 1, 5)), -1).reshape(-1, 2)
-_loadings = np.random.default_rng(5).normal(size=(12, 4))
-TABLE = _loadings @ _loadings.T / 4 + 0.1 * np.eye(12)
-
-CASES = {
-    "se": Case(
-        GRID,
-        lambda: sf.kernels.squared_exponential(LENGTHSCALES),
-        covariance.squared_exponential(LENGTHSCALES),
-    ),
-    "matern": Case(
-        GRID,
-        lambda: sf.kernels.matern(2.5, LENGTHSCALES),
-        covariance.matern_five_halves(LENGTHSCALES),
-    ),
-    "linear": Case(GRID, sf.kernels.linear, covariance.linear),
-    "precomputed": Case(
-        np.arange(12.0)[:, None],
-        lambda: sf.kernels.precomputed(TABLE),
-        covariance.lookup(TABLE),
-        bare=True,
-    ),
-}
+CASES = cases_on(GRID, table(4))
 WAVES = {"line": (waves(LINE, 0.25), 20, 0.25), "plane": (waves(GRID, 0.45), 6, 0.45)}
 
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -114,7 +57,7 @@ waving = pytest.mark.parametrize(("case", "nodes", "lengthscale"), WAVES.values(
 def run(optimizer: sf.Optimizer, case: Case, order: np.ndarray | None = None) -> list[Info]:
     """Tell all rewards, one after the other, in the order (t,) or as they come."""
     order = np.arange(PULLS) if order is None else order
-    told = zip(case.pulled[order].tolist(), case.rewards[order].tolist(), strict=True)
+    told = zip(pulls(case)[order].tolist(), payoffs(case)[order].tolist(), strict=True)
     return [optimizer.tell(arm, y) for arm, y in told]
 
 
@@ -150,6 +93,14 @@ class Geometry:
         np.testing.assert_allclose([info.width, optimizer.width], self.width, rtol=1e-7)
 
 
+def check_features(optimizer: sf.Optimizer, info: Info, products: np.ndarray) -> int:
+    """They have the inner products (A, A) between arms; gives how many they are."""
+    phi = features(optimizer)
+    agree(phi @ phi.T, products)
+    assert info.dimension == phi.shape[1]
+    return info.dimension
+
+
 def check_adaptive(
     optimizer: sf.Optimizer,
     info: Info,
@@ -160,7 +111,7 @@ def check_adaptive(
 ) -> None:
     """The mean is that of Algorithm 2 in the optimiser's features, and cut rewards are told of."""
     phi = features(optimizer)
-    found = heavy_tails.adaptive_truncation(phi[case.pulled], case.rewards, ridge, b_t, root)
+    found = heavy_tails.adaptive_truncation(phi[pulls(case)], payoffs(case), ridge, b_t, root)
     agree(optimizer.posterior.mean(optimizer.space.points), phi @ found.theta)
     np.testing.assert_allclose(info.threshold, b_t, rtol=1e-12)
 
@@ -189,15 +140,15 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
     optimizer = case.optimizer(estimator=sf.Truncation(MOMENTS[alpha]), width=width, ridge=ridge)
     infos = run(optimizer, case)
 
-    K_t, k_t, k_xx = case.kernel_matrices
-    Y_hat = heavy_tails.truncated_rewards(case.rewards, v, alpha)
+    K_t, k_t, k_xx = kernel_matrices(case)
+    Y_hat = heavy_tails.truncated_rewards(payoffs(case), v, alpha)
     mean, variance = heavy_tails.truncated_posterior(K_t, k_t, k_xx, Y_hat, ridge)
     log_det = heavy_tails.log_determinant(K_t, ridge)
     beta = heavy_tails.truncation_width(NORM, v, alpha, DELTA, ridge, PULLS, log_det)
 
     agree(optimizer.posterior.mean(optimizer.space.points), mean)
     Geometry(variance, log_det, beta).check(optimizer, infos[-1])
-    dropped = Y_hat != case.rewards
+    dropped = Y_hat != payoffs(case)
     assert 0 < dropped.sum() < PULLS / 2
     assert [info.truncated for info in infos] == dropped.tolist()
     assert [info.truncated_total for info in infos] == dropped.cumsum().tolist()
@@ -220,14 +171,11 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     )
     info = run(optimizer, case)[-1]
 
-    phi = features(optimizer)
-    m = phi.shape[1]
-    agree(phi @ phi.T, case.gram)
-    assert info.dimension == m
+    m = check_features(optimizer, info, case.gram)
     b_t = heavy_tails.fourier_threshold(v, alpha, DELTA, PULLS, m, HORIZON)
     check_adaptive(optimizer, info, case, ridge, root, b_t)
-    K_t, k_t, k_xx = case.kernel_matrices
-    _, variance = heavy_tails.truncated_posterior(K_t, k_t, k_xx, case.rewards, ridge)
+    K_t, k_t, k_xx = kernel_matrices(case)
+    _, variance = heavy_tails.truncated_posterior(K_t, k_t, k_xx, payoffs(case), ridge)
     log_det = heavy_tails.log_determinant(K_t, ridge)
     beta = heavy_tails.fourier_width(NORM, v, alpha, DELTA, ridge, PULLS, m, HORIZON)
     Geometry(variance, log_det, beta).check(optimizer, info)
@@ -250,14 +198,11 @@ def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_o
     info = run(optimizer, case)[-1]
 
     unfolded = heavy_tails.quadrature_features(case.arms, nodes, lengthscale)
-    phi = features(optimizer)
-    m = phi.shape[1]
-    agree(phi @ phi.T, unfolded @ unfolded.T)
-    assert info.dimension == m
+    m = check_features(optimizer, info, unfolded @ unfolded.T)
     assert unfolded.shape[1] == 2 * m
     b_t = heavy_tails.fourier_threshold(v, alpha, DELTA, PULLS, m, HORIZON)
     check_adaptive(optimizer, info, case, ridge, root, b_t)
-    Phi = unfolded[case.pulled]
+    Phi = unfolded[pulls(case)]
     variance = heavy_tails.fourier_variance(Phi, unfolded, ridge)
     log_det = heavy_tails.log_determinant(Phi @ Phi.T, ridge)
     beta = heavy_tails.fourier_width(NORM, v, alpha, DELTA, ridge, PULLS, m, HORIZON)
@@ -278,15 +223,12 @@ def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_th
         width=sf.widths.adaptive_nystrom(MOMENTS[alpha], NORM, HORIZON, DELTA, ACCURACY),
         ridge=ridge,
     )
-    info = optimizer.tell_all(case.pulled, case.rewards)
+    info = optimizer.tell_all(pulls(case), payoffs(case))
 
-    phi = features(optimizer)
-    m = phi.shape[1]
-    agree(phi @ phi.T, literal @ literal.T)
-    assert info.dimension == m
+    m = check_features(optimizer, info, literal @ literal.T)
     b_t = heavy_tails.nystrom_threshold(v, alpha, DELTA, PULLS, m, HORIZON)
     check_adaptive(optimizer, info, case, ridge, root, b_t)
-    Phi = literal[case.pulled]
+    Phi = literal[pulls(case)]
     variance = heavy_tails.nystrom_variance(Phi, literal, case.gram.diagonal(), ridge)
     log_det = heavy_tails.log_determinant(Phi @ Phi.T, ridge)
     beta = heavy_tails.nystrom_width(NORM, v, alpha, DELTA, ridge, PULLS, m, HORIZON, ACCURACY)
@@ -301,8 +243,8 @@ def test_least_squares_on_a_dictionary_is_ridge_regression_in_its_features(
     optimizer, literal = on_dictionary(case, ridge=ridge)
     info = run(optimizer, case)[-1]
 
-    Phi = literal[case.pulled]
-    theta = heavy_tails.ridge_regression(Phi, case.rewards, ridge)
+    Phi = literal[pulls(case)]
+    theta = heavy_tails.ridge_regression(Phi, payoffs(case), ridge)
     agree(optimizer.posterior.mean(optimizer.space.points), literal @ theta)
     variance = heavy_tails.nystrom_variance(Phi, literal, case.gram.diagonal(), ridge)
     agree(optimizer.posterior.variance(optimizer.space.points), variance)
@@ -318,7 +260,7 @@ def test_least_squares_in_folded_waves_is_ridge_regression_in_all_of_them(
     optimizer = case.optimizer(features=sf.QuadratureFourier(nodes), ridge=ridge)
     run(optimizer, case)
     literal = heavy_tails.quadrature_features(case.arms, nodes, lengthscale)
-    theta = heavy_tails.ridge_regression(literal[case.pulled], case.rewards, ridge)
+    theta = heavy_tails.ridge_regression(literal[pulls(case)], payoffs(case), ridge)
     agree(optimizer.posterior.mean(optimizer.space.points), literal @ theta)
 
 
@@ -514,8 +456,8 @@ def test_a_threshold_out_of_reach_leaves_least_squares(case: Case, estimator: Es
     assert info.truncated_total == 0
     arms = plain.space.points
     agree(robust.posterior.mean(arms), plain.posterior.mean(arms).numpy())
-    K_t, k_t, k_xx = case.kernel_matrices
-    mean, _ = heavy_tails.truncated_posterior(K_t, k_t, k_xx, case.rewards, 0.1)
+    K_t, k_t, k_xx = kernel_matrices(case)
+    mean, _ = heavy_tails.truncated_posterior(K_t, k_t, k_xx, payoffs(case), 0.1)
     agree(robust.posterior.mean(arms), mean)
 
 
@@ -531,8 +473,8 @@ def test_a_full_dictionary_is_the_exact_process(
     optimizer = case.optimizer(features=full, estimator=estimator, ridge=ridge)
     info = run(optimizer, case)[-1]
 
-    K_t, k_t, k_xx = case.kernel_matrices
-    rewards = case.rewards
+    K_t, k_t, k_xx = kernel_matrices(case)
+    rewards = payoffs(case)
     if isinstance(estimator, sf.Truncation):
         rewards = heavy_tails.truncated_rewards(rewards, MOMENTS[0.5].bound, 0.5)
     mean, variance = heavy_tails.truncated_posterior(K_t, k_t, k_xx, rewards, ridge)
@@ -589,7 +531,7 @@ class TestOrder:
     def test_does_not_matter(self, case: Case, estimator: Estimator) -> None:
         one, other = (case.optimizer(estimator=estimator, ridge=0.1) for _ in range(2))
         first = run(one, case)[-1]
-        second = other.tell_all(case.pulled[ORDER], case.rewards[ORDER])
+        second = other.tell_all(pulls(case)[ORDER], payoffs(case)[ORDER])
         arms = one.space.points
         agree(other.posterior.mean(arms), one.posterior.mean(arms).numpy())
         agree(other.posterior.variance(arms), one.posterior.variance(arms).numpy())
@@ -599,12 +541,12 @@ class TestOrder:
     @cases
     def test_matters_to_truncation_through_the_rounds_alone(self, case: Case) -> None:
         """The other order is least squares on what the rounds of that order keep."""
-        as_told = heavy_tails.truncated_rewards(case.rewards, MOMENTS[0.5].bound, 0.5)
-        kept = heavy_tails.truncated_rewards(case.rewards[ORDER], MOMENTS[0.5].bound, 0.5)
+        as_told = heavy_tails.truncated_rewards(payoffs(case), MOMENTS[0.5].bound, 0.5)
+        kept = heavy_tails.truncated_rewards(payoffs(case)[ORDER], MOMENTS[0.5].bound, 0.5)
         assert (kept != as_told[ORDER]).any()
         estimator = sf.Truncation(MOMENTS[0.5])
         optimizer, plain = case.optimizer(estimator=estimator, ridge=0.1), case.optimizer(ridge=0.1)
         run(optimizer, case, ORDER)
-        plain.tell_all(case.pulled[ORDER], kept)
+        plain.tell_all(pulls(case)[ORDER], kept)
         arms = plain.space.points
         agree(optimizer.posterior.mean(arms), plain.posterior.mean(arms).numpy())

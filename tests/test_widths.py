@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from reference import heavy_tails, width
+from reference import budgeted, heavy_tails, width
 from surefoot import algorithms, guesses, widths
 from surefoot.widths import Progress
 
@@ -134,7 +134,7 @@ class TestFormulas:
             prior_variance=kappa**2,
         )
         ours = widths.bkb(F, xi, d, eps, s)(progress)
-        expected = width.bkb(F, xi, eps, d, lam, kappa, variances) / math.sqrt(lam)
+        expected = budgeted.width(variances, xi, F, d, eps, lam, kappa) / math.sqrt(lam)
         assert ours == pytest.approx(s * expected, rel=1e-12)
 
     @pytest.mark.parametrize(("rewards", "prior"), [(0, 1.0), (3, 1e-4)])

@@ -111,7 +111,7 @@ def inclusion_of_arm(p: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def width(
-    variances: np.ndarray,  # (t,), sigma~_t^2(x_s) of every pull at the present t
+    variances: np.ndarray | list[float],  # (t,), sigma~_t^2(x_s) of every pull at the present t
     xi: float,
     F: float,
     delta: float,

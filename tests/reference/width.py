@@ -25,15 +25,3 @@ def adaptive_as_published(
     """Heavy-tailed payoffs, Lemma 1, without the factor of 4 and with ln(m T)."""
     tail = v ** (1 / (1 + alpha)) * math.log(m * T) ** (alpha / (1 + alpha))
     return B + math.sqrt(m / lam) * tail * t ** ((1 - alpha) / (2 * (1 + alpha)))
-
-
-def bkb(
-    F: float, xi: float, eps: float, delta: float, lam: float, kappa: float, variances: list[float]
-) -> float:
-    """beta_t of BKB, Theorem 2, which multiplies the paper's deviation sigma~_t.
-
-    `variances` are the paper's sigma~_t^2(x_s), s = 1..t.
-    """
-    alpha, t = (1 + eps) / (1 - eps), len(variances)
-    inner = alpha * math.log(kappa**2 * t) * sum(variances) + math.log(1 / delta)
-    return 2 * xi * math.sqrt(inner) + (1 + 1 / math.sqrt(1 - eps)) * math.sqrt(lam) * F
