@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surefoot import algorithms, kernels, problems, widths
+    from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
     from surefoot.estimators import (
         AdaptiveTruncation,
         Huber,
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
         RandomFourier,
         Sketch,
     )
+    from surefoot.joint import Joint
     from surefoot.optimizer import Optimizer
+    from surefoot.risks import CVaR, Mean, VaR, WorstCase
     from surefoot.spaces import Arms, Box
     from surefoot.tails import Moment
     from surefoot.types import (
@@ -40,12 +43,17 @@ _HOMES = {
     "AdaptiveTruncation": "estimators",
     "Arms": "spaces",
     "Box": "spaces",
+    "CVaR": "risks",
+    "ContinuousEnvironment": "environments",
     "Dictionary": "features",
     "Exact": "features",
+    "FiniteEnvironment": "environments",
     "Huber": "estimators",
     "Info": "types",
     "InvalidInput": "types",
+    "Joint": "joint",
     "LeastSquares": "estimators",
+    "Mean": "risks",
     "MedianOfMeans": "estimators",
     "Moment": "tails",
     "NotReady": "types",
@@ -60,19 +68,26 @@ _HOMES = {
     "StudentT": "estimators",
     "SurefootError": "types",
     "Truncation": "estimators",
+    "VaR": "risks",
+    "WorstCase": "risks",
 }
-_MODULES = ("algorithms", "kernels", "problems", "widths")
+_MODULES = ("algorithms", "environments", "kernels", "problems", "widths")
 
 __all__ = [
     "AdaptiveTruncation",
     "Arms",
     "Box",
+    "CVaR",
+    "ContinuousEnvironment",
     "Dictionary",
     "Exact",
+    "FiniteEnvironment",
     "Huber",
     "Info",
     "InvalidInput",
+    "Joint",
     "LeastSquares",
+    "Mean",
     "MedianOfMeans",
     "Moment",
     "NotReady",
@@ -87,7 +102,10 @@ __all__ = [
     "StudentT",
     "SurefootError",
     "Truncation",
+    "VaR",
+    "WorstCase",
     "algorithms",
+    "environments",
     "kernels",
     "problems",
     "widths",

@@ -30,6 +30,7 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing o
 }
 _DOUBTFUL = 0.1  # weight of a reward that may be no outlier after all
 _ENOUGH = 1e-6  # relative gain of the bound below which a climb ends
+GAUSSIAN = 1e9  # degrees of freedom
 LARGEST_FIT = 150  # rewards that the fit sees at the most; its cost is cubic in them
 
 
@@ -100,13 +101,16 @@ class Learner:
     optima: it is climbed from small weights for rewards far from the median and, if that ends with
     outliers, from equal weights too, and the higher end counts, so that neither a spike is taken
     for a peak nor a peak for a spike. What is learnt depends on the data alone, not on what was
-    learnt before.
+    learnt before. `dof` fixes the degrees of freedom (`GAUSSIAN` for Gaussian noise), `nu` is the
+    smoothness of the Matern kernel (None: squared exponential), and a fit is made again after
+    `every` rewards at the soonest.
     """
 
     nu: float | None = 2.5
     passes: int = 3
     steps: int = 40
     dof: float | None = None
+    every: int = 1
 
     def __call__(
         self,
@@ -122,7 +126,7 @@ class Learner:
         scale = robust_spread(rewards)
         y = ((rewards - centre) / scale).clamp(-FURTHEST, FURTHEST)
         subset = _subset(len(y))
-        cautious = cautious_weights(y)
+        cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
         best = self._search(unit[subset], y[subset], cautious[subset])
         weights = cautious.clone()
         weights[subset] = best.weights

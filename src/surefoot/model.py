@@ -309,7 +309,8 @@ class Model:
     def _learning_is_due(self, wanted: bool) -> bool:
         if self.learnt is None or not wanted:
             return self.learnt is None
-        return len(self.history) - self._learnt_at > _LEARN_EVERY * self._learnt_at
+        fresh = len(self.history) - self._learnt_at
+        return fresh >= self.learner.every and fresh > _LEARN_EVERY * self._learnt_at
 
     def _learn(self) -> Learnt:
         self._set_aside()

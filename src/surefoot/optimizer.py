@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from surefoot import _checks, kernels, saving
-from surefoot._threads import one_thread
+from surefoot import _checks, saving
 from surefoot.belief import Belief
 from surefoot.estimators import (
     Estimator,
@@ -22,12 +22,17 @@ from surefoot.estimators import (
 from surefoot.features import Exact, Features, Nystrom
 from surefoot.fit import Learner, Learnt
 from surefoot.history import History
-from surefoot.maximise import best_arm, best_point, scores
+from surefoot.joint import Joint
+from surefoot.joint_policies import JointPolicy, RiskBound
 from surefoot.model import Model
-from surefoot.places import Place, Where, locate
+from surefoot.places import Place, Where
 from surefoot.policies import Policy, Score, Situation, UpperConfidenceBound
 from surefoot.policies.feasibility import feasibility
 from surefoot.posterior import Posterior
+from surefoot.risks import Risk
+from surefoot.search import search_of
+from surefoot.search.joint import JointSearch
+from surefoot.search.search import By, checked
 from surefoot.spaces import Arms, Box, Space
 from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
 from surefoot.waiting import Waiting
@@ -36,17 +41,18 @@ from surefoot.widths import Progress, Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_NO_BETTER = 1e-3  # of the spread of the rewards: then a point that was measured is recommended
-_PARTS = ("features", "estimator", "width", "policy", "learner")
+Environment = Tensor | Sequence[float] | float | None
+_PARTS = ("features", "estimator", "width", "policy", "learner", "risk")
 
 
 class Optimizer:
     """Maximises an unknown function from noisy measurements.
 
-    `space` is `Arms` or `Box`; `kernel` a GPyTorch kernel, or None to learn one (on spaces with
-    coordinates); `features`, `estimator`, `width` and `policy` are the parts that a named
-    algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards are centred and
-    scaled by median and median absolute deviation first. `ridge` is the regularisation, which is
+    `space` is `Arms`, `Box`, or `Joint` for designs beside a random environment, of which `risk`
+    says what is maximised; `kernel` a GPyTorch kernel (of x followed by z on a `Joint`), or None
+    to learn one (on spaces with coordinates); `features`, `estimator`, `width` and `policy` are the
+    parts that a named algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards
+    are centred and scaled by median and MAD first. `ridge` is the regularisation, which is
     the noise variance in the units of the (standardised) rewards; a learnt kernel brings its own.
     The first `initial` points on a space are spread evenly instead of chosen. With `repeat_until`
     above 1 a chosen point is to be measured until its variance has fallen by that factor
@@ -57,13 +63,14 @@ class Optimizer:
 
     def __init__(
         self,
-        space: Space,
+        space: Space | Joint,
         kernel: Kernel | None = None,
         *,
+        risk: Risk | None = None,
         features: Features | Nystrom | None = None,
         estimator: Estimator | None = None,
         width: Width | None = None,
-        policy: Policy | None = None,
+        policy: Policy | JointPolicy | None = None,
         learner: Learner | None = None,
         ridge: float = 1.0,
         standardise: bool = False,
@@ -72,11 +79,12 @@ class Optimizer:
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
-        if not isinstance(space, Arms | Box):
-            raise InvalidInput(f"`space` is {space!r}, expected `Arms` or `Box`.")
+        if not isinstance(space, Arms | Box | Joint):
+            raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
         if kernel is not None and learner is not None:
             raise InvalidInput("both `kernel` and `learner` came: pass one of them.")
-        if isinstance(space, Arms) and not space.has_coordinates and kernel is None:
+        design = space.design if isinstance(space, Joint) else space
+        if isinstance(design, Arms) and not design.has_coordinates and kernel is None:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
                 "or `Arms(points)` with their coordinates."
@@ -86,12 +94,21 @@ class Optimizer:
                 f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
             )
         self.space = space.to(device)
-        self.policy: Policy = policy or UpperConfidenceBound()
+        self.risk = risk
+        self._search = search_of(self.space, risk)
+        self.policy = policy or (RiskBound() if risk is not None else UpperConfidenceBound())
+        if hasattr(self.policy, "choose") is not isinstance(space, Joint):
+            raise InvalidInput(
+                f"`policy` is {policy!r}, expected one of `surefoot.joint_policies` on a `Joint` "
+                "space, and one of `surefoot.policies` on any other."
+            )
+        if isinstance(space, Joint) and isinstance(features, Nystrom):
+            features = replace(features, feedback="immediate")  # batches choose arms, not designs
         self.width_rule: Width = width or srinivas()
         self.seed = _checks.count("seed", seed, least=0)
         self._generator = torch.Generator().manual_seed(self.seed)
         self._model = Model(
-            self.space,
+            self._search.seen,
             kernel,
             learner,
             features or Exact(),
@@ -100,7 +117,9 @@ class Optimizer:
             standardise,
             self._generator,
         )
-        self._initial = self._draw_initial(_checks.count("initial", initial, least=0))
+        self._initial = self._search.spread(
+            _checks.count("initial", initial, least=0), self._generator
+        )
         self._initial_used = 0
         self._repeat_until = _checks.positive("repeat_until", repeat_until)
         if self._repeat_until < 1.0:
@@ -113,56 +132,65 @@ class Optimizer:
         """The next point to measure; it counts as pending until told or forgotten.
 
         `arms` are the only ones to choose from in this round: indices (n,) of an `Arms` space, or
-        points (n, d) of a `Box`, which may never have been seen before.
+        points (n, d) of a `Box`, which may never have been seen before; designs on a `Joint`.
         """
-        if arms is not None:
-            point, arm = self._choose_among(arms)
-        else:
-            point, arm = self._choose()
-        return self._wait_for(point.clone(), arm, self._repeats(point, arm))
+        among = None if arms is None else self._search.listed(arms)
+        return self._wait_for(self._choose(among))
 
     def ask_batch(self, number: int) -> list[Query]:
         """Several points to measure in parallel, spread out by counting each as pending."""
         return [self.ask() for _ in range(_checks.count("number", number))]
 
-    def expect(self, where: Where) -> Query:
+    def expect(self, where: Where, environment: Environment = None) -> Query:
         """Register a measurement under way that somebody else chose; it counts as pending."""
-        place = self._locate(where)
-        return self._wait_for(place.point, place.arm)
+        return self._wait_for(self._locate(where, environment), 1)
 
-    def tell(self, where: Where, y: float) -> Info:
+    def tell(self, where: Where, y: float, environment: Environment = None) -> Info:
         """Record a reward for a query, an arm's index or a point, in any order.
 
-        Raises `InvalidInput`, with nothing changed, for a reward that is not a finite number or a
-        point that is not of the space.
+        `environment` (dz,) is the z that it was measured under, on a `Joint` space where the query
+        did not ask for one; one query may be told under several. Raises `InvalidInput`, with
+        nothing changed, for a reward that is not a finite number or a point that is not of the
+        space.
         """
         started = time.perf_counter()
-        place = self._locate(where)
+        place = self._locate(where, environment)
         self._record(place, _checks.reward(y))
         belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
-    def tell_all(self, points: Tensor | Sequence, rewards: Tensor | Sequence) -> Info:
-        """Record many rewards (n,) at points (n, d) or arms (n,) at once, with one estimate."""
+    def tell_all(
+        self,
+        points: Tensor | Sequence,
+        rewards: Tensor | Sequence,
+        environments: Tensor | Sequence | None = None,
+    ) -> Info:
+        """Record many rewards (n,) at points (n, d) or arms (n,) at once, with one estimate.
+
+        On a `Joint` space, `environments` (n, dz) are what they were measured under.
+        """
         started = time.perf_counter()
         y = _checks.vector("rewards", rewards)
-        if len(points) != len(y):
+        under = [None] * len(points) if environments is None else environments
+        if not len(points) == len(y) == len(under):
+            also = "" if environments is None else f" and {len(under)} environments"
             raise InvalidInput(
-                f"{len(points)} points came with {len(y)} rewards, expected as many."
+                f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
-        located = [self._locate(where) for where in points]
+        located = [self._locate(*each) for each in zip(points, under, strict=True)]
         for place, reward in zip(located, y.tolist(), strict=True):
             self._record(place, reward)
         belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
-    def forget(self, query: Where, *, failed: bool = True) -> None:
+    def forget(self, query: Where, environment: Environment = None, *, failed: bool = True) -> None:
         """Give up a query without a reward.
 
         With `failed`, the point itself is taken to be bad: the search keeps away from it and,
         as failures gather, from its surroundings. Without, it may be asked again.
         """
-        place = self._locate(query)
+        waited = self._waiting.places.get(query.id) if isinstance(query, Query) else None
+        place = waited[1] if waited is not None else self._locate(query, environment)
         if place.query is not None:
             missing = self._waiting.drop(place.query)
             if place.arm is not None and self._model.batched:
@@ -170,35 +198,32 @@ class Optimizer:
         if failed:
             self._failed.append(place.point)
 
-    def recommend(self) -> Recommendation:
+    def recommend(self, by: By = "mean") -> Recommendation:
         """The point of largest posterior mean, with the interval mean +- width deviations.
 
-        Where measurements have failed, a point counts for less by its chance of failing.
+        On a `Joint` space, the design among those measured whose risk of the mean is largest, with
+        the risks of the bounds as its interval (Nguyen et al. 2021, Section 3.2). With `by`
+        "lower", the one whose lower bound is largest. Where measurements have failed, a point
+        counts for less by its chance of failing.
 
         Raises `NotReady` before the first reward.
         """
+        checked(by)
         if len(self._model.history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `recommend`.")
-        belief = self._model.believe(learn=True)
-        posterior, sites = belief.posterior, self._model.history.sites
-        situation = Situation(posterior, 0.0, sites, self._generator, 0, self._feasible())
-        score = UpperConfidenceBound()(situation)  # the mean, and less where measurements fail
-        arm: int | None = None
-        if isinstance(self.space, Arms):
-            arm = _best_arm(score, self.space, posterior)
-            point = self.space.points[arm].clone()
-        else:
-            generator = torch.Generator().manual_seed(0)  # leaves the run's draws alone
-            measured = self._best_sites(score)
-            with one_thread():
-                point = best_point(score, self.space, generator, measured)
-            gain = scores(score, torch.stack([point, measured[0]]))
-            if float(gain[0] - gain[1]) <= _NO_BETTER * posterior.scale:
-                point = measured[0].clone()
-        with torch.no_grad():
-            mean, deviation = posterior.mean_and_deviation(point.unsqueeze(0))
-        reach = self.width * float(deviation)
-        return Recommendation(point, arm, float(mean), float(mean) - reach, float(mean) + reach)
+        return self._search.recommend(self._situation(pending=False), by)
+
+    def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
+        """The risk of the mean, of the lower and of the upper bound (n,) at designs (n, dx).
+
+        For a `Joint` space; `InvalidInput` for another, `NotReady` before the first reward.
+        """
+        if not isinstance(self._search, JointSearch):
+            raise InvalidInput("`assess` is for a `Joint` space: ask `posterior` for values.")
+        if len(self._model.history) == 0:
+            raise NotReady("there are no rewards yet: call `ask` and `tell` before `assess`.")
+        x = _checks.matrix("designs", designs, self._search.joint.design.lower.device)
+        return self._search.assess(self._situation(pending=False), x)
 
     @property
     def posterior(self) -> Posterior:
@@ -255,20 +280,20 @@ class Optimizer:
         model, tensors = self._model, dict[str, Tensor]()
         values: dict[str, Any] = {
             "space": saving.space_to_values(self.space, tensors),
+            "initial": len(self._initial),
             "kernel": saving.kernel_to_values(model.given, "kernel", tensors),
             **{name: saving.part_to_values(part) for name, part in self._parts().items()},
             "ridge": model.given_ridge,
             "standardise": model.standardise,
             "seed": self.seed,
             "model": model.state(tensors),
-            "waiting": self._waiting.state(),
+            "waiting": self._waiting.state(tensors),
             "initial_used": self._initial_used,
             "repeat_until": self._repeat_until,
         }
+        self._search.state(tensors)
         tensors |= {
-            "initial": self._initial,
-            "failed": saving.stacked(self._failed, self.space.dimension),
-            "pending": saving.stacked((q.point for q in self.pending), self.space.dimension),
+            "failed": saving.stacked(self._failed, self._search.seen.dimension),
             "generator": self._generator.get_state(),
         }
         saving.write(Path(path), tensors, values)
@@ -279,10 +304,17 @@ class Optimizer:
     ) -> Optimizer:
         """The optimiser that was saved: the same next ask, the same run from here on.
 
-        Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours) are not in the
-        file; pass them again by the names that `Optimizer` gives them.
+        Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours, a `Joint` space
+        with a density or a perturbation) are not in the file; pass them again by the names that
+        `Optimizer` gives them.
         """
         tensors, values = saving.read(Path(path))
+        if values["space"] == saving.OUTSIDE and "space" not in parts:
+            raise InvalidInput(
+                f"{path} was saved with a `space` that cannot be put in a file: pass it again, "
+                "`Optimizer.load(path, space=...)`."
+            )
+        space = parts.pop("space", None) or saving.space_from_values(values["space"], tensors)
         for name in ("kernel", *_PARTS):
             if name in parts:
                 continue
@@ -295,7 +327,8 @@ class Optimizer:
         if values["kernel"] not in (None, saving.OUTSIDE) and parts["kernel"] is None:
             parts["kernel"] = saving.kernel_from_values(values["kernel"], "kernel", tensors)
         optimizer = cls(
-            saving.space_from_values(values["space"], tensors),
+            space,
+            initial=values["initial"],
             ridge=values["ridge"],
             standardise=values["standardise"],
             repeat_until=values["repeat_until"],
@@ -308,66 +341,50 @@ class Optimizer:
 
     def _restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self._model.restore(values["model"], tensors)
-        self._initial = tensors["initial"].to(self._initial)
+        device = self._search.seen.lower.device
+        self._search.restore(tensors)
         self._initial_used = values["initial_used"]
-        self._failed = list(tensors["failed"].to(self._initial))
-        self._waiting.restore(values["waiting"], tensors["pending"].to(self._initial))
+        self._failed = list(tensors["failed"].to(device))
+        self._waiting.restore(values["waiting"], tensors, device)
         self._generator.set_state(tensors["generator"])
 
     def _parts(self) -> dict[str, object]:
         """The parts by the names of the constructor's arguments; no learner beside a kernel."""
         model = self._model
         learner = model.learner if model.given is None else None
-        parts = (model.features, model.estimator, self.width_rule, self.policy, learner)
+        parts = (model.features, model.estimator, self.width_rule, self.policy, learner, self.risk)
         return dict(zip(_PARTS, parts, strict=True))
 
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimiser must."""
         self._generator.manual_seed(_checks.count("seed", seed, least=0))
 
-    def _choose(self) -> tuple[Tensor, int | None]:
+    def _choose(self, among: list[Place] | None) -> Place:
         known = len(self._model.history) + len(self._waiting.queries)
-        if self._initial_used < len(self._initial) and known < len(self._initial):
-            point = self._initial[self._initial_used]
+        if among is None and self._initial_used < len(self._initial) > known:
             self._initial_used += 1
-            return point, self._locate(point).arm
+            return self._initial[self._initial_used - 1]
         if len(self._model.history) == 0:
-            return self._guess()
-        if self._in_batches and isinstance(self.space, Arms):
-            arm = self._model.next_of_batch(lambda: self.width)
-            return self.space.points[arm], arm
-        situation = self._situation()
-        score = self.policy(situation)
-        if isinstance(self.space, Arms):
-            arm = _best_arm(score, self.space, situation.posterior)
-            return self.space.points[arm], arm
-        anchors = self._best_sites(situation.posterior.mean)
-        with one_thread():
-            return best_point(score, self.space, self._generator, anchors), None
+            if among is None:
+                return self._search.guess(self._model.given, self._waiting, self._generator)
+            if self.risk is None:
+                return among[int(torch.randint(len(among), (), generator=self._generator))]
+            raise NotReady("there are no rewards yet: `ask` without `arms` first.")
+        arms = None if among is None else [p.arm for p in among if p.arm is not None]
+        if self._in_batches and arms != []:
+            arm = self._model.next_of_batch(lambda: self.width, arms)
+            return self._locate(arm)._replace(query=None)
+        return self._search.best(self.policy, self._situation(), among)
 
     @property
     def _in_batches(self) -> bool:
         plain = isinstance(self.policy, UpperConfidenceBound) and not self._failed
         return plain and self._model.batched
 
-    def _guess(self) -> tuple[Tensor, int | None]:
-        """A random point; among arms, one of largest prior variance that is not pending."""
-        if isinstance(self.space, Box):
-            return self.space.sample(1, self._generator)[0].to(self.space.lower.device), None
-        variance = torch.ones(len(self.space), dtype=torch.float64)
-        if self._model.given is not None:
-            variance = kernels.diagonal(self._model.given, self.space.points).cpu().clone()
-        held = [query.arm for query in self.pending if query.arm is not None]
-        if len(set(held)) < len(variance):
-            variance[held] = -torch.inf
-        best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)
-        arm = int(best[torch.randint(len(best), (), generator=self._generator)])
-        return self.space.points[arm], arm
-
-    def _situation(self) -> Situation:
+    def _situation(self, pending: bool = True) -> Situation:
         belief = self._model.believe(learn=True)
         posterior, sites = belief.posterior, self._model.history.sites
-        if self._waiting.queries and not self._model.batched:
+        if pending and self._waiting.queries and not self._model.batched:
             points, missing = self._waiting.repeated(sites)
             posterior = posterior.hallucinated(points, missing)
             sites = torch.cat([sites, points])
@@ -379,42 +396,7 @@ class Optimizer:
             return None
         return feasibility(self._model.kernel, self._model.history.sites, torch.stack(self._failed))
 
-    def _best_sites(self, score: Score, number: int = 8) -> Tensor:
-        sites = self._model.history.sites
-        return sites[scores(score, sites).argsort(descending=True)[:number]]
-
-    def _draw_initial(self, number: int) -> Tensor:
-        if number == 0:
-            return torch.zeros(
-                0, self.space.dimension, dtype=torch.float64, device=self.space.lower.device
-            )
-        if isinstance(self.space, Arms):
-            number = min(number, len(self.space))
-            order = torch.randperm(len(self.space), generator=self._generator)[:number]
-            return self.space.points[order.to(self.space.lower.device)]
-        return self.space.sample(number, self._generator).to(self.space.lower.device)
-
-    def _choose_among(self, arms: Sequence | Tensor) -> tuple[Tensor, int | None]:
-        """The best of these arms or points; any of them before the first reward."""
-        if isinstance(self.space, Arms):
-            indices = [self.space.index(arm) for arm in _checks.indices("arms", arms)]
-            points = self.space.points[indices]
-        else:
-            indices, points = [], _checks.matrix("arms", arms, self.space.lower.device)
-            for point in points:
-                self._locate(point)
-        if len(self._model.history) == 0:
-            best = int(torch.randint(len(points), (), generator=self._generator))
-        elif self._in_batches and indices:
-            return self._of_arm(self._model.next_of_batch(lambda: self.width, indices))
-        else:
-            best = best_arm(self.policy(self._situation()), points)
-        return (points[best], None) if not indices else self._of_arm(indices[best])
-
-    def _of_arm(self, arm: int) -> tuple[Tensor, int | None]:
-        return self._locate(arm).point, arm
-
-    def _repeats(self, point: Tensor, arm: int | None) -> int:
+    def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
         if self._repeat_until == 1.0 or len(self._model.history) == 0:
             return 1
@@ -425,18 +407,21 @@ class Optimizer:
         most = len(self._model.history)
         return max(1, min(most, math.ceil((self._repeat_until - 1.0) / max(relative, 1e-300))))
 
-    def _wait_for(self, point: Tensor, arm: int | None, repeats: int = 1) -> Query:
-        if arm is not None and self._model.batched:
-            self._model.await_reward(arm, repeats)
-        return self._waiting.add(point, arm, repeats)
+    def _wait_for(self, place: Place, repeats: int | None = None) -> Query:
+        times = self._repeats(place.point) if repeats is None else repeats
+        if place.arm is not None and self._model.batched:
+            self._model.await_reward(place.arm, times)
+        copied = place._replace(point=place.point.clone(), query=None)
+        return self._waiting.add(copied, times, self._search.observed)
 
     def _record(self, place: Place, reward: float) -> None:
         if place.query is not None:
             self._waiting.settle(place.query)
+        self._search.note(place)
         self._model.record(place, reward)
 
-    def _locate(self, where: Where) -> Place:
-        return locate(self.space, where, self._waiting.queries)
+    def _locate(self, where: Where, environment: Environment = None) -> Place:
+        return self._search.locate(where, environment, self._waiting)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
         estimate = belief.estimate
@@ -452,7 +437,3 @@ class Optimizer:
             information_gain=belief.factor.information_gain,
             seconds=seconds,
         )
-
-
-def _best_arm(score: Score, arms: Arms, posterior: Posterior) -> int:
-    return best_arm(score, arms.points, tabulated=posterior.table is not None)

@@ -16,11 +16,17 @@ Where = Query | int | Tensor | Sequence[float]
 
 
 class Place(NamedTuple):
-    """Where a reward belongs; `query` is the id of the pending query that it settles."""
+    """Where a reward belongs, as the model sees it; `query` is the pending query that it settles.
+
+    On a joint space, `design` and `design_arm` are x and its index, and `environment` is z.
+    """
 
     point: Tensor
     arm: int | None
-    query: int | None
+    query: int | None = None
+    design: Tensor | None = None
+    design_arm: int | None = None
+    environment: Tensor | None = None
 
 
 def locate(space: Space, where: Where, pending: Mapping[int, Query]) -> Place:
@@ -31,21 +37,22 @@ def locate(space: Space, where: Where, pending: Mapping[int, Query]) -> Place:
     if isinstance(where, Query):
         if pending.get(where.id) is where:
             return Place(where.point, where.arm, where.id)
-        point, arm = _point_and_arm(space, where.point if where.arm is None else where.arm)
+        point, arm = point_and_arm(space, where.point if where.arm is None else where.arm)
         return Place(point, arm, where.id if where.id in pending else None)
-    point, arm = _point_and_arm(space, where)
+    point, arm = point_and_arm(space, where)
     for query in pending.values():
         if query.arm == arm and torch.equal(query.point, point):
             return Place(point, arm, query.id)
-    return Place(point, arm, None)
+    return Place(point, arm)
 
 
-def _point_and_arm(
-    space: Space, where: int | Tensor | Sequence[float]
+def point_and_arm(
+    space: Space, where: int | Tensor | Sequence[float], name: str = "point"
 ) -> tuple[Tensor, int | None]:
+    """The point of a space, and its index among arms, `InvalidInput` if there is none."""
     if isinstance(space, Arms) and (arm := _checks.integer(where)) is not None:
         return space.points[space.index(arm)], arm
-    point = _checks.vector("point", where, space.dimension, space.lower.device)  # type: ignore[arg-type]
+    point = _checks.vector(name, where, space.dimension, space.lower.device)  # type: ignore[arg-type]
     if isinstance(space, Arms):
         found = (space.points == point).all(-1).nonzero()
         if len(found) == 0:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from surefoot import estimators, features, fit, kernels, policies, widths
+from surefoot import estimators, features, fit, joint_policies, kernels, policies, risks, widths
+from surefoot.environments import FiniteEnvironment
+from surefoot.joint import Joint
 from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
@@ -21,7 +23,7 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-FORMAT = 1
+FORMAT = 2
 OUTSIDE = "outside"  # stands for a part of the user's own, which must be passed again on loading
 
 _PARTS = {
@@ -52,6 +54,11 @@ _PARTS = {
         policies.UpperConfidenceBound,
         policies.NoisyExpectedImprovement,
         policies.Alternating,
+        joint_policies.RiskBound,
+        risks.Mean,
+        risks.VaR,
+        risks.CVaR,
+        risks.WorstCase,
         fit.Learner,
     )
 }
@@ -164,8 +171,17 @@ def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Ke
     raise InvalidInput(f"the kernel {values!r} is not one that this version knows.")
 
 
-def space_to_values(space: Space, tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """A space as values and tensors."""
+def space_to_values(space: Space | Joint, tensors: dict[str, Tensor]) -> dict[str, Any] | str:
+    """A space as values and tensors; `OUTSIDE` for one that holds a density or a function."""
+    if isinstance(space, Joint):
+        if not isinstance(space.environment, FiniteEnvironment) or space.perturbation is not None:
+            return OUTSIDE
+        tensors["space.z"], tensors["space.weights"] = (
+            space.environment.points,
+            space.environment.weights,
+        )
+        design = space_to_values(space.design, tensors)
+        return {"space": "joint", "design": design, "observed": space.observed}
     if isinstance(space, Arms):
         tensors["space.points"] = space.points
         return {"space": "arms", "has_coordinates": space.has_coordinates}
@@ -175,8 +191,12 @@ def space_to_values(space: Space, tensors: dict[str, Tensor]) -> dict[str, Any]:
     return {"space": "box", "levels": list(space.levels), "choices": space.choices}
 
 
-def space_from_values(values: dict[str, Any], tensors: dict[str, Tensor]) -> Space:
+def space_from_values(values: dict[str, Any], tensors: dict[str, Tensor]) -> Space | Joint:
     """The space again."""
+    if values["space"] == "joint":
+        environment = FiniteEnvironment(tensors["space.z"], tensors["space.weights"])
+        design = space_from_values(values["design"], tensors)
+        return Joint(design, environment, values["observed"])  # type: ignore[arg-type]
     if values["space"] == "arms":
         points = tensors["space.points"]
         return Arms(points) if values["has_coordinates"] else Arms(len(points))

@@ -30,13 +30,15 @@ class Query:
     """One request for a measurement; hand it back to ``tell`` with the reward.
 
     `point` is a (d,) tensor in the space's own units, `arm` its index on `Arms` and None on a
-    `Box`, `repeats` how often the measurement should be taken.
+    `Box`, `repeats` how often the measurement should be taken. On a `Joint` space they are the
+    design's, and `environment` (dz,) is the z to measure it under, None where the world draws it.
     """
 
     id: int
     point: Tensor
     arm: int | None = None
     repeats: int = 1
+    environment: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,10 @@ class Info:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The point that the model holds best, its value and an interval for it, in reward units."""
+    """The point that the model holds best, its value and an interval for it, in reward units.
+
+    On a `Joint` space the point is a design, and the value its risk.
+    """
 
     point: Tensor
     arm: int | None

@@ -1,0 +1,21 @@
+"""What several algorithms take where their user says nothing."""
+
+from __future__ import annotations
+
+from surefoot.spaces import Arms, Box, Space
+from surefoot.types import InvalidInput
+from surefoot.widths import Width
+
+
+def first_points(space: Space) -> int:
+    """How many points to spread evenly before a model that must learn its kernel may choose."""
+    if not isinstance(space, Arms | Box):
+        raise InvalidInput(f"`space` is {space!r}, expected `Arms` or `Box`.")
+    return min(max(8, 2 * (space.dimension + 1)), 12)
+
+
+def width_or(given: Width | None, scale: float, default: Width) -> Width:
+    """The width given, or the default; `InvalidInput` for a scale beside a width."""
+    if given is not None and scale != 1.0:
+        raise InvalidInput(f"`scale` = {scale!r} came beside `width`: scale the width itself.")
+    return default if given is None else given

@@ -1,0 +1,126 @@
+"""Algorithms for designs beside a random environment, which maximise a risk over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+import torch
+
+from surefoot.algorithms._defaults import first_points, width_or
+from surefoot.estimators import Estimator, LeastSquares
+from surefoot.features import Exact, Features, Nystrom, Sketch
+from surefoot.fit import GAUSSIAN, Learner
+from surefoot.joint import Joint
+from surefoot.joint_policies import JointPolicy, RiskBound
+from surefoot.optimizer import Optimizer
+from surefoot.risks import CVaR, Risk, VaR, WorstCase
+from surefoot.types import InvalidInput
+from surefoot.widths import Width, srinivas
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+class Options(TypedDict, total=False):
+    """What every algorithm here takes besides its risk, with its defaults.
+
+    `features` (`Exact()`; `Sketch()` where the kernel is learnt), `estimator` (`LeastSquares()`),
+    `width` (`widths.srinivas(scale=scale)`, sqrt(2 ln(t^2 pi^2 / 0.6))), `scale` (1) of that
+    width, `ridge` (1; the noise variance, only beside a kernel), `initial` (first pairs, spread
+    over designs and drawn from the environment; 0 beside a kernel), `seed` (0), `device` ("cpu").
+    """
+
+    features: Features | Nystrom | None
+    estimator: Estimator | None
+    width: Width | None
+    ridge: float | None
+    scale: float
+    initial: int | None
+    seed: int
+    device: str | torch.device
+
+
+def v_ucb(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    level: float,
+    lacing: Literal["prob", "unif"] = "prob",
+    **options: Unpack[Options],
+) -> Optimizer:
+    """V-UCB: the design whose value at risk over a random environment is largest.
+
+    Nguyen et al. 2021, Algorithm 1, at `level` alpha in (0, 1) of the lower tail. The design
+    maximises the value at risk of the upper bound; the environment is a lacing value: of largest
+    weight or density ("prob"), or a random one ("unif"). Without a kernel, a squared exponential
+    one and the noise are learnt every 3 rounds, with Gaussian noise beside `LeastSquares` and
+    Student-t noise beside any other estimator. `options` are those of `Options`.
+    """
+    return _risk_averse(space, kernel, VaR(level), RiskBound(lacing), **options)
+
+
+def cvar_ucb(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    level: float,
+    lacing: Literal["prob", "unif"] = "prob",
+    **options: Unpack[Options],
+) -> Optimizer:
+    """CV-UCB: the design whose mean over the worst `level` of environments is largest.
+
+    Nguyen, Dai, Low and Jaillet 2021, "Optimizing conditional value-at-risk of black-box
+    functions": the environment is a lacing value of that level up to `level` at which the value at
+    risk is least certain. The rest as in `v_ucb`.
+    """
+    return _risk_averse(space, kernel, CVaR(level), RiskBound(lacing), **options)
+
+
+def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Options]) -> Optimizer:
+    """StableOpt: the design that holds up best under the worst environment.
+
+    Bogunovic et al. 2018, the limit of `v_ucb` at level 0 (Nguyen et al. 2021, Corollary 2.2):
+    x maximises the least upper bound, z has the least lower bound there. The rest as in `v_ucb`.
+    """
+    return _risk_averse(space, kernel, WorstCase(), RiskBound(), **options)
+
+
+def _risk_averse(
+    space: Joint,
+    kernel: Kernel | None,
+    risk: Risk,
+    policy: JointPolicy,
+    *,
+    features: Features | Nystrom | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """A policy for a risk, with a kernel that is given or learnt."""
+    if not isinstance(space, Joint):
+        raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
+    if kernel is None and ridge is not None:
+        raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
+    estimator = estimator or LeastSquares()
+    tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
+    learner = Learner(nu=None, dof=tail, every=3) if kernel is None else None
+    plain: Features = Exact() if kernel is not None else Sketch()
+    first = 0 if kernel is not None else first_points(space.seen)
+    return Optimizer(
+        space,
+        kernel,
+        risk=risk,
+        features=features or plain,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        policy=policy,
+        learner=learner,
+        ridge=1.0 if ridge is None else ridge,
+        initial=first if initial is None else initial,
+        seed=seed,
+        device=device,
+    )

@@ -1,0 +1,62 @@
+"""The default for measurements that jump about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from surefoot.algorithms._defaults import first_points
+from surefoot.estimators import Huber, StudentT
+from surefoot.features import Sketch
+from surefoot.fit import Learner
+from surefoot.optimizer import Optimizer
+from surefoot.spaces import Space
+from surefoot.types import InvalidInput
+from surefoot.widths import srinivas
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+def robust_ucb(
+    space: Space,
+    kernel: Kernel | None = None,
+    *,
+    ridge: float | None = None,
+    scale: float = 0.5,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """The default for measurements that jump about; needs no constants from its user.
+
+    Without a kernel, lengthscales, noise scale and tail are learnt with Student-t noise, and
+    outliers lose their weight. With one, the estimate is Huber's on rewards centred and scaled by
+    median and MAD, and `ridge` (1 by default) is the noise variance in those units. `scale` is
+    that of the width sqrt(2 ln(t^2 pi^2 / 0.6)). The first `initial` points are spread evenly.
+    """
+    if kernel is None:
+        if ridge is not None:
+            raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
+        return Optimizer(
+            space,
+            features=Sketch(),
+            estimator=StudentT(),
+            width=srinivas(scale=scale),
+            learner=Learner(),
+            initial=first_points(space) if initial is None else initial,
+            seed=seed,
+            device=device,
+        )
+    return Optimizer(
+        space,
+        kernel,
+        estimator=Huber(),
+        width=srinivas(scale=scale),
+        standardise=True,
+        ridge=1.0 if ridge is None else ridge,
+        initial=initial or 0,
+        seed=seed,
+        device=device,
+    )

@@ -1,0 +1,261 @@
+"""What the world does: a random environment Z, finite or continuous, of known distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import (
+    Distribution,
+    Independent,
+    Normal,
+    TransformedDistribution,
+    Uniform,
+    constraints,
+)
+from torch.distributions.transforms import CumulativeDistributionTransform, Transform
+
+from surefoot import _checks
+from surefoot.types import InvalidInput
+
+_LOOKS = 4096  # values that are looked at to learn the extent of an unbounded distribution
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FiniteEnvironment:
+    """Z takes the values `points` (n, dz), or (n,) for one coordinate, with `weights` (n,).
+
+    Without weights all values are equally likely. Raises `InvalidInput` for weights that are
+    negative, do not sum to 1 or do not match the points.
+    """
+
+    points: Tensor  # (n, dz)
+    weights: Tensor  # (n,)
+
+    def __init__(self, points: Tensor | Sequence, weights: Tensor | Sequence | None = None) -> None:
+        object.__setattr__(self, "points", _rows("points", points))
+        number = len(self.points)
+        if weights is None:
+            shares = torch.full((number,), 1.0 / number, dtype=torch.float64)
+        else:
+            shares = _checks.vector("weights", weights)
+            if len(shares) != number:
+                raise InvalidInput(
+                    f"{len(shares)} `weights` came with {number} points, expected one for each: "
+                    f"pass {number} of them."
+                )
+            if float(shares.min()) < 0.0:
+                raise InvalidInput(
+                    f"`weights` has {float(shares.min())}, expected probabilities of at least 0: "
+                    "pass how likely each point is."
+                )
+            total = float(shares.sum())
+            if not abs(total - 1.0) <= 1e-6:
+                hint = ": pass `weights / weights.sum()`" if total > 0.0 else ": pass other than 0"
+                raise InvalidInput(f"`weights` sum to {total:.6g}, expected 1{hint}.")
+            shares = shares / total
+        object.__setattr__(self, "weights", shares)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dimension(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def lower(self) -> Tensor:
+        return self.points.amin(0)
+
+    @property
+    def upper(self) -> Tensor:
+        return self.points.amax(0)
+
+    def sample(self, number: int, generator: torch.Generator) -> Tensor:
+        """Independent values (number, dz)."""
+        drawn = torch.multinomial(self.weights, number, replacement=True, generator=generator)
+        return self.points[drawn]
+
+    def index(self, value: Tensor) -> int | None:
+        """Which value this (dz,) is, up to rounding; None if it is none of them."""
+        room = 1e-9 * (self.upper - self.lower).clamp_min(1e-9)
+        found = ((self.points - value).abs() <= room).all(-1).nonzero()
+        return int(found[0]) if len(found) else None
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ContinuousEnvironment:
+    """Z has a torch distribution over (dz,), independent coordinates where that is its batch.
+
+    `lower` and `upper` (dz,) say between which values it lies; by default they are those of its
+    support, or of many draws where it has no end. Raises `InvalidInput` for a distribution that is
+    discrete or gives values outside the bounds.
+    """
+
+    distribution: Distribution
+    lower: Tensor  # (dz,)
+    upper: Tensor  # (dz,)
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        lower: Tensor | Sequence | float | None = None,
+        upper: Tensor | Sequence | float | None = None,
+    ) -> None:
+        object.__setattr__(self, "distribution", _as_vector(distribution))
+        drawn = self.sample(_LOOKS, torch.Generator().manual_seed(0))
+        if not bool(torch.isfinite(drawn).all()):
+            raise InvalidInput(f"{distribution} gives values that are not finite.")
+        low, high = _support(distribution, drawn)
+        for name, given, default in (("lower", lower, low), ("upper", upper, high)):
+            bound = default if given is None else _checks.vector(name, _listed(given), len(default))
+            object.__setattr__(self, name, bound)
+        outside = (drawn < self.lower - 1e-9) | (drawn > self.upper + 1e-9)
+        if bool(outside.any()):
+            raise InvalidInput(
+                f"the environment gives values from {drawn.amin(0).tolist()} to "
+                f"{drawn.amax(0).tolist()}, expected from {self.lower.tolist()} to "
+                f"{self.upper.tolist()}: truncate it, for instance with `truncated_normal`."
+            )
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lower)
+
+    def sample(self, number: int, generator: torch.Generator) -> Tensor:
+        """Independent values (number, dz)."""
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
+        with torch.random.fork_rng(devices=[]):  # torch's distributions draw from the global one
+            torch.manual_seed(seed)
+            with torch.no_grad():
+                drawn = self.distribution.sample((number,))
+        return drawn.reshape(number, -1).to(torch.float64)
+
+    def quasi(self, number: int, generator: torch.Generator) -> Tensor:
+        """Values (number, dz) that fill the distribution evenly, where its quantiles are known.
+
+        Scrambled Sobol points through the quantile functions of independent coordinates;
+        independent draws for any other distribution.
+        """
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
+        sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
+        unit = sobol.draw(number, dtype=torch.float64).clamp(1e-12, 1.0 - 1e-12)
+        whole = self.distribution
+        base = whole.base_dist if isinstance(whole, Independent) else whole
+        try:
+            values = base.icdf(unit.reshape(number, *base.batch_shape)).reshape(number, -1)
+        except (NotImplementedError, RuntimeError):
+            return self.sample(number, generator)
+        return values.to(torch.float64).clamp(self.lower, self.upper)
+
+    def log_prob(self, values: Tensor) -> Tensor:  # (n, dz) -> (n,)
+        """Log density, differentiable, -inf outside; `InvalidInput` if there is none."""
+        whole = self.distribution
+        inside = ((values >= self.lower) & (values <= self.upper)).all(-1)
+        held = values.clamp(self.lower, self.upper)
+        shaped = held.reshape(len(held), *whole.batch_shape, *whole.event_shape)
+        try:
+            density = whole.log_prob(shaped).reshape(len(held))
+        except NotImplementedError as error:
+            raise InvalidInput(
+                f"{whole} has no `log_prob`, and values are chosen by their density: pass "
+                'lacing="unif", or a distribution that has one.'
+            ) from error
+        return torch.where(inside, density, -torch.inf)
+
+
+Environment = FiniteEnvironment | ContinuousEnvironment
+
+
+def truncated_normal(
+    mean: float | Sequence[float] | Tensor,
+    std: float | Sequence[float] | Tensor,
+    low: float | Sequence[float] | Tensor,
+    high: float | Sequence[float] | Tensor,
+) -> Distribution:
+    """A normal distribution cut off below `low` and above `high`, for `ContinuousEnvironment`.
+
+    Each is one number, or (dz,) for independent coordinates. Raises `InvalidInput` where there is
+    next to no probability between the two.
+    """
+    given = {"mean": mean, "std": std, "low": low, "high": high}
+    parts = [_checks.vector(name, _listed(value)) for name, value in given.items()]
+    centre, deviation, lower, upper = torch.broadcast_tensors(*parts)
+    if not bool((deviation > 0.0).all()):
+        raise InvalidInput(f"`std` is {std!r}, expected numbers above 0.")
+    if not bool((lower < upper).all()):
+        raise InvalidInput(f"`low` is {low!r} and `high` {high!r}, expected low < high.")
+    normal = Normal(centre, deviation)
+    shares = normal.cdf(lower), normal.cdf(upper)
+    if not bool((shares[1] - shares[0] > 1e-9).all()):
+        raise InvalidInput(
+            f"a normal with mean {mean!r} and std {std!r} is practically never between {low!r} "
+            f"and {high!r}: move the mean or widen the range."
+        )
+    quantile = CumulativeDistributionTransform(normal).inv
+    return Independent(_Truncated(*shares, quantile, lower, upper), 1)
+
+
+class _Truncated(TransformedDistribution):
+    """The quantiles of a distribution at uniform shares, with the support that this has."""
+
+    def __init__(
+        self, low: Tensor, high: Tensor, quantile: Transform, lower: Tensor, upper: Tensor
+    ) -> None:
+        super().__init__(Uniform(low, high, validate_args=False), [quantile], validate_args=False)
+        self.ends = lower, upper
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        """Between the ends."""
+        return constraints.interval(*self.ends)
+
+
+def _rows(name: str, values: Tensor | Sequence) -> Tensor:
+    """(n, dz), also from (n,), which is one coordinate."""
+    try:
+        given = torch.as_tensor(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        return _checks.matrix(name, values)
+    return _checks.matrix(name, given.unsqueeze(-1) if given.ndim == 1 else given)
+
+
+def _listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
+    number = isinstance(value, int | float) or (isinstance(value, Tensor) and value.ndim == 0)
+    return [float(value)] if number else value  # type: ignore[arg-type, return-value]
+
+
+def _as_vector(distribution: Distribution) -> Distribution:
+    """The distribution of a vector (dz,), or of a number where dz = 1."""
+    if not isinstance(distribution, Distribution):
+        raise InvalidInput(
+            f"`distribution` is {distribution!r}, expected a torch Distribution: pass "
+            "`FiniteEnvironment(points, weights)` for values of which there are few."
+        )
+    if distribution.support is not None and distribution.support.is_discrete:
+        raise InvalidInput(
+            f"{distribution} is discrete, expected one with a density: pass "
+            "`FiniteEnvironment(points, weights)`."
+        )
+    if len(distribution.batch_shape) + len(distribution.event_shape) > 1:
+        raise InvalidInput(
+            f"{distribution} has batch shape {tuple(distribution.batch_shape)} and event shape "
+            f"{tuple(distribution.event_shape)}, expected that of one vector (dz,)."
+        )
+    return Independent(distribution, 1) if distribution.batch_shape else distribution
+
+
+def _support(distribution: Distribution, drawn: Tensor) -> tuple[Tensor, Tensor]:
+    """Where values lie: the ends of the support where there are any, else of those drawn."""
+    support = distribution.support
+    while isinstance(support, constraints.independent):
+        support = support.base_constraint
+    ends = []
+    for name, seen in (("lower_bound", drawn.amin(0)), ("upper_bound", drawn.amax(0))):
+        end = torch.as_tensor(getattr(support, name, torch.nan), dtype=torch.float64)
+        end = end.expand_as(seen)
+        ends.append(torch.where(torch.isfinite(end), end, seen))
+    return ends[0].clone(), ends[1].clone()

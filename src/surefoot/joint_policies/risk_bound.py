@@ -1,0 +1,91 @@
+"""Optimism about a risk: the design of largest upper bound, and an environment that laces it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from surefoot import _checks
+from surefoot._threads import one_thread
+from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
+from surefoot.joint_policies.situation import JointSituation
+from surefoot.maximise import best_point
+from surefoot.spaces import Arms
+from surefoot.types import InvalidInput
+
+_ANCHORS = 8  # measured designs of largest risk of the mean, to look around
+
+
+@dataclass(frozen=True)
+class RiskBound:
+    """V-UCB (Nguyen et al. 2021, Algorithm 1) for any risk that says which z lace its interval.
+
+    x maximises risk(u(x, Z)); z is a lacing value: with "prob" the one of largest weight or
+    density, the least certain one of several, with "unif" a random one. A continuous Z stands for
+    `values` of it that fill its distribution evenly, drawn anew in each round.
+    """
+
+    lacing: Literal["prob", "unif"] = "prob"
+    values: int = 256
+
+    def __post_init__(self) -> None:
+        if self.lacing not in ("prob", "unif"):
+            raise InvalidInput(f"`lacing` is {self.lacing!r}, expected 'prob' or 'unif'.")
+        _checks.count("values", self.values, least=2)
+
+    def choose(
+        self, situation: JointSituation, among: Tensor | None
+    ) -> tuple[Tensor, int | None, Tensor]:
+        z, weights = situation.values(self.values)
+        with torch.no_grad():
+            x, arm = self._design(situation, z, weights, among)
+            _, lower, upper = situation.bounds(x.unsqueeze(0), z)
+            lacing = situation.risk.lacing(lower[0], upper[0], weights)
+            return x, arm, z[self._environment(situation, lacing, (upper - lower)[0], z)]
+
+    def _design(
+        self, situation: JointSituation, z: Tensor, weights: Tensor, among: Tensor | None
+    ) -> tuple[Tensor, int | None]:
+        design = situation.joint.design
+
+        def upper(x: Tensor) -> Tensor:
+            parts = situation.in_parts(x, len(z))
+            risks = [situation.risk(situation.bounds(part, z).upper, weights) for part in parts]
+            return risks[0] if len(risks) == 1 else torch.cat(risks)
+
+        if among is not None:
+            return among[int(upper(among).argmax())], None
+        if isinstance(design, Arms):
+            whole = isinstance(situation.joint.environment, FiniteEnvironment)
+            if whole and situation.posterior.table is not None:
+                arm = int(situation.risk(situation.all_bounds().upper, weights).argmax())
+            else:
+                arm = int(upper(design.points).argmax())
+            return design.points[arm], arm
+        known = torch.cat(
+            [
+                situation.risk(situation.bounds(part, z).mean, weights)
+                for part in situation.in_parts(situation.designs, len(z))
+            ]
+        )
+        anchors = situation.designs[known.argsort(descending=True)[:_ANCHORS]]
+        with one_thread(), torch.enable_grad():
+            return best_point(upper, design, situation.generator, anchors), None
+
+    def _environment(
+        self, situation: JointSituation, lacing: Tensor, apart: Tensor, z: Tensor
+    ) -> int:
+        generator, environment = situation.generator, situation.joint.environment
+        if self.lacing == "unif":
+            allowed = lacing.nonzero().squeeze(-1)
+            return int(allowed[torch.randint(len(allowed), (), generator=generator)])
+        if isinstance(environment, ContinuousEnvironment):
+            likely = environment.log_prob(z.cpu()).to(lacing.device)
+        else:
+            likely = environment.weights.to(lacing.device)
+        likely = likely.masked_fill(~lacing, -torch.inf)
+        best = likely >= likely.max() - 1e-12 * likely.max().abs()
+        return int(apart.masked_fill(~best, -torch.inf).argmax())

@@ -1,0 +1,95 @@
+"""What a choice of design and environment may depend on, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot.environments import FiniteEnvironment
+from surefoot.joint import Joint
+from surefoot.policies import Score
+from surefoot.posterior import Posterior
+from surefoot.risks import Risk
+
+_ROOM = 2**27  # numbers in the largest array, 1 GiB
+
+
+class Bounds(NamedTuple):
+    """Mean, lower and upper bound (n, m) of the function for designs and environments."""
+
+    mean: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class JointSituation:
+    """The posterior, the width beta, and what was measured so far.
+
+    `designs` (D, dx) are those measured, `sites` (S, d) the points that the model sees of them and
+    of what is under way.
+    """
+
+    joint: Joint
+    risk: Risk
+    posterior: Posterior
+    width: float
+    designs: Tensor
+    sites: Tensor
+    generator: torch.Generator
+    round: int
+    feasible: Score | None = None  # probability that a measurement does not fail
+
+    def values(
+        self, number: int, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Values of Z (m, dz) with weights (m,): all there are, or so many that fill a density."""
+        environment = self.joint.environment
+        if isinstance(environment, FiniteEnvironment):
+            z, weights = environment.points, environment.weights
+        else:
+            z = environment.quasi(number, generator or self.generator)
+            weights = torch.full((number,), 1.0 / number, dtype=torch.float64)
+        device = self.designs.device
+        return z.to(device), weights.to(device)
+
+    def bounds(self, x: Tensor, z: Tensor) -> Bounds:
+        """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
+        return self._bounds(self.joint.points(x, z).flatten(0, 1), len(x))
+
+    def all_bounds(self) -> Bounds:
+        """Bounds for every pair of a design and an environment that are both finite."""
+        points = self.joint.seen.points  # type: ignore[union-attr]
+        return self._bounds(points, len(points) // len(self.joint.environment))  # type: ignore[arg-type]
+
+    def in_parts(self, x: Tensor, others: int) -> tuple[Tensor, ...]:
+        """Designs in parts so small that no array of them, `others` z's and the data is large."""
+        each = others * max(self.posterior.embedding.dimension, 1)
+        return x.split(max(1, _ROOM // (4 * each)))
+
+    def _bounds(self, points: Tensor, rows: int) -> Bounds:
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        reach = self.width * deviation
+        bounds = mean, mean - reach, mean + reach
+        if self.feasible is not None:  # a failure counts as the lowest lower bound of any site
+            worst_mean, worst_deviation = self.posterior.mean_and_deviation(self.sites)
+            worst = (worst_mean - self.width * worst_deviation).min()
+            chance = self.feasible(points)
+            bounds = tuple(chance * bound + (1.0 - chance) * worst for bound in bounds)  # type: ignore[assignment]
+        return Bounds(*(bound.reshape(rows, -1) for bound in bounds))
+
+
+class JointPolicy(Protocol):
+    """Chooses a design (dx,) of those allowed, and an environment (dz,) to measure it under."""
+
+    def choose(
+        self, situation: JointSituation, among: Tensor | None
+    ) -> tuple[Tensor, int | None, Tensor]:
+        """The design, its arm if it is one, and the environment.
+
+        `among` are the only designs (n, dx) to choose from, where not all of them are.
+        """
+        ...

@@ -1,0 +1,31 @@
+"""Where to look next, and what to recommend, on each kind of space."""
+
+from __future__ import annotations
+
+from surefoot.joint import Joint
+from surefoot.risks import Risk
+from surefoot.search.arms import ArmSearch
+from surefoot.search.box import BoxSearch
+from surefoot.search.joint import JointSearch
+from surefoot.search.search import Search
+from surefoot.spaces import Arms, Box
+from surefoot.types import InvalidInput
+
+__all__ = ["Search", "search_of"]
+
+
+def search_of(space: Arms | Box | Joint, risk: Risk | None) -> Search:
+    """The search of a space; `InvalidInput` for a risk without an environment, or the reverse."""
+    if isinstance(space, Joint):
+        if risk is None:
+            raise InvalidInput(
+                "a `Joint` space came without a `risk`: pass one, such as `risk=VaR(0.1)`, "
+                "`CVaR(0.1)`, `Mean()` or `WorstCase()`."
+            )
+        return JointSearch(space, risk)
+    if risk is not None:
+        raise InvalidInput(
+            f"`risk` is {risk!r}, but the space has no environment: pass "
+            "`Joint(design, environment)`."
+        )
+    return ArmSearch(space) if isinstance(space, Arms) else BoxSearch(space)
