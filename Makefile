@@ -40,9 +40,13 @@ bench: $(READY)
 	$(BIN)/python benchmarks/round_cost.py
 	$(BIN)/python benchmarks/heavy_tails.py --jobs 2
 	$(BIN)/python benchmarks/coverage.py --jobs 2
+	$(BIN)/python benchmarks/sketch_cost.py
+	$(BIN)/python benchmarks/sketch_cost.py --only big
+	$(BIN)/python benchmarks/sketch_regret.py --jobs 2
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/robot_picture.py
 
 clean:
 	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
