@@ -61,9 +61,9 @@ class TestBatches:
             query = optimizer.ask()
             if due:
                 ends += 1
-                mean = optimizer._model._batch_belief.posterior.mean(PLANE)
+                mean = optimizer._model._batches.begun_with.posterior.mean(PLANE)
             else:
-                width = optimizer._model._batch._width
+                width = optimizer._model._batches._batch._width
                 score = mean + width * before.variance(PLANE).sqrt()
                 assert float(score[query.arm]) >= float(score.max()) - 1e-9
             optimizer.tell(query, value(query.point) + 0.1 * noise.normal())

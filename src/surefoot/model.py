@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot import kernels, saving
 from surefoot._threads import one_thread
-from surefoot.batch import Batch
+from surefoot.batches import Batches
 from surefoot.belief import Belief, Carry, Units, believe, believe_tally, reward_weights
 from surefoot.estimators import Estimator, StudentT
 from surefoot.estimators.log import Logging, Terms
@@ -82,14 +82,10 @@ class Model:
         self._belief: Belief | None = None
         self._carry = Carry()
         self._standard = 0, Units()
-        self._awaited: dict[int, int] = {}  # pulls without rewards by arm, in batches
-        self._last_awaited = 0
-        self._batch: Batch | None = None
-        self._batch_belief: Belief | None = None
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
-        # Whether arms are chosen in batches, without the rewards of their batch.
-        self.batched = self._tally is not None and self._tally.batched
+        batched = self._tally is not None and self._tally.batched
+        self._batches = Batches(self._tally) if batched and self._tally is not None else None
         self._site_sketching: SiteSketching | None = None
         if isinstance(features, Nystrom) and self._tally is None:
             self._site_sketching = SiteSketching(features, self.kernel, ridge, generator)
@@ -109,7 +105,13 @@ class Model:
     @property
     def latest(self) -> Belief | None:
         """The last belief, if there is one: of all rewards so far, or of those before a batch."""
-        return self._belief or self._batch_belief
+        begun_with = None if self._batches is None else self._batches.begun_with
+        return self._belief or begun_with
+
+    @property
+    def batched(self) -> bool:
+        """Whether arms are chosen in batches, without the rewards of their batch."""
+        return self._batches is not None
 
     def effective_dimension(self) -> float:
         """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""
@@ -140,10 +142,8 @@ class Model:
         arm, tally = place.arm, self._tally
         site = self.history.append(place.point, reward, arm)
         if tally is not None and arm is not None:
-            if tally.batched:
-                if arm not in self._awaited:
-                    self.await_reward(arm)
-                self._settle(arm)
+            if self._batches is not None:
+                self._batches.reward_came(arm)
                 tally.note(site, reward)
             else:
                 tally.add(site, arm, reward)
@@ -153,21 +153,13 @@ class Model:
 
     def await_reward(self, arm: int, times: int = 1) -> None:
         """Count pulls of an arm in the geometry before their rewards are there; for batches."""
-        if self._tally is None or self._tally.sketching is None:
-            return
-        self._set_aside()
-        self._awaited[arm] = self._awaited.get(arm, 0) + times
-        self._last_awaited = arm
-        self._tally.sketching.count(arm, times)
-        if self._batch is not None:
-            scale = self._batch_belief.posterior.scale if self._batch_belief else 1.0
-            self._batch.choose(*self._tally.step(arm, times), self.ridge * scale**2)
+        if self._batches is not None:
+            self._set_aside()
+            self._batches.await_reward(arm, times)
 
     def give_up(self, arm: int, times: int = 1) -> None:
         """Take back pulls whose rewards will not come; for batches, which end with it."""
-        if arm in self._awaited:
-            self._settle(arm, min(times, self._awaited[arm]))
-            self._batch = None
+        if self._batches is not None and self._batches.give_up(arm, times):
             self._set_aside()
 
     def next_of_batch(self, width: Callable[[], float], among: list[int] | None = None) -> int:
@@ -175,26 +167,14 @@ class Model:
 
         The width is asked for at the start of each batch.
         """
-        tally = self._tally
-        if tally is None or tally.sketching is None:
+        tally, batches = self._tally, self._batches
+        if tally is None or batches is None:
             raise NotReady("arms are chosen in batches only from a sketch of arms.")
-        if self._batch is None or tally.sketching.is_due:
-            self._batch = None
-            if tally.sketching.is_due:
-                tally.sketch_anew(self._awaited, self._last_awaited)
-            else:
-                tally.refresh(self._awaited)
-            belief = believe_tally(tally, self.estimator, self._units(), self._carry)
-            self._belief = self._batch_belief = belief
-            values, scale = belief.posterior.table, belief.posterior.scale
-            mean = tally.prior if values is None else values.mean
-            self._batch = Batch(tally.table, mean, tally.variance * scale**2, width())
-        return self._batch.best() if among is None else self._batch.best_of(among)
-
-    def _settle(self, arm: int, times: int = 1) -> None:
-        self._awaited[arm] -= times
-        if self._awaited[arm] == 0:
-            del self._awaited[arm]
+        if batches.is_over:
+            batches.bring_up_to_date(tally.sketching is not None and tally.sketching.is_due)
+            self._belief = believe_tally(tally, self.estimator, self._units(), self._carry)
+            batches.begin(self._belief, width)
+        return batches.best(among)
 
     def believe(self, learn: bool) -> Belief:
         """The belief of all rewards so far, at least one; with `learn`, of a kernel up to date."""
@@ -202,10 +182,8 @@ class Model:
             self._learn()
         if self._belief is None:
             if self._tally is not None:
-                if self._tally.batched:
-                    if self._tally.sketching is not None and self._tally.table.dimension == 0:
-                        self._tally.sketch_anew(self._awaited, self._last_awaited)
-                    self._tally.refresh(self._awaited)
+                if self._batches is not None:
+                    self._batches.bring_up_to_date(draw=self._tally.table.dimension == 0)
                 self._belief = believe_tally(
                     self._tally, self.estimator, self._units(), self._carry
                 )
@@ -240,8 +218,6 @@ class Model:
             tensors |= self._tally.state()
         if self._site_sketching is not None:
             tensors |= self._site_sketching.state()
-        if self._batch is not None:
-            tensors |= {f"batch.{name}": x for name, x in self._batch.state().items()}
         learnt = None
         if self.learnt is not None:
             learnt = {name: getattr(self.learnt, name) for name in _LEARNT}
@@ -250,9 +226,7 @@ class Model:
             "learnt": learnt,
             "learnt_at": self._learnt_at,
             "believed": self._belief is not None and not self.batched,
-            "awaited": [*map(list, self._awaited.items())],
-            "last_awaited": self._last_awaited,
-            "batch": self._batch is not None,
+            "batches": None if self._batches is None else self._batches.state(tensors),
             "dictionary_sites": self._carry.sites,
             "standard": [self._standard[0], self._standard[1].centre, self._standard[1].scale],
         }
@@ -280,11 +254,8 @@ class Model:
             self._tally.restore(tensors)
         if self._site_sketching is not None:
             self._site_sketching.restore(tensors)
-        self._awaited = dict(values["awaited"])
-        self._last_awaited = values["last_awaited"]
-        if values["batch"] and self._tally is not None:
-            state = {name.removeprefix("batch."): x for name, x in tensors.items()}
-            self._batch = Batch.restored(self._tally.table, state)
+        if self._batches is not None:
+            self._batches.restore(values["batches"], tensors)
         if values["believed"]:
             self.believe(learn=False)
 

@@ -105,7 +105,7 @@ class Tally:
                 self.sketch_anew({}, arm)
                 return
         feature = self.table.at(arm).cpu()
-        self.factor, solved, growth = self.factor.stepped(feature)
+        solved, growth = self._step(feature)
         self._steps.append((solved, growth))
         self.moments.add_(feature, alpha=kept)
         crowded = self.number % _REFRESH == 0 or len(self._steps) > _MOST_STEPS
@@ -122,9 +122,9 @@ class Tally:
 
     def step(self, arm: int, times: int = 1) -> tuple[Tensor, float]:
         """Take in pulls without their rewards; gives the step of V^{-1} (`RidgeFactor.stepped`)."""
-        feature = self.table.at(arm).cpu()
-        if times > 1:
-            feature = times**0.5 * feature
+        return self._step(times**0.5 * self.table.at(arm).cpu())
+
+    def _step(self, feature: Tensor) -> tuple[Tensor, float]:
         self.factor, solved, growth = self.factor.stepped(feature)
         return solved, growth
 
