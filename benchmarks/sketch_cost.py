@@ -30,7 +30,7 @@ from plain_bkb import PlainBKB
 from result_files import write_json
 from sketch_cost_table import report
 from sketch_play import Asking, Inclusion, Player, Track, budgeted, in_turns
-from sketch_problem import NOISE, RIDGE, Published, many_arms, theorem
+from sketch_problem import NOISE, RIDGE, many_arms, published, theorem
 from surefoot.problems import KernelFunction
 from surefoot.widths import Width
 
@@ -97,12 +97,12 @@ def plain(problem: KernelFunction, seed: int, ratio: float) -> PlainBKB:
 
 def players(problem: KernelFunction, seed: int) -> dict[str, Player]:
     """What `rounds` compares: by method and width."""
-    published, theory = Published(problem.norm), theorem(problem.norm)
+    narrow, theory = published(problem.norm), theorem(problem.norm)
     methods: dict[str, Player] = {}
     for name, ratio in (("bkb", 1.0), ("bbkb", RATIO)):
-        methods[name] = sketch(name, problem, published, seed)
+        methods[name] = sketch(name, problem, narrow, seed)
         methods[f"plain {name}"] = plain(problem, seed, ratio)
-        methods[f"{name}, per pull"] = sketch(name, problem, published, seed, "per-pull")
+        methods[f"{name}, per pull"] = sketch(name, problem, narrow, seed, "per-pull")
         methods[f"{name}, theorem"] = sketch(name, problem, theory, seed)
     return methods
 
@@ -145,7 +145,7 @@ def _row(name: str, played: Track, problem: KernelFunction, number: int) -> dict
 def exact(sizes: Sizes, arms: int, seed: int) -> Rows:
     """BBKB's rounds in blocks; between them, rounds of the exact process after t observations."""
     problem = many_arms(seed, arms)
-    width = Published(problem.norm)
+    width = published(problem.norm)
     ours = track(sketch("bbkb", problem, width, seed), problem, seed, sizes.long)
     ours.play(sizes.observations[-1])
     first, rewards = list(ours.arms), problem.values.numpy()[ours.arms]
@@ -191,7 +191,7 @@ def growth(sizes: Sizes, arms: int, seed: int) -> Rows:
         for t in np.geomspace(*sizes.growth_rounds, WINDOWS).tolist()
     ]
     last = windows[-1][-1]
-    player = sketch("bbkb", problem, Published(problem.norm), seed)
+    player = sketch("bbkb", problem, published(problem.norm), seed)
     played = track(player, problem, seed, last)
     played.play(last)
     return [
@@ -210,7 +210,7 @@ def big(sizes: Sizes, arms: int, seed: int) -> Rows:
     problem = many_arms(seed, arms)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
-    player = sketch("bbkb", problem, Published(problem.norm), seed)
+    player = sketch("bbkb", problem, published(problem.norm), seed)
     played = track(player, problem, seed, sizes.big_rounds)
     played.play(sizes.big_rounds)
     seconds = time.perf_counter() - started

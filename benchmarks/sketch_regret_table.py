@@ -78,8 +78,8 @@ def report(rows: list[dict]) -> str:
             "\nOver the regret of exact GP-UCB, ratio of means; BKB must be at most "
             f"{MOST_WORSE:.2f}:\n",
             markdown(against_exact(chosen)),
-            "\nMilliseconds of one core a round, features (mean of the later half) and, in brackets, "
-            "share of\nthe rounds on the same arm as exact GP-UCB:\n",
+            "\nMilliseconds of one core a round, features (mean of the later half) and, in "
+            "brackets, share\nof the rounds on the same arm as exact GP-UCB:\n",
             markdown(cost(chosen)),
         ]
     return "\n".join(parts)

@@ -137,6 +137,12 @@ class TestFormulas:
         expected = budgeted.width(variances, xi, F, d, eps, lam, kappa) / math.sqrt(lam)
         assert ours == pytest.approx(s * expected, rel=1e-12)
 
+    def test_bkb_as_published_has_no_constants(self) -> None:
+        progress = after(50, ridge=0.01, effective_dimension=lambda: 7.0)
+        ours = widths.bkb_as_published(3.0, 0.1, delta=0.1, scale=0.5)(progress)
+        expected = 3.0 + 0.1 * math.sqrt((7.0 * math.log(50) + math.log(10)) / 0.01)
+        assert ours == pytest.approx(0.5 * expected, rel=1e-12)
+
     @pytest.mark.parametrize(("rewards", "prior"), [(0, 1.0), (3, 1e-4)])
     def test_bkb_takes_no_logarithm_below_zero(self, rewards: int, prior: float) -> None:
         progress = after(rewards, ridge=1.0, effective_dimension=lambda: 7.0, prior_variance=prior)
@@ -232,7 +238,7 @@ class TestGuesses:
         assert guessed == pytest.approx(expected, rel=1e-12)
 
     def test_a_noise_of_zero_is_no_unit(self) -> None:
-        for make in (widths.chowdhury_gopalan, widths.bkb):
+        for make in (widths.chowdhury_gopalan, widths.bkb, widths.bkb_as_published):
             with pytest.raises(sf.InvalidInput, match="norm_bound"):
                 make(None, 0.0)
             make(1.0, 0.0)

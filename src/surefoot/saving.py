@@ -51,6 +51,7 @@ _PARTS = {
         widths.adaptive_nystrom,
         widths.adaptive_as_published,
         widths.bkb,
+        widths.bkb_as_published,
         policies.UpperConfidenceBound,
         policies.NoisyExpectedImprovement,
         policies.Alternating,
