@@ -15,6 +15,16 @@ from surefoot.problems.noise import (
     SymmetricNoise,
 )
 from surefoot.problems.problem import Problem
+from surefoot.problems.risk_problem import RiskProblem
+from surefoot.problems.risk_tasks import (
+    branin_11,
+    goldstein_price_11,
+    hartmann_12,
+    hartmann_21,
+    portfolio,
+    robot_pushing,
+)
+from surefoot.problems.robot_pushing import RobotPushing
 from surefoot.problems.tasks import robust_tasks
 
 __all__ = [
@@ -29,19 +39,27 @@ __all__ = [
     "ParetoRewards",
     "Problem",
     "ResampledRows",
+    "RiskProblem",
+    "RobotPushing",
     "Spikes",
     "Stable",
     "StudentT",
     "SymmetricNoise",
     "ackley",
     "branin",
+    "branin_11",
     "corrupted_arms",
+    "goldstein_price_11",
     "hartmann",
+    "hartmann_12",
+    "hartmann_21",
     "interpolant",
     "noisy_arms",
     "pareto_arms",
+    "portfolio",
     "random_function",
     "resampled_arms",
+    "robot_pushing",
     "robust_tasks",
     "rosenbrock",
 ]
