@@ -54,6 +54,11 @@ class Joint:
         return isinstance(self.design, Box) or self.design.has_coordinates
 
     @property
+    def _numbered(self) -> bool:
+        """Whether the model knows pairs by their numbers."""
+        return self.perturbation is None and not self._has_coordinates
+
+    @property
     def dimension(self) -> int:
         """The number of coordinates of a design."""
         return self.design.dimension
@@ -65,7 +70,7 @@ class Joint:
         Pair x, z of A designs and n environments is arm x * n + z.
         """
         if isinstance(self.design, Arms) and isinstance(self.environment, FiniteEnvironment):
-            if not self._has_coordinates and self.perturbation is None:
+            if self._numbered:
                 return Arms(len(self.design) * len(self.environment))
             pairs = self.points(self.design.points, self.environment.points)
             return Arms(pairs.reshape(-1, pairs.shape[-1]))
@@ -80,12 +85,27 @@ class Joint:
 
     def points(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n, m, d)
         """What the model sees of every design with every environment."""
+        if self._numbered:
+            return (x * len(self.environment) + self._numbers(z)).unsqueeze(-1)  # type: ignore[arg-type]
         designs = x.unsqueeze(1).expand(-1, len(z), -1)
         environments = z.to(x).unsqueeze(0).expand(len(x), -1, -1)
         if self.perturbation is None:
             return torch.cat([designs, environments], -1)
-        pairs = self.perturbation(designs.reshape(-1, x.shape[1]), environments.flatten(0, 1))
-        return pairs.reshape(len(x), len(z), -1)
+        seen = self.perturbation(designs.reshape(-1, x.shape[1]), environments.flatten(0, 1))
+        return seen.reshape(len(x), len(z), -1)
+
+    def pairs(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (n, dz) -> (n, d)
+        """What the model sees of a design and an environment each."""
+        if self._numbered:
+            return x * len(self.environment) + self._numbers(z).unsqueeze(-1)  # type: ignore[arg-type]
+        if self.perturbation is None:
+            return torch.cat([x, z.to(x)], -1)
+        return self.perturbation(x, z.to(x))
+
+    def _numbers(self, z: Tensor) -> Tensor:  # (m, dz) -> (m,)
+        """Which value of a finite environment each is."""
+        known = self.environment.points.to(z)  # type: ignore[union-attr]
+        return (known - z.unsqueeze(1)).abs().sum(-1).argmin(-1)
 
     def pair(self, design_arm: int | None, z: Tensor) -> int | None:
         """The arm of `seen` that a design and an environment (dz,) are; None if it is a box."""

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from surefoot import estimators, features, fit, joint_policies, kernels, policies, risks, widths
+from surefoot import (
+    estimators,
+    features,
+    fit,
+    joint_policies,
+    kernels,
+    neural_surrogate,
+    policies,
+    risks,
+    widths,
+)
 from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
 from surefoot.spaces import Arms, Box, Space
@@ -56,6 +66,9 @@ _PARTS = {
         policies.NoisyExpectedImprovement,
         policies.Alternating,
         joint_policies.RiskBound,
+        joint_policies.RiskKnowledgeGradient,
+        joint_policies.SurrogateBound,
+        neural_surrogate.Surrogate,
         risks.Mean,
         risks.VaR,
         risks.CVaR,

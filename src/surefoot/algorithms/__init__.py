@@ -3,7 +3,7 @@
 from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.gaussian import gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb
-from surefoot.algorithms.risk_averse import cvar_ucb, stable_opt, v_ucb
+from surefoot.algorithms.risk_averse import cvar_ucb, rho_kg, stable_opt, v_ucb
 from surefoot.algorithms.robust import robust_ucb
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "bkb",
     "cvar_ucb",
     "gp_ucb",
+    "rho_kg",
     "robust_ucb",
     "stable_opt",
     "tgp_ucb",

@@ -19,6 +19,19 @@ from surefoot.types import InvalidInput
 _ANCHORS = 8  # measured designs of largest risk of the mean, to look around
 
 
+def best_known(
+    situation: JointSituation, z: Tensor, number: int, weights: Tensor | None = None
+) -> Tensor:
+    """The measured designs (number, dx) whose risk of the mean is largest, or all if they are few.
+
+    Over the values z (m, dz) with `weights` (m,), equal ones by default.
+    """
+    shares = torch.full_like(z[:, 0], 1.0 / len(z)) if weights is None else weights
+    parts = situation.in_parts(situation.designs, len(z))
+    known = torch.cat([situation.risk(situation.bounds(part, z).mean, shares) for part in parts])
+    return situation.designs[known.argsort(descending=True)[:number]]
+
+
 @dataclass(frozen=True)
 class RiskBound:
     """V-UCB (Nguyen et al. 2021, Algorithm 1) for any risk that says which z lace its interval.
@@ -65,13 +78,7 @@ class RiskBound:
             else:
                 arm = int(upper(design.points).argmax())
             return design.points[arm], arm
-        known = torch.cat(
-            [
-                situation.risk(situation.bounds(part, z).mean, weights)
-                for part in situation.in_parts(situation.designs, len(z))
-            ]
-        )
-        anchors = situation.designs[known.argsort(descending=True)[:_ANCHORS]]
+        anchors = best_known(situation, z, _ANCHORS, weights)
         with one_thread(), torch.enable_grad():
             return best_point(upper, design, situation.generator, anchors), None
 
