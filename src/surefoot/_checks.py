@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from numbers import Number
 
 import torch
 from torch import Tensor
@@ -109,6 +110,11 @@ def vector(
         hint = f": pass `{name}.squeeze(-1)`" if squeezable else ""
         raise InvalidInput(f"`{name}` has shape {tuple(tensor.shape)}, expected {wanted}{hint}.")
     return tensor
+
+
+def is_single(value: object) -> bool:
+    """Whether the value is one number, of any kind and not in a list."""
+    return isinstance(value, Number) or getattr(value, "ndim", None) == 0
 
 
 def _number(name: str, value: object, wanted: str) -> float:

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import (
-    Distribution,
-    Independent,
-    Normal,
-    TransformedDistribution,
-    Uniform,
-    constraints,
-)
-from torch.distributions.transforms import CumulativeDistributionTransform, Transform
+from torch.distributions import Distribution, Independent, Normal, constraints
 
 from surefoot import _checks
 from surefoot.types import InvalidInput
@@ -82,8 +75,9 @@ class FiniteEnvironment:
     def index(self, value: Tensor) -> int | None:
         """Which value this (dz,) is, up to rounding; None if it is none of them."""
         room = 1e-9 * (self.upper - self.lower).clamp_min(1e-9)
-        found = ((self.points - value).abs() <= room).all(-1).nonzero()
-        return int(found[0]) if len(found) else None
+        apart = ((self.points - value).abs() / room).amax(-1)
+        nearest = int(apart.argmin())
+        return nearest if float(apart[nearest]) <= 1.0 else None
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -98,6 +92,7 @@ class ContinuousEnvironment:
     distribution: Distribution
     lower: Tensor  # (dz,)
     upper: Tensor  # (dz,)
+    ends: tuple[Tensor, Tensor]  # beyond which there is nothing, infinite where there are none
 
     def __init__(
         self,
@@ -109,10 +104,13 @@ class ContinuousEnvironment:
         drawn = self.sample(_LOOKS, torch.Generator().manual_seed(0))
         if not bool(torch.isfinite(drawn).all()):
             raise InvalidInput(f"{distribution} gives values that are not finite.")
-        low, high = _support(distribution, drawn)
-        for name, given, default in (("lower", lower, low), ("upper", upper, high)):
-            bound = default if given is None else _checks.vector(name, _listed(given), len(default))
-            object.__setattr__(self, name, bound)
+        ends, bounds = list(_support(distribution, drawn)), [drawn.amin(0), drawn.amax(0)]
+        for side, (name, given) in enumerate((("lower", lower), ("upper", upper))):
+            if given is not None:
+                ends[side] = _checks.vector(name, _listed(given), drawn.shape[1])
+            bounds[side] = torch.where(torch.isfinite(ends[side]), ends[side], bounds[side])
+            object.__setattr__(self, name, bounds[side])
+        object.__setattr__(self, "ends", tuple(ends))
         outside = (drawn < self.lower - 1e-9) | (drawn > self.upper + 1e-9)
         if bool(outside.any()):
             raise InvalidInput(
@@ -149,20 +147,21 @@ class ContinuousEnvironment:
             values = base.icdf(unit.reshape(number, *base.batch_shape)).reshape(number, -1)
         except (NotImplementedError, RuntimeError):
             return self.sample(number, generator)
-        return values.to(torch.float64).clamp(self.lower, self.upper)
+        return values.to(torch.float64).clamp(*self.ends)
 
     def log_prob(self, values: Tensor) -> Tensor:  # (n, dz) -> (n,)
         """Log density, differentiable, -inf outside; `InvalidInput` if there is none."""
         whole = self.distribution
-        inside = ((values >= self.lower) & (values <= self.upper)).all(-1)
-        held = values.clamp(self.lower, self.upper)
+        low, high = (end.to(values) for end in self.ends)
+        inside = ((values >= low) & (values <= high)).all(-1)
+        held = values.clamp(low, high)
         shaped = held.reshape(len(held), *whole.batch_shape, *whole.event_shape)
         try:
             density = whole.log_prob(shaped).reshape(len(held))
         except NotImplementedError as error:
             raise InvalidInput(
-                f"{whole} has no `log_prob`, and values are chosen by their density: pass "
-                'lacing="unif", or a distribution that has one.'
+                f"{type(whole).__name__} has no `log_prob`, and values go by their density: "
+                'pass lacing="unif", or a distribution that has one.'
             ) from error
         return torch.where(inside, density, -torch.inf)
 
@@ -195,23 +194,35 @@ def truncated_normal(
             f"a normal with mean {mean!r} and std {std!r} is practically never between {low!r} "
             f"and {high!r}: move the mean or widen the range."
         )
-    quantile = CumulativeDistributionTransform(normal).inv
-    return Independent(_Truncated(*shares, quantile, lower, upper), 1)
+    return Independent(_TruncatedNormal(normal, lower, upper), 1)
 
 
-class _Truncated(TransformedDistribution):
-    """The quantiles of a distribution at uniform shares, with the support that this has."""
+class _TruncatedNormal(Distribution):
+    """The quantiles of normals at uniform shares between those of two ends."""
 
-    def __init__(
-        self, low: Tensor, high: Tensor, quantile: Transform, lower: Tensor, upper: Tensor
-    ) -> None:
-        super().__init__(Uniform(low, high, validate_args=False), [quantile], validate_args=False)
-        self.ends = lower, upper
+    arg_constraints: ClassVar = {}
+
+    def __init__(self, normal: Normal, low: Tensor, high: Tensor) -> None:
+        super().__init__(low.shape, validate_args=False)
+        self.normal, self.low, self.high = normal, low, high
+        self._first, self._share = normal.cdf(low), normal.cdf(high) - normal.cdf(low)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         """Between the ends."""
-        return constraints.interval(*self.ends)
+        return constraints.interval(self.low, self.high)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Values of shape (*sample_shape, dz)."""
+        return self.icdf(torch.rand(*sample_shape, *self.batch_shape, dtype=torch.float64))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Quantiles."""
+        return self.normal.icdf(self._first + self._share * value).clamp(self.low, self.high)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Log density, between the ends."""
+        return self.normal.log_prob(value) - self._share.log()
 
 
 def _rows(name: str, values: Tensor | Sequence) -> Tensor:
@@ -224,8 +235,7 @@ def _rows(name: str, values: Tensor | Sequence) -> Tensor:
 
 
 def _listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
-    number = isinstance(value, int | float) or (isinstance(value, Tensor) and value.ndim == 0)
-    return [float(value)] if number else value  # type: ignore[arg-type, return-value]
+    return [float(value)] if _checks.is_single(value) else value  # type: ignore[arg-type, return-value]
 
 
 def _as_vector(distribution: Distribution) -> Distribution:
@@ -235,7 +245,14 @@ def _as_vector(distribution: Distribution) -> Distribution:
             f"`distribution` is {distribution!r}, expected a torch Distribution: pass "
             "`FiniteEnvironment(points, weights)` for values of which there are few."
         )
-    if distribution.support is not None and distribution.support.is_discrete:
+    try:
+        discrete = distribution.support is not None and distribution.support.is_discrete
+    except NotImplementedError as error:
+        raise InvalidInput(
+            f"{type(distribution).__name__} has no `support`: give it one, such as "
+            "`torch.distributions.constraints.real`."
+        ) from error
+    if discrete:
         raise InvalidInput(
             f"{distribution} is discrete, expected one with a density: pass "
             "`FiniteEnvironment(points, weights)`."
@@ -249,13 +266,12 @@ def _as_vector(distribution: Distribution) -> Distribution:
 
 
 def _support(distribution: Distribution, drawn: Tensor) -> tuple[Tensor, Tensor]:
-    """Where values lie: the ends of the support where there are any, else of those drawn."""
+    """The ends of the support (dz,), infinite where there are none."""
     support = distribution.support
     while isinstance(support, constraints.independent):
         support = support.base_constraint
     ends = []
-    for name, seen in (("lower_bound", drawn.amin(0)), ("upper_bound", drawn.amax(0))):
-        end = torch.as_tensor(getattr(support, name, torch.nan), dtype=torch.float64)
-        end = end.expand_as(seen)
-        ends.append(torch.where(torch.isfinite(end), end, seen))
-    return ends[0].clone(), ends[1].clone()
+    for name, none in (("lower_bound", -torch.inf), ("upper_bound", torch.inf)):
+        end = torch.as_tensor(getattr(support, name, none), dtype=torch.float64)
+        ends.append(end.expand_as(drawn[0]).clone())
+    return ends[0], ends[1]

@@ -139,10 +139,11 @@ class Joint:
         generator = torch.Generator().manual_seed(0)
         x = self.design.points[:1] if isinstance(self.design, Arms) else self.design.lower[None]
         x, z = x.repeat(2, 1), self.environment.sample(2, generator)
+        tracked = x.clone().requires_grad_(isinstance(self.design, Box))
         try:
-            seen = perturbation(x, z)
+            seen = perturbation(tracked, z)
             _checks.matrix("perturbation(x, z)", seen.detach())
-        except (RuntimeError, TypeError, AttributeError, InvalidInput) as error:
+        except Exception as error:
             raise InvalidInput(
                 f"`perturbation` of x {tuple(x.shape)} and z {tuple(z.shape)} failed, expected "
                 f"finite points (2, d): {error}"
@@ -151,4 +152,9 @@ class Joint:
             raise InvalidInput(
                 f"`perturbation` of x {tuple(x.shape)} and z {tuple(z.shape)} has shape "
                 f"{tuple(seen.shape)}, expected (2, d)."
+            )
+        if isinstance(self.design, Box) and not seen.requires_grad:
+            raise InvalidInput(
+                "`perturbation` has no gradient in x, expected one that is differentiable: write "
+                "it with torch, without `detach` or NumPy."
             )

@@ -60,9 +60,9 @@ def locate_joint(
 
 def checked_environment(joint: Joint, environment: Tensor | Sequence[float] | float) -> Tensor:
     """The value (dz,) of Z that somebody means, `InvalidInput` if it cannot be one."""
-    single = isinstance(environment, int | float)
-    single = single or (isinstance(environment, Tensor) and environment.ndim == 0)
-    given = [environment] if single else environment
+    if isinstance(environment, bool):
+        raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
+    given = [float(environment)] if _checks.is_single(environment) else environment  # type: ignore[arg-type]
     known = joint.environment
     z = _checks.vector("environment", given, known.dimension)  # type: ignore[arg-type]
     if isinstance(known, FiniteEnvironment):
@@ -74,12 +74,12 @@ def checked_environment(joint: Joint, environment: Tensor | Sequence[float] | fl
                 f"(the nearest is {nearest.tolist()}): tell one of them, or describe it with "
                 "`ContinuousEnvironment`."
             )
-        return known.points[index]
-    room = 1e-9 * (known.upper - known.lower)
-    if bool(((z < known.lower - room) | (z > known.upper + room)).any()):
+        return known.points[index].clone()
+    room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+    if bool(((z < low - room) | (z > high + room)).any()):
         raise InvalidInput(
-            f"the environment {z.tolist()} is outside its range from {known.lower.tolist()} to "
-            f"{known.upper.tolist()}: give the environment a distribution that reaches there."
+            f"the environment {z.tolist()} is outside its range from {low.tolist()} to "
+            f"{high.tolist()}: give the environment a distribution that reaches there."
         )
     return z
 

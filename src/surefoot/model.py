@@ -285,7 +285,8 @@ class Model:
 
     def _learn(self) -> Learnt:
         self._set_aside()
-        span = (self.space.upper - self.space.lower).clamp_min(torch.finfo(torch.float64).tiny)
+        span = self.space.upper - self.space.lower
+        span = torch.where(span > 0.0, span, 1.0)
         points = self.history.sites[self.history.site]
         with one_thread():
             self.learnt, weights = self.learner(

@@ -97,11 +97,13 @@ class Optimizer:
         self.risk = risk
         self._search = search_of(self.space, risk)
         self.policy = policy or (RiskBound() if risk is not None else UpperConfidenceBound())
-        if hasattr(self.policy, "choose") is not isinstance(space, Joint):
+        if isinstance(self.policy, JointPolicy) is not isinstance(space, Joint):
             raise InvalidInput(
                 f"`policy` is {policy!r}, expected one of `surefoot.joint_policies` on a `Joint` "
                 "space, and one of `surefoot.policies` on any other."
             )
+        if isinstance(space, Joint) and risk is not None and isinstance(self.policy, JointPolicy):
+            self.policy.check(space, risk)
         if isinstance(space, Joint) and isinstance(features, Nystrom):
             features = replace(features, feedback="immediate")  # batches choose arms, not designs
         self.width_rule: Width = width or srinivas()
@@ -143,7 +145,7 @@ class Optimizer:
 
     def expect(self, where: Where, environment: Environment = None) -> Query:
         """Register a measurement under way that somebody else chose; it counts as pending."""
-        return self._wait_for(self._locate(where, environment), 1)
+        return self._wait_for(self._locate(where, self._supposed(environment)), 1)
 
     def tell(self, where: Where, y: float, environment: Environment = None) -> Info:
         """Record a reward for a query, an arm's index or a point, in any order.
@@ -172,6 +174,10 @@ class Optimizer:
         started = time.perf_counter()
         y = _checks.vector("rewards", rewards)
         under = [None] * len(points) if environments is None else environments
+        if _checks.is_single(under):
+            raise InvalidInput(
+                f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
+            )
         if not len(points) == len(y) == len(under):
             also = "" if environments is None else f" and {len(under)} environments"
             raise InvalidInput(
@@ -190,7 +196,10 @@ class Optimizer:
         as failures gather, from its surroundings. Without, it may be asked again.
         """
         waited = self._waiting.places.get(query.id) if isinstance(query, Query) else None
-        place = waited[1] if waited is not None else self._locate(query, environment)
+        if waited is not None:
+            place = waited[1]
+        else:
+            place = self._locate(query, self._supposed(environment))
         if place.query is not None:
             missing = self._waiting.drop(place.query)
             if place.arm is not None and self._model.batched:
@@ -222,7 +231,12 @@ class Optimizer:
             raise InvalidInput("`assess` is for a `Joint` space: ask `posterior` for values.")
         if len(self._model.history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `assess`.")
-        x = _checks.matrix("designs", designs, self._search.joint.design.lower.device)
+        design = self._search.joint.design
+        x = _checks.matrix("designs", designs, design.lower.device)
+        if x.shape[1] != design.dimension:
+            raise InvalidInput(
+                f"`designs` has shape {tuple(x.shape)}, expected (n, {design.dimension})."
+            )
         return self._search.assess(self._situation(pending=False), x)
 
     @property
@@ -336,6 +350,11 @@ class Optimizer:
             device=device,
             **parts,
         )
+        if tensors["sites"].shape[1] != optimizer._search.seen.dimension:
+            raise InvalidInput(
+                f"{path} has points of {tensors['sites'].shape[1]} coordinates and the `space` "
+                f"that came has {optimizer._search.seen.dimension}: pass the one it was saved with."
+            )
         optimizer._restore(values, tensors)
         return optimizer
 
@@ -415,10 +434,16 @@ class Optimizer:
         return self._waiting.add(copied, times, self._search.observed)
 
     def _record(self, place: Place, reward: float) -> None:
-        if place.query is not None:
+        if place.query is not None and place.query in self._waiting.queries:
             self._waiting.settle(place.query)
         self._search.note(place)
         self._model.record(place, reward)
+
+    def _supposed(self, environment: Environment) -> Environment:
+        """The environment of a measurement without a reward: nobody knows what the world drew."""
+        if environment is None and self._search.observed and isinstance(self.space, Joint):
+            return self.space.environment.sample(1, torch.Generator().manual_seed(0))[0]
+        return environment
 
     def _locate(self, where: Where, environment: Environment = None) -> Place:
         return self._search.locate(where, environment, self._waiting)

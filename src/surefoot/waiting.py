@@ -93,5 +93,6 @@ class Waiting:
 def _query(id_: int, place: Place, repeats: int, observed: bool) -> Query:
     if place.design is None:
         return Query(id_, place.point, place.arm, repeats)
-    environment = None if observed else place.environment
-    return Query(id_, place.design, place.design_arm, repeats, environment)
+    # What a user does with a query must not reach the space.
+    environment = None if observed or place.environment is None else place.environment.clone()
+    return Query(id_, place.design.clone(), place.design_arm, repeats, environment)

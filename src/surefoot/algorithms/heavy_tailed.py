@@ -11,7 +11,7 @@ from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
-from surefoot.spaces import Arms, Space
+from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 from surefoot.widths import Width, adaptive_fourier, adaptive_nystrom, truncated
@@ -109,6 +109,10 @@ def ata_gp_ucb(
 
 def _require_bounded(kernel: Kernel, space: Space) -> None:
     """`InvalidInput` unless k(x, x) <= 1 wherever that can be seen."""
+    if not isinstance(space, Arms | Box):
+        raise InvalidInput(
+            f"`space` is {space!r}, expected `Arms` or `Box`; for a `Joint` space there is `v_ucb`."
+        )
     points = space.points if isinstance(space, Arms) else torch.stack([space.lower, space.upper])
     largest = float(kernels.diagonal(kernel, points).max())
     if largest > 1.0 + 1e-9:

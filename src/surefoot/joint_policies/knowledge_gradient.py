@@ -10,9 +10,11 @@ from torch import Tensor
 
 from surefoot import _checks
 from surefoot._threads import one_thread
+from surefoot.joint import Joint
 from surefoot.joint_policies.fantasies import Draws, Fantasies
 from surefoot.joint_policies.pairs import Pairs
 from surefoot.joint_policies.situation import JointSituation
+from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box
 
 _ANCHORS = 8  # measured designs of largest expected risk, to look around
@@ -56,6 +58,9 @@ class RiskKnowledgeGradient:
         for name in ("fantasies", "samples", "screening", "raw", "starts", "steps"):
             _checks.count(name, getattr(self, name))
         _checks.count("values", self.values, least=2)
+
+    def check(self, joint: Joint, risk: Risk) -> None:
+        """It works on all."""
 
     def choose(
         self, situation: JointSituation, among: Tensor | None

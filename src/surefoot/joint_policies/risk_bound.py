@@ -11,8 +11,10 @@ from torch import Tensor
 from surefoot import _checks
 from surefoot._threads import one_thread
 from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
+from surefoot.joint import Joint
 from surefoot.joint_policies.situation import JointSituation
 from surefoot.maximise import best_point
+from surefoot.risks import Risk
 from surefoot.spaces import Arms
 from surefoot.types import InvalidInput
 
@@ -48,6 +50,14 @@ class RiskBound:
         if self.lacing not in ("prob", "unif"):
             raise InvalidInput(f"`lacing` is {self.lacing!r}, expected 'prob' or 'unif'.")
         _checks.count("values", self.values, least=2)
+
+    def check(self, joint: Joint, risk: Risk) -> None:
+        environment = joint.environment
+        if isinstance(environment, ContinuousEnvironment) and self._by_density(joint):
+            environment.log_prob(environment.lower.unsqueeze(0))
+
+    def _by_density(self, joint: Joint) -> bool:
+        return self.lacing == "prob" and not joint.observed
 
     def choose(
         self, situation: JointSituation, among: Tensor | None
@@ -86,7 +96,8 @@ class RiskBound:
         self, situation: JointSituation, lacing: Tensor, apart: Tensor, z: Tensor
     ) -> int:
         generator, environment = situation.generator, situation.joint.environment
-        if self.lacing == "unif":
+        continuous = isinstance(environment, ContinuousEnvironment)
+        if self.lacing == "unif" or (continuous and not self._by_density(situation.joint)):
             allowed = lacing.nonzero().squeeze(-1)
             return int(allowed[torch.randint(len(allowed), (), generator=generator)])
         if isinstance(environment, ContinuousEnvironment):
@@ -94,5 +105,5 @@ class RiskBound:
         else:
             likely = environment.weights.to(lacing.device)
         likely = likely.masked_fill(~lacing, -torch.inf)
-        best = likely >= likely.max() - 1e-12 * likely.max().abs()
+        best = lacing & (likely >= likely.max() - 1e-12 * likely.max().abs())
         return int(apart.masked_fill(~best, -torch.inf).argmax())

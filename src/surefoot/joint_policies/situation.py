@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -82,8 +82,13 @@ class JointSituation:
         return Bounds(*(bound.reshape(rows, -1) for bound in bounds))
 
 
+@runtime_checkable
 class JointPolicy(Protocol):
     """Chooses a design (dx,) of those allowed, and an environment (dz,) to measure it under."""
+
+    def check(self, joint: Joint, risk: Risk) -> None:
+        """`InvalidInput` where this policy cannot work on them."""
+        ...
 
     def choose(
         self, situation: JointSituation, among: Tensor | None

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from surefoot import _checks, lacing_search
 from surefoot.environments import ContinuousEnvironment
-from surefoot.joint_policies.risk_bound import best_known
+from surefoot.joint import Joint
+from surefoot.joint_policies.risk_bound import RiskBound, best_known
 from surefoot.joint_policies.situation import JointSituation
 from surefoot.neural_surrogate import Surrogate, maximise_var
 from surefoot.pinball import quantile_by_pinball
-from surefoot.risks import VaR
-from surefoot.spaces import Arms
+from surefoot.risks import Risk, VaR
+from surefoot.spaces import Arms, Box
 from surefoot.types import InvalidInput
 
 _LACING_STARTS = 128
@@ -41,17 +42,24 @@ class SurrogateBound:
             raise InvalidInput(f"`lacing` is {self.lacing!r}, expected 'prob' or 'unif'.")
         _checks.count("starts", self.starts)
 
+    def check(self, joint: Joint, risk: Risk) -> None:
+        continuous = isinstance(joint.environment, ContinuousEnvironment)
+        if not isinstance(risk, VaR) or not continuous or isinstance(joint.design, Arms):
+            raise InvalidInput(
+                "a surrogate is for `VaR` on a `Box` beside a `ContinuousEnvironment`: use "
+                '`RiskBound`, or `search="quantiles"`.'
+            )
+        RiskBound(self.lacing).check(joint, risk)
+
     def choose(
         self, situation: JointSituation, among: Tensor | None
     ) -> tuple[Tensor, int | None, Tensor]:
-        risk, joint, generator = situation.risk, situation.joint, situation.generator
-        environment, design = joint.environment, joint.design
-        if not isinstance(risk, VaR) or not isinstance(environment, ContinuousEnvironment):
-            raise InvalidInput(
-                "a surrogate is for `VaR` and a `ContinuousEnvironment`: use `RiskBound`."
-            )
-        if isinstance(design, Arms) or among is not None:
+        if among is not None:
             raise InvalidInput("a surrogate is for a `Box` of designs: use `RiskBound`.")
+        level: float = situation.risk.level  # type: ignore[attr-defined]
+        environment: ContinuousEnvironment = situation.joint.environment  # type: ignore[assignment]
+        design: Box = situation.joint.design  # type: ignore[assignment]
+        generator = situation.generator
 
         pool = environment.sample(_POOL, generator).to(design.lower)  # one call for thousands
 
@@ -69,29 +77,30 @@ class SurrogateBound:
                 design.lower,
                 design.upper,
                 starts,
-                risk.level,
+                level,
                 draw,
                 generator,
                 self.surrogate,
             )
             candidates = design.snap(torch.cat([ends, starts]))
             values = quantile_by_pinball(
-                lambda k: situation.bounds(candidates, draw(k)).upper, risk.level
+                lambda k: situation.bounds(candidates, draw(k)).upper, level
             )
             x = candidates[int(values.argmax())]
             low, high = quantile_by_pinball(
-                lambda k: torch.cat(situation.bounds(x.unsqueeze(0), draw(k))[1:]), risk.level
+                lambda k: torch.cat(situation.bounds(x.unsqueeze(0), draw(k))[1:]), level
             ).tolist()
+        density = self.lacing == "prob" and not situation.joint.observed
         found = lacing_search.search(
             lambda z: situation.bounds(x.unsqueeze(0), z).lower[0],
             lambda z: situation.bounds(x.unsqueeze(0), z).upper[0],
             low,
             high,
-            environment.log_prob if self.lacing == "prob" else None,
+            environment.log_prob if density else None,
             environment.quasi(_LACING_STARTS, generator).to(x),
             environment.lower.to(x),
             environment.upper.to(x),
             generator,
-            lacing=self.lacing,
+            lacing="prob" if density else "unif",
         )
         return x, None, found.point

@@ -20,7 +20,13 @@ def search_of(space: Arms | Box | Joint, risk: Risk | None) -> Search:
         if risk is None:
             raise InvalidInput(
                 "a `Joint` space came without a `risk`: pass one, such as `risk=VaR(0.1)`, "
-                "`CVaR(0.1)`, `Mean()` or `WorstCase()`."
+                "`CVaR(0.1)`, `Mean()` or `WorstCase()`; by name, such spaces are for `v_ucb`, "
+                "`cvar_ucb`, `stable_opt` and `rho_kg`."
+            )
+        if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
+            raise InvalidInput(
+                f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
+                "`WorstCase()`."
             )
         return JointSearch(space, risk)
     if risk is not None:
