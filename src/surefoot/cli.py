@@ -1,4 +1,4 @@
-"""The command line: `surefoot tune`, `recommend`, `report`, `export` and `diagnose`.
+"""The command line: `surefoot tune`, `recommend`, `report`, `export`, `diagnose` and `reproduce`.
 
 What a command needs is imported within it, so that `surefoot --help` answers at once.
 """
@@ -16,6 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
+    from surefoot.tuning.risk_section import StatedRisk
 
 STOPPED, WRONG, INTERRUPTED = 1, 2, 130
 
@@ -97,7 +98,7 @@ def tune(
             failed = f", {summary.failed} of them failed" if summary.failed else ""
             typer.echo(f"{summary.trials} of {outcome.rounds} rounds finished{failed}.")
             if summary.recommended is not None:
-                _show(summary.recommended)
+                _show(summary.recommended, summary.risk)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
 
@@ -110,7 +111,8 @@ def recommend(
     """Print the setting that the model holds best, its value and an interval for it.
 
     The value is the model's, not the luckiest measurement. JSON has the keys params, value, lower,
-    upper, trials (finished ones) and failed.
+    upper, trials (finished ones) and failed. In a study with an environment the value and interval
+    are those of the risk, and the key risk says which.
     """
     with one_line_errors():
         from surefoot.tuning import open_study, summarise
@@ -133,9 +135,11 @@ def recommend(
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
+            if summary.risk is not None:
+                content["risk"] = summary.risk.as_dict()
             typer.echo(json.dumps(content))
         else:
-            _show(best)
+            _show(best, summary.risk)
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
@@ -205,7 +209,50 @@ def diagnose(
             typer.echo(f"wrote {plot}")
 
 
-def _show(best: StudyRecommendation) -> None:
-    typer.echo(f"Recommended, with value {best.value:.5g} ({best.lower:.5g} to {best.upper:.5g}):")
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="An experiment of --list, or `all`.", show_default=False),
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Name every experiment.")] = False,
+    trials: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
+    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("reproduced"),
+    data: Annotated[
+        Path | None, typer.Option(help="A folder with the papers' data files.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small run of seconds.")] = False,
+    backend: Annotated[
+        str, typer.Option(help="loky, dask://HOST:PORT or ray://HOST:PORT: where trials run.")
+    ] = "loky",
+) -> None:
+    """Play the experiments of the papers again, and set the results beside what the papers say.
+
+    OUT/NAME holds the figure, its numbers, a manifest and a page; `all` makes a gallery of them,
+    OUT/index.html. Finished trials are kept, so a killed run goes on with --resume. The same seed
+    gives the same numbers, in however many processes.
+    """
+    with one_line_errors():
+        from surefoot.experiments.command import listing as experiments
+        from surefoot.experiments.command import run as run_experiments
+        from surefoot.experiments.runner import Plan
+
+        if listing:
+            typer.echo(experiments())
+            return
+        plan = Plan(out, trials, rounds, jobs, data, seed, resume, quick, backend)
+        run_experiments(name, plan, typer.echo)
+
+
+def _show(best: StudyRecommendation, risk: StatedRisk | None) -> None:
+    what = "value" if risk is None else f"{risk.name} of"
+    interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
+    typer.echo(f"Recommended, with {what} {interval}:")
     for name, value in best.params.items():
         typer.echo(f"  {name} = {json.dumps(value)}")
+    if risk is not None:
+        typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")

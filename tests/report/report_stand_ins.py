@@ -2,7 +2,16 @@
 
 import math
 
-from surefoot.report.data import Checkpoint, Interval, Parameter, ReportData, Slice, Tails, Trial
+from surefoot.report.data import (
+    Checkpoint,
+    Interval,
+    Parameter,
+    ReportData,
+    Slice,
+    Surroundings,
+    Tails,
+    Trial,
+)
 
 NUMBER = Parameter("cache_mb", log=True)
 CHOICE = Parameter("sync", choices=("OFF", "FULL"))
@@ -27,6 +36,22 @@ def cut(parameter: Parameter) -> Slice:
     settings = parameter.choices or tuple(math.exp(step / 4) for step in range(10))
     predicted = tuple(Interval(9.0 + place, 8.0, 20.0) for place in range(len(settings)))
     return Slice(parameter, settings, predicted, settings[0])
+
+
+def surroundings(*places: tuple[float, ...], names=("load",), **changes) -> Surroundings:
+    """An environment of equally likely places, at which the mean is 10 and more by the first."""
+    given = {
+        "names": names,
+        "listed": True,
+        "places": places,
+        "predicted": tuple(Interval(10 + z[0], 9 + z[0], 11.5 + z[0]) for z in places),
+        "weights": (1 / len(places),) * len(places),
+        "measure": "var",
+        "level": 0.25,
+        "risk": "value at risk 0.25",
+        "meaning": "in at least 25 % of environments it is this bad or worse",
+    }
+    return Surroundings(**(given | changes))
 
 
 def report_data(

@@ -10,7 +10,9 @@ from surefoot.algorithms._defaults import first_points
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Sketch
 from surefoot.fit import Learner
+from surefoot.joint import Joint
 from surefoot.optimizer import Optimizer
+from surefoot.risks import Risk
 from surefoot.spaces import Space
 from surefoot.types import InvalidInput
 from surefoot.widths import srinivas
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 
 
 def robust_ucb(
-    space: Space,
+    space: Space | Joint,
     kernel: Kernel | None = None,
     *,
+    risk: Risk | None = None,
     ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
@@ -35,23 +38,27 @@ def robust_ucb(
     outliers lose their weight. With one, the estimate is Huber's on rewards centred and scaled by
     median and MAD, and `ridge` (1 by default) is the noise variance in those units. `scale` is
     that of the width sqrt(2 ln(t^2 pi^2 / 0.6)). The first `initial` points are spread evenly.
+    A `Joint` space, of designs beside a random environment, needs the `risk` to maximise.
     """
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
+        seen = space.seen if isinstance(space, Joint) else space
         return Optimizer(
             space,
+            risk=risk,
             features=Sketch(),
             estimator=StudentT(),
             width=srinivas(scale=scale),
             learner=Learner(),
-            initial=first_points(space) if initial is None else initial,
+            initial=first_points(seen) if initial is None else initial,
             seed=seed,
             device=device,
         )
     return Optimizer(
         space,
         kernel,
+        risk=risk,
         estimator=Huber(),
         width=srinivas(scale=scale),
         standardise=True,

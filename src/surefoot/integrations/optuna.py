@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot import _checks, algorithms
 from surefoot.integrations._encoding import Encoding
+from surefoot.integrations._study_model import INTERRUPTED, StudyModel
+from surefoot.integrations.study_belief import OverEnvironment, StudyBelief, StudyRecommendation
+from surefoot.integrations.study_environment import ENVIRONMENT, StudyEnvironment
+from surefoot.joint import Joint
 from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
-    from surefoot.optimizer import Optimizer
-    from surefoot.types import Query
+    from surefoot.risks import Risk
 
-INTERRUPTED = "surefoot:interrupted"
-"""User attribute of a failed trial that says nothing about its setting (its run was killed)."""
-
-
-@dataclass(frozen=True)
-class StudyRecommendation:
-    """The setting that the model holds best, in the study's units and direction."""
-
-    params: dict[str, Any]
-    value: float
-    lower: float
-    upper: float
+__all__ = [
+    "ENVIRONMENT",
+    "INTERRUPTED",
+    "OverEnvironment",
+    "StudyBelief",
+    "StudyEnvironment",
+    "StudyRecommendation",
+    "SurefootSampler",
+]
 
 
 class SurefootSampler(BaseSampler):
@@ -48,6 +45,12 @@ class SurefootSampler(BaseSampler):
     `initial` trials are spread evenly before the model chooses. The model is kept between trials:
     each trial is read once. A failed trial is kept away from; one with the user attribute
     `INTERRUPTED` is passed over. For studies with one objective; `ValueError` for more.
+
+    With an `environment`, the value depends on something besides the setting that is not ours to
+    choose when it counts, and `risk` of it is optimised: of the lower tail where the study
+    maximises, of the upper tail where it minimises. Trials say what they were measured under by
+    their user attribute `ENVIRONMENT`: `environment_of` chooses and sets it; where the environment
+    is observed, the objective sets it.
     """
 
     def __init__(
@@ -56,6 +59,8 @@ class SurefootSampler(BaseSampler):
         seed: int | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
         initial: int | None = None,
+        environment: StudyEnvironment | None = None,
+        risk: Risk | None = None,
         device: str = "cpu",
     ) -> None:
         if seed is not None:
@@ -63,12 +68,14 @@ class SurefootSampler(BaseSampler):
         self._entropy = np.random.SeedSequence(seed)
         if initial is not None:
             _checks.count("initial", initial, least=0)
+        _check_environment(environment, risk, search_space)
+        self.environment, self.risk = environment, risk
         self._given = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
         self._independent = RandomSampler(seed=self._draw_seed())
         self._intersection = IntersectionSearchSpace()
-        self._model: _StudyModel | None = None
+        self._model: StudyModel | None = None
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,6 +118,37 @@ class SurefootSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
+    def environment_of(self, trial: Trial) -> dict[str, Any]:
+        """The environment to measure a running trial under, by name; it is recorded at once.
+
+        Call it when the setting is known, before the measurement. It is the trial's user attribute
+        `ENVIRONMENT`: one that is there already stays. Raises `InvalidInput` in a study without an
+        environment, or where the world draws it.
+        """
+        environment = self.environment
+        if environment is None or environment.observed:
+            why = "the sampler has no `environment`"
+            if environment is not None:
+                why = f"the world draws it: set the trial's user attribute {ENVIRONMENT!r}"
+            raise InvalidInput(f"there is no environment to choose for a trial, since {why}.")
+        known = trial.user_attrs.get(ENVIRONMENT)
+        if known is None:
+            with self._lock:
+                model, seed, study = self._model, self._draw_seed(), trial.study
+                if model is None or not model.is_of(study):
+                    model = self._up_to_date(study, self._space(study))
+                else:  # where the whole setting was given, nobody has asked it for one
+                    model.read(study.get_trials(deepcopy=False))
+                if model is None:
+                    z = environment.draw(seed)
+                else:
+                    z = model.environment_for(trial.number, trial.params, environment, seed)
+                known = environment.decode(z)
+                trial.set_user_attr(ENVIRONMENT, known)
+        else:
+            environment.encode(known)
+        return dict(known)
+
     def belief(self, study: Study) -> StudyBelief:
         """What the model holds of the study now; `NotReady` without a finished trial."""
         self._raise_error_if_multi_objective(study)
@@ -135,17 +173,24 @@ class SurefootSampler(BaseSampler):
 
     def _up_to_date(
         self, study: Study, search_space: Mapping[str, BaseDistribution]
-    ) -> _StudyModel | None:
+    ) -> StudyModel | None:
         encoding = Encoding.of(search_space)
         if encoding is None:
             return None
         known = self._model
         if known is None or not known.models(study, search_space):
             sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+            environment = self.environment
             optimizer = algorithms.robust_ucb(
-                encoding.box, seed=self._draw_seed(), initial=self._initial, device=self._device
+                encoding.box
+                if environment is None
+                else Joint(encoding.box, environment.distribution, environment.observed),
+                risk=self.risk,
+                seed=self._draw_seed(),
+                initial=self._initial,
+                device=self._device,
             )
-            self._model = known = _StudyModel(study, encoding, optimizer, sign)
+            self._model = known = StudyModel(study, encoding, optimizer, sign, environment)
         known.read(study.get_trials(deepcopy=False))
         return known
 
@@ -153,132 +198,25 @@ class SurefootSampler(BaseSampler):
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
 
 
-class _StudyModel:
-    """An optimiser that has seen what the study has recorded, each trial once."""
-
-    def __init__(self, study: Study, encoding: Encoding, optimizer: Optimizer, sign: float) -> None:
-        self.study_name = study.study_name
-        self._study: weakref.ref[Study] | None = weakref.ref(study)
-        self.encoding = encoding
-        self.optimizer = optimizer
-        self.sign = sign
-        self.numbers: list[int] = []  # of the trials whose values the optimiser has
-        self._all_read_below = 0
-        self._read: set[int] = set()  # at or above that mark
-        self._waiting: dict[int, Query] = {}
-
-    def models(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        """Whether this is the model of that study on that space; a pickled one knows its name."""
-        if self._study is None and self.study_name == study.study_name:
-            self._study = weakref.ref(study)
-        same = self._study is not None and self._study() is study
-        return same and dict(search_space) == dict(self.encoding.distributions)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_study": None}
-
-    def read(self, trials: Sequence[FrozenTrial]) -> None:
-        """Take in trials that finished, and hold those that run as pending."""
-        points, values = [], []
-        for trial in trials[self._all_read_below :]:
-            if trial.number in self._read:
-                continue
-            point = self.encoding.encode(trial.params)
-            if trial.state.is_finished():
-                self._read.add(trial.number)
-                self._settle(trial.number)
-                if point is None:
-                    continue
-                value = trial.value if trial.state == TrialState.COMPLETE else None
-                if value is not None and np.isfinite(value):
-                    points.append(point)
-                    values.append(self.sign * value)
-                    self.numbers.append(trial.number)
-                elif trial.state != TrialState.PRUNED and not trial.user_attrs.get(INTERRUPTED):
-                    self.optimizer.forget(point)
-            elif point is not None and trial.number not in self._waiting:
-                self._waiting[trial.number] = self.optimizer.expect(point)
-        while self._all_read_below in self._read:
-            self._read.remove(self._all_read_below)
-            self._all_read_below += 1
-        if points:
-            self.optimizer.tell_all(torch.stack(points), torch.tensor(values))
-
-    def propose(self, number: int) -> dict[str, Any]:
-        self._settle(number)
-        query = self.optimizer.ask()
-        self._waiting[number] = query
-        return self.encoding.decode(query.point)
-
-    def _settle(self, number: int) -> None:
-        query = self._waiting.pop(number, None)
-        if query is not None:
-            self.optimizer.forget(query, failed=False)
-
-
-class StudyBelief:
-    """The model of a study as it was when asked for, in the study's units and direction."""
-
-    def __init__(self, model: _StudyModel) -> None:
-        optimizer = model.optimizer
-        self._encoding, self._sign = model.encoding, model.sign
-        self._best = optimizer.recommend()
-        self._posterior, self._width = optimizer.posterior, optimizer.width
-        self._learnt = optimizer.learnt
-        self.trials: list[int] = list(model.numbers)
-        """Numbers of the trials in the model, in the order it read them."""
-        self.values: np.ndarray = model.sign * optimizer.history.rewards.cpu().numpy()
-        """Their measured values (n,)."""
-        self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
-        """Weight of each value (n,): 1 is full weight, near 0 was treated as an outlier."""
-
-    @property
-    def outliers(self) -> np.ndarray:
-        """Which values (n,) have less than half their weight."""
-        return self.weights < 0.5
-
-    @property
-    def noise_scale(self) -> float:
-        """Scale of the noise in the study's units: its standard deviation, were it Gaussian."""
-        learnt = self._learnt
-        return float("nan") if learnt is None else learnt.noise**0.5 * learnt.scale
-
-    @property
-    def assumed(self) -> str:
-        """What the model takes the noise to be, in a sentence."""
-        learnt = self._learnt
-        dof = float("nan") if learnt is None else learnt.dof
-        return (
-            f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
-            f"scale {self.noise_scale:.4g}, both learnt from the data; the same everywhere."
+def _check_environment(
+    environment: StudyEnvironment | None,
+    risk: Risk | None,
+    search_space: Mapping[str, BaseDistribution] | None,
+) -> None:
+    if environment is not None and not isinstance(environment, StudyEnvironment):
+        raise InvalidInput(
+            f"`environment` is {environment!r}, expected `StudyEnvironment(names, environment)`."
         )
-
-    def recommend(self) -> StudyRecommendation:
-        """The setting of best predicted value, with that value and its interval."""
-        params = self._encoding.decode(self._best.point)
-        mean, lower, upper = self.predict([params])
-        return StudyRecommendation(params, float(mean[0]), float(lower[0]), float(upper[0]))
-
-    def predict(
-        self, settings: Sequence[Mapping[str, Any]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predicted value, lower and upper end of its interval, each (n,), without noise.
-
-        Raises `InvalidInput` for a setting that is not of the study's search space.
-        """
-        points = [self._encoding.encode(params) for params in settings]
-        for params, point in zip(settings, points, strict=True):
-            if point is None:
-                raise InvalidInput(
-                    f"{dict(params)!r} is not a setting of this study, expected values for "
-                    f"{', '.join(self._encoding.distributions)} within their ranges."
-                )
-        if not points:
-            return np.zeros(0), np.zeros(0), np.zeros(0)
-        with torch.no_grad():
-            mean, deviation = self._posterior.mean_and_deviation(
-                torch.stack([p for p in points if p is not None]).to(self._best.point.device)
-            )
-        values = self._sign * mean.cpu().numpy()
-        reach = self._width * deviation.cpu().numpy()
-        return values, values - reach, values + reach
+    if (environment is None) is not (risk is None):
+        missing = "risk" if risk is None else "environment"
+        raise InvalidInput(
+            f"no `{missing}` came, expected `environment` and `risk` together: pass, for instance, "
+            "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
+        )
+    if risk is not None and not callable(risk):
+        raise InvalidInput(f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`.")
+    both = {*(search_space or ())} & {*(environment.names if environment is not None else ())}
+    if both:
+        raise InvalidInput(
+            f"{min(both)!r} is in the environment and in `search_space`, expected names of its own."
+        )

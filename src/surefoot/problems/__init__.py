@@ -22,6 +22,7 @@ from surefoot.problems.risk_tasks import (
     hartmann_12,
     hartmann_21,
     portfolio,
+    portfolio_of,
     robot_pushing,
 )
 from surefoot.problems.robot_pushing import RobotPushing
@@ -57,6 +58,7 @@ __all__ = [
     "noisy_arms",
     "pareto_arms",
     "portfolio",
+    "portfolio_of",
     "random_function",
     "resampled_arms",
     "robot_pushing",

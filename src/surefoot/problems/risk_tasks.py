@@ -76,7 +76,14 @@ def portfolio(
 
     Takes seconds. Raises `InvalidInput` for a file that is missing or not as expected.
     """
-    function = portfolio_returns.PosteriorMean.fitted(*portfolio_returns.read(data))
+    return portfolio_of(*portfolio_returns.read(data), noise, level=level)
+
+
+def portfolio_of(
+    points: Tensor, returns: Tensor, noise: Noise = NOISE, *, level: float = 0.2
+) -> RiskProblem:
+    """`portfolio` with the rows (t, 5) and (t,) of its file."""
+    function = portfolio_returns.PosteriorMean.fitted(points, returns)
     z = _grid(0.0, 1.0, 10, 2)
     joint = Joint(Box(torch.zeros(3), torch.ones(3)), FiniteEnvironment(z))
     return RiskProblem("portfolio", joint, function, noise, VaR(level), initial=20)

@@ -1,6 +1,6 @@
 """What a report shows, as plain values: no model, no storage, nothing that draws."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -39,6 +39,7 @@ class Trial:
     seconds: float | None = None
     failure: str = ""
     output: str = ""  # the end of what a failed run printed
+    environment: dict[str, Any] = field(default_factory=dict)  # what it was measured under
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,24 @@ class Slice:
         """How far the mean moves over the parameter's range: how much the parameter matters."""
         means = [belief.mean for belief in self.predicted]
         return max(means) - min(means)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The recommended setting over its random environment, and the risk that is sought.
+
+    `value` in `ReportData` is then that risk of the recommended setting.
+    """
+
+    names: tuple[str, ...]
+    listed: bool  # whether `places` are all there are, and do not stand for a density
+    places: tuple[tuple[float, ...], ...]  # a value for each name
+    predicted: tuple[Interval, ...]  # one for each of `places`
+    weights: tuple[float, ...]  # probabilities, one for each of `places`
+    measure: str  # mean, var, cvar or worst-case
+    level: float | None
+    risk: str  # the measure's name, with its level
+    meaning: str  # what the risk says, in words
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,8 @@ class ReportData:
     storage: str
     seed: int | None
     written: str
+    first: Interval | None = None  # of the first setting measured, to be compared with `value`
+    surroundings: Surroundings | None = None
 
     @property
     def measured(self) -> tuple[Trial, ...]:

@@ -62,7 +62,8 @@ def describe(trial: Trial) -> str:
         lines.append(f"weight {trial.weight:.2f}" + (": outlier" if trial.outlier else ""))
     if trial.failure:
         lines.append(f"failed: {escape(trial.failure[:120])}")
-    lines += [f"{escape(name)} = {escape(setting(v))}" for name, v in trial.params.items()]
+    known = {**trial.params, **trial.environment}
+    lines += [f"{escape(name)} = {escape(setting(value))}" for name, value in known.items()]
     return "<br>".join(lines)
 
 

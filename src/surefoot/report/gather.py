@@ -14,8 +14,9 @@ from surefoot.report.data import Interval, ReportData, Trial
 from surefoot.report.history import history
 from surefoot.report.noise import tails
 from surefoot.report.reproduce import command, storage, versions, without_passwords
+from surefoot.report.surroundings import surroundings
 from surefoot.tuning import StudyFile
-from surefoot.tuning.ledger import OUTPUT, SECONDS, is_interrupted, reason_of
+from surefoot.tuning.ledger import OUTPUT, SECONDS, environment_of, is_interrupted, reason_of
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief
@@ -28,7 +29,12 @@ def gather(study_file: StudyFile, study: optuna.Study, belief: StudyBelief) -> R
     space = study_file.distributions
 
     by_number = {trial.number: trial for trial in found}
-    predicted = intervals(*belief.predict([by_number[n].params for n in belief.trials]))
+    measured = [by_number[number] for number in belief.trials]
+    beside = study_file.study_environment
+    settings = [trial.params for trial in measured]
+    under = None if beside is None else [environment_of(trial) for trial in measured]
+    predicted = intervals(*belief.predict(settings, under))
+    first = min(measured, key=lambda trial: trial.number)
     opinions = {
         number: (interval, float(weight), bool(outlier))
         for number, interval, weight, outlier in zip(
@@ -53,6 +59,8 @@ def gather(study_file: StudyFile, study: optuna.Study, belief: StudyBelief) -> R
         storage=storage(study_file),
         seed=study_file.study.seed,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        first=intervals(*belief.predict([first.params]))[0],
+        surroundings=surroundings(study_file, belief, best.params),
     )
 
 
@@ -70,6 +78,7 @@ def _trial(trial: FrozenTrial, opinion: tuple[Interval, float, bool] | None) -> 
         seconds=_seconds(trial),
         failure=reason_of(trial),
         output=str(trial.user_attrs.get(OUTPUT, "")),
+        environment=environment_of(trial),
     )
 
 

@@ -21,10 +21,10 @@ def headline(data: ReportData) -> str:
 </header>
 <section class="headline">
 <div>
-<p class="note">Expected at the recommended setting</p>
+<p class="note">{_what(data)} at the recommended setting</p>
 <div class="value">{within(data.value.mean, width)}</div>
 <p>between {within(data.value.lower, width)} and {within(data.value.upper, width)}</p>
-<p class="note">{_gain(data)}</p>
+{_meaning(data)}<p class="note">{_gain(data)}</p>
 </div>
 <dl>{settings}</dl>
 </section>
@@ -42,11 +42,25 @@ def _counts(data: ReportData) -> str:
     return " · ".join(told)
 
 
+def _what(data: ReportData) -> str:
+    beside = data.surroundings
+    if beside is None:
+        return "Expected"
+    return f"{escape(beside.risk[0].upper() + beside.risk[1:])}, expected"
+
+
+def _meaning(data: ReportData) -> str:
+    beside = data.surroundings
+    return "" if beside is None else f"<p>{escape(beside.meaning)}</p>\n"
+
+
 def _gain(data: ReportData) -> str:
     values = [trial.value for trial in data.measured if trial.value is not None]
-    middle = median(values)
-    told = [f"{_change(data.value.mean, middle)} the median measurement, {number(middle)}"]
-    first = data.measured[0].predicted
+    told = []
+    if data.surroundings is None:  # a risk is not to be compared with single measurements
+        middle = median(values)
+        told.append(f"{_change(data.value.mean, middle)} the median measurement, {number(middle)}")
+    first = data.first
     if first is not None and len(values) > 1:
         # Belief against belief: a lucky first measurement says little of its setting.
         told.append(

@@ -10,10 +10,13 @@ from importlib.resources import files
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from surefoot.report.data import ReportData
+from surefoot.report.data import ReportData, Surroundings
+from surefoot.report.environment import note
 from surefoot.report.headline import headline
 from surefoot.report.numbers import number
+from surefoot.report.over_several import against, in_order
 from surefoot.report.over_time import convergence, measurements
+from surefoot.report.over_variable import over_one
 from surefoot.report.quantiles import quantiles
 from surefoot.report.slices import slice_figure
 from surefoot.report.table import trials_table
@@ -26,6 +29,7 @@ def page(data: ReportData) -> str:
     here = files("surefoot.report")
     parts = [
         headline(data),
+        _surroundings(data),
         _over_time(data),
         _slices(data),
         _table(data),
@@ -52,11 +56,37 @@ def page(data: ReportData) -> str:
 """
 
 
+def _surroundings(data: ReportData) -> str:
+    beside = data.surroundings
+    if beside is None:
+        return ""
+    one = len(beside.names) == 1
+    figures = _embed("environment", over_one(data, beside)) if one else _several(data, beside)
+    return f"""
+<section>
+<h2>Environment</h2>
+<p class="note">{escape(note(beside))}</p>
+{figures}
+</section>
+"""
+
+
+def _several(data: ReportData, beside: Surroundings) -> str:
+    drawn = "".join(
+        f'<div class="slice" data-variable="{escape(name)}"><h3>{escape(name)}</h3>'
+        f"{_embed(f'environment-{place}', against(data, beside, place))}</div>"
+        for place, name in enumerate(beside.names)
+    )
+    return f'{_embed("environment", in_order(data, beside))}<div class="slices">{drawn}</div>'
+
+
 def _over_time(data: ReportData) -> str:
     clipped = (
         "Values beyond the axis are drawn as triangles at its border; point at one to read it."
     )
     failed = " Grey crosses are failed trials." if data.failed else ""
+    if data.surroundings is not None:
+        failed += " They were taken under various environments, the band is over all of these."
     return f"""
 <section>
 <h2>Convergence</h2>
@@ -73,20 +103,24 @@ band is the recommendation's interval. {clipped}{failed}</p>
 
 
 def _slices(data: ReportData) -> str:
+    what, predicted, elsewhere = "mean", "prediction", "whose other parameters were elsewhere"
+    if data.surroundings is not None:
+        what = predicted = escape(data.surroundings.risk)
+        elsewhere = "each under an environment of its own and with other parameters"
     ordered = sorted(data.slices, key=lambda cut: cut.span, reverse=True)
     drawn = "".join(
         f'<div class="slice" data-parameter="{escape(cut.parameter.name)}">'
         f"<h3>{escape(cut.parameter.name)} "
-        f"<small>moves the mean by {number(cut.span, digits=3)}</small></h3>"
+        f"<small>moves the {what} by {number(cut.span, digits=3)}</small></h3>"
         f"{_embed(f'slice-{place}', slice_figure(data, cut))}</div>"
         for place, cut in enumerate(ordered)
     )
     return f"""
 <section>
 <h2>Parameters</h2>
-<p class="note">One slice for each parameter, the one that matters most first: prediction and
-interval along it, with every other parameter at the recommendation (orange). Grey points are the
-measurements, whose other parameters were elsewhere.</p>
+<p class="note">One slice for each parameter, the one that matters most first: {predicted}
+and interval along it, with every other parameter at the recommendation (orange). Grey points are
+the measurements, {elsewhere}.</p>
 <div class="slices">{drawn}</div>
 </section>
 """

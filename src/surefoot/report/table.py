@@ -10,10 +10,12 @@ from surefoot.report.numbers import number, setting
 def trials_table(data: ReportData) -> str:
     """Every trial, one row each; the page's script sorts by the `data-key` of the cells."""
     names = [parameter.name for parameter in data.parameters]
+    variables = data.surroundings.names if data.surroundings is not None else ()
     texts = {parameter.name for parameter in data.parameters if parameter.choices is not None}
     heads = [
         _head("trial"),
         *(_head(name, text=name in texts) for name in names),
+        *(_head(name) for name in variables),
         _head("measured"),
         _head("predicted"),
         _head("weight"),
@@ -23,18 +25,21 @@ def trials_table(data: ReportData) -> str:
     why = any(trial.failure for trial in data.trials)
     if why:
         heads.append(_head("failure", text=True))
-    rows = "".join(_row(trial, names, texts, why=why) for trial in data.trials)
+    rows = "".join(_row(trial, names, variables, texts, why=why) for trial in data.trials)
     return (
         '<div class="scroll"><table class="sortable">'
         f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
-def _row(trial: Trial, names: list[str], texts: set[str], why: bool) -> str:
+def _row(
+    trial: Trial, names: list[str], variables: tuple[str, ...], texts: set[str], why: bool
+) -> str:
     kind = "failed" if trial.failure else "outlier" if trial.outlier else ""
     cells = [
         _cell(trial.number),
         *(_cell(trial.params.get(name), text=name in texts) for name in names),
+        *(_cell(trial.environment.get(name)) for name in variables),
         _cell(trial.value),
         _cell(trial.predicted.mean if trial.predicted else None),
         _cell(trial.weight, kind="weight", shown=None if trial.weight is None else "{:.2f}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -84,14 +85,18 @@ class JointSearch:
         return place_of(self.joint, x, arm, z.cpu(), None)
 
     def recommend(self, situation: Situation, by: By) -> Recommendation:
-        value, lower, upper = self.assess(situation, self.designs)
+        value, lower, _ = self._risks(situation, self.designs)
         best = int((value if by == "mean" else lower).argmax())
         point, arm = [*self._designs.values()][best]
-        at = (float(part[best]) for part in (value, lower, upper))
+        at = (float(part) for part in self.assess(situation, point.unsqueeze(0)))
         return Recommendation(point.clone(), arm, *at)
 
     def assess(self, situation: Situation, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of mean, lower and upper bound (n,) at designs (n, dx)."""
+        return self._risks(replace(situation, feasible=None), designs)
+
+    def _risks(self, situation: Situation, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same, and less where measurements fail."""
         joint = self._situation(situation)
         z, weights = joint.values(_CAREFULLY, torch.Generator().manual_seed(0))
         with torch.no_grad():

@@ -66,24 +66,43 @@ class CommandTemplate:
             return None
         return "".join(piece.text for piece in first)
 
-    def check(self, examples: Mapping[str, Sequence[Any]]) -> None:
-        """Every placeholder must be a parameter, every parameter used, every format fit its values.
+    def check(
+        self,
+        parameters: Mapping[str, Sequence[Any]],
+        environment: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        observed: bool = False,
+    ) -> None:
+        """Every placeholder must be known, everything known used, every format fit its values.
 
-        `examples` holds some values of each parameter. Raises `WrongCommand`.
+        Parameters, and variables of the environment, come with some values of each. What is
+        `observed` of the environment must not occur. Raises `WrongCommand`.
         """
+        variables = environment or {}
         pieces = [p for word in self.arguments for p in word if p.parameter is not None]
         used = {str(piece.parameter) for piece in pieces}
+        if observed:
+            for name in sorted(used & set(variables)):
+                raise WrongCommand(
+                    f"{{{name}}} is observed; expected a line {name}=NUMBER in the output, or "
+                    'environment.control = "chosen"'
+                )
+            variables = {}
+        examples = {**parameters, **variables}
         for name in sorted(used - set(examples)):
+            kind = "a parameter or of the environment" if variables else "a parameter"
             raise WrongCommand(
-                f"{{{name}}} is not a parameter, expected one of {', '.join(examples)} "
+                f"{{{name}}} is not {kind}, expected one of {', '.join(examples)} "
                 "(write {{ and }} for plain braces)"
             )
         for name in examples:
             if name not in used:
+                otherwise = "no such parameter"
+                if name in variables:
+                    otherwise = 'environment.control = "observed"'
                 raise WrongCommand(
-                    f"not used in objective.command; expected {{{name}}} in it, or no such "
-                    "parameter",
-                    key=f"parameters.{name}",
+                    f"not used in objective.command; expected {{{name}}} in it, or {otherwise}",
+                    key=f"{'environment' if name in variables else 'parameters'}.{name}",
                 )
         for piece in pieces:
             for value in examples[str(piece.parameter)]:

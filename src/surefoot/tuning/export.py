@@ -12,7 +12,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.tuning.ledger import SECONDS, is_interrupted, reason_of
+from surefoot.tuning.ledger import SECONDS, environment_of, is_interrupted, reason_of
 from surefoot.tuning.opening import belief_of
 from surefoot.tuning.study_file import StudyFile
 from surefoot.types import InvalidInput, NotReady, SurefootError
@@ -39,14 +39,14 @@ def check_output(output: Path) -> None:
 def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
     """Write all trials, by number, to a .csv or .parquet file; how many they are.
 
-    Columns: number, state, `params_NAME` for each parameter, value, weight (1: taken in full, near
-    0: treated as an outlier), failure, start (local time), seconds. The file appears complete or
-    not at all. Raises `InvalidInput` for another kind of file, and where a .parquet file is asked
-    for without the packages that write it.
+    Columns: number, state, `params_NAME` for each parameter, `environment_NAME` for each variable
+    of the environment, value, weight (1: taken in full, near 0: treated as an outlier), failure,
+    start (local time), seconds. The file appears complete or not at all. Raises `InvalidInput` for
+    another kind of file, and where a .parquet file is asked for without the packages that write it.
     """
     check_output(output)
     rows = table(study_file, study)
-    columns = list(_row(create_trial(state=TrialState.WAITING), list(study_file.parameters), {}))
+    columns = list(_row(create_trial(state=TrialState.WAITING), _names(study_file), {}))
     # Beside the file, under a name of its own, so that replacing it is one step.
     partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
     try:
@@ -70,16 +70,27 @@ def table(study_file: StudyFile, study: optuna.Study) -> list[dict[str, Any]]:
         weights = dict(zip(belief.trials, belief.weights.tolist(), strict=True))
     except NotReady:
         weights = {}
-    names = list(study_file.parameters)
+    names = _names(study_file)
     return [_row(trial, names, weights) for trial in study.get_trials(deepcopy=False)]
 
 
-def _row(trial: FrozenTrial, names: Sequence[str], weights: dict[int, float]) -> dict[str, Any]:
+def _names(study_file: StudyFile) -> tuple[Sequence[str], Sequence[str]]:
+    """The parameters, and the variables of the environment."""
+    environment = study_file.environment
+    return list(study_file.parameters), [] if environment is None else list(environment.variables)
+
+
+def _row(
+    trial: FrozenTrial,
+    names: tuple[Sequence[str], Sequence[str]],
+    weights: dict[int, float],
+) -> dict[str, Any]:
     state = "interrupted" if is_interrupted(trial) else trial.state.name.lower()
     return {
         "number": trial.number,
         "state": state,
-        **{f"params_{name}": trial.params.get(name) for name in names},
+        **{f"params_{name}": trial.params.get(name) for name in names[0]},
+        **{f"environment_{name}": environment_of(trial).get(name) for name in names[1]},
         "value": trial.value if trial.state == TrialState.COMPLETE else None,
         "weight": weights.get(trial.number),
         "failure": reason_of(trial) or None,

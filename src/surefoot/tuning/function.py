@@ -14,7 +14,9 @@ from typing import Any
 from surefoot.tuning.child import Child
 from surefoot.tuning.command_line import WrongCommand
 from surefoot.tuning.objective import Failure, Measurement, describe_exit, outcome, timed_out
+from surefoot.tuning.observed import Observed
 
+_NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
 SERVER = Path(__file__).with_name("serve_function.py")
 
 
@@ -23,13 +25,21 @@ class FunctionObjective:
 
     The module is imported once, in a child process that serves every call; so a generator of
     random numbers that the module makes goes on from call to call. A call that passes `timeout`
-    seconds, or ends the process, is a failure, and the next call begins in a fresh process.
+    seconds, or ends the process, is a failure, and the next call begins in a fresh process. Where
+    an environment is `observed`, the function returns a pair: the value, and a dictionary of it.
     """
 
     def __init__(
-        self, target: str, parameters: Sequence[str], folder: Path, timeout: float | None
+        self,
+        target: str,
+        parameters: Sequence[str],
+        folder: Path,
+        timeout: float | None,
+        observed: Observed | None = None,
     ) -> None:
-        self._arguments = [*target.split(":"), *parameters]
+        names = () if observed is None else observed.variables
+        self._arguments = [*target.split(":"), ",".join(names), *parameters]
+        self._observed = observed
         self._folder = folder
         self._timeout = timeout
         self._server: Server | None = None
@@ -47,15 +57,15 @@ class FunctionObjective:
         deadline = None if self._timeout is None else start + self._timeout
         try:
             server = self._server
+            reply: dict[str, Any] | str = {}
             if server is None:
                 server = Server(self._arguments, self._folder)
-                value = self._start(server, deadline)
-            else:
-                value = 0.0
-            if not isinstance(value, str):
-                value = self._ask(server, params, deadline)
+                reply = self._start(server, deadline)
+            if not isinstance(reply, str):
+                reply = self._ask(server, params, deadline)
             server.child.drain()
-            result = outcome(value, server.child.output.text(), time.monotonic() - start)
+            output, seconds = server.child.output.text(), time.monotonic() - start
+            result = self._outcome(reply, output, seconds)
             if server.broken:
                 self.close()
             return result
@@ -68,7 +78,7 @@ class FunctionObjective:
         if server is not None:
             server.close()
 
-    def _start(self, server: Server, deadline: float | None) -> float | str:
+    def _start(self, server: Server, deadline: float | None) -> dict[str, Any] | str:
         self._server = server
         answer = self._answer(server, deadline)
         server.broken = server.broken or isinstance(answer, str)
@@ -76,19 +86,29 @@ class FunctionObjective:
 
     def _ask(
         self, server: Server, params: Mapping[str, Any], deadline: float | None
-    ) -> float | str:
+    ) -> dict[str, Any] | str:
         server.child.output.clear()
         server.ask(params)
         return self._answer(server, deadline)
 
-    def _answer(self, server: Server, deadline: float | None) -> float | str:
-        """A number, or why there is none."""
+    def _answer(self, server: Server, deadline: float | None) -> dict[str, Any] | str:
+        """What the function gave, or why it gave nothing."""
         reply = server.reply(deadline)
         if reply is None:
             return timed_out(self._timeout)
         if isinstance(reply, int):
             return f"the process that runs the function ended: {describe_exit(reply)}"
-        return str(reply["error"]) if "error" in reply else float(reply["value"])
+        return str(reply["error"]) if "error" in reply else reply
+
+    def _outcome(
+        self, reply: dict[str, Any] | str, output: str, seconds: float
+    ) -> Measurement | Failure:
+        if isinstance(reply, str):
+            return outcome(reply, output, seconds)
+        environment: dict[str, float] | str | None = None
+        if self._observed is not None:
+            environment = self._observed.checked(reply["environment"], _NO_KEY)
+        return outcome(float(reply["value"]), output, seconds, environment)
 
 
 class Server:

@@ -16,7 +16,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from surefoot.integrations.optuna import INTERRUPTED
+from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED, SurefootSampler
 from surefoot.tuning import liveness
 from surefoot.tuning.objective import Failure, Measurement
 from surefoot.tuning.storage import locate, storage_errors
@@ -42,6 +42,11 @@ def counts(trial: FrozenTrial) -> bool:
 def failed(trial: FrozenTrial) -> bool:
     """Whether a trial is a round that gave no measurement."""
     return counts(trial) and trial.state == TrialState.FAIL
+
+
+def environment_of(trial: FrozenTrial | Trial) -> dict[str, Any]:
+    """What a trial is measured under, by name; empty where there is no such thing, or not yet."""
+    return dict(trial.user_attrs.get(ENVIRONMENT) or {})
 
 
 def is_interrupted(trial: FrozenTrial) -> bool:
@@ -89,7 +94,7 @@ class Ledger:
         return sum(map(counts, self.trials()))
 
     def claim(self) -> Trial | NoTrial:
-        """Begin a trial, with its parameters chosen.
+        """Begin a trial, with its parameters chosen, and its environment where that is chosen.
 
         One process at a time chooses, so each sees what the others are running, and together they
         begin no more trials than there are rounds. (Processes on different machines do not wait
@@ -105,7 +110,9 @@ class Ledger:
             if done + held >= self.rounds:
                 return NoTrial.WAIT
             self._queue(trials)
-            return self.study.ask(fixed_distributions=self.study_file.distributions)
+            trial = self.study.ask(fixed_distributions=self.study_file.distributions)
+            self._choose_environment(trial)
+            return trial
 
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process had given it up in the meantime."""
@@ -114,6 +121,8 @@ class Ledger:
             try:
                 trial.set_user_attr(SECONDS, round(result.seconds, 6))
                 if isinstance(result, Measurement):
+                    if result.environment is not None:
+                        trial.set_user_attr(ENVIRONMENT, dict(result.environment))
                     self.study.tell(trial, result.value)
                 else:
                     trial.set_user_attr(FAILURE, result.reason)
@@ -155,6 +164,17 @@ class Ledger:
                 break
             streak.insert(0, trial)
         return streak
+
+    def _choose_environment(self, trial: Trial) -> None:
+        """Record what the trial is to be measured under, while the others still wait."""
+        environment, sampler = self.study_file.study_environment, self.study.sampler
+        if environment is None or environment.observed:
+            return
+        if isinstance(sampler, SurefootSampler) and sampler.environment is not None:
+            sampler.environment_of(trial)
+        elif ENVIRONMENT not in trial.user_attrs:
+            drawn = environment.draw(self.study_file.study.seed + trial.number)
+            trial.set_user_attr(ENVIRONMENT, environment.decode(drawn))
 
     def _queue(self, trials: list[FrozenTrial]) -> None:
         """See that the next trial is queued with this process's mark.

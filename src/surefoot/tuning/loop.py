@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from optuna.trial import FrozenTrial
 
-from surefoot.tuning.ledger import Ledger, NoTrial, reason_of
+from surefoot.tuning.ledger import Ledger, NoTrial, environment_of, reason_of
 from surefoot.tuning.objective import Objective
 from surefoot.tuning.stopping import Stop
 from surefoot.types import SurefootError
@@ -82,7 +82,7 @@ def tune(
                 ledger.give_up_own("stopped before it began")
                 return
             watcher.running(trial.number, trial.params)
-            ledger.record(trial, objective.measure(trial.params))
+            ledger.record(trial, objective.measure({**trial.params, **environment_of(trial)}))
             watcher.finished()
             streak = ledger.failures_in_a_row()
             if len(streak) >= FAILURES_IN_A_ROW:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from surefoot.tuning.child import Child
 from surefoot.tuning.command_line import CommandTemplate, WrongCommand
+from surefoot.tuning.observed import Observed
 
 TAIL_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 
@@ -22,15 +23,20 @@ NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=[^\W\d_]*(?!\w))"
     r"|(?i:inf(?:inity)?|nan)(?!\w))"
 )
+_NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A finite number that the objective gave, and the seconds it took."""
+    """A finite number that the objective gave, and the seconds it took.
+
+    `environment` is what the world drew for it, where that is observed.
+    """
 
     value: float
     seconds: float
+    environment: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Objective(Protocol):
         """Raise `WrongCommand` if it cannot be started at all."""
 
     def measure(self, params: Mapping[str, Any]) -> Measurement | Failure:
-        """Run once with these parameters."""
+        """Run once with these parameters, beside the variables of a chosen environment."""
 
     def close(self) -> None:
         """End whatever it keeps running."""
@@ -58,11 +64,20 @@ class Objective(Protocol):
 class CommandObjective:
     """Runs a command; the last number on its standard output is the measurement.
 
-    `folder` is where it runs, `timeout` its limit in seconds, None for no limit. The command and
-    everything it started is gone when `measure` returns, also by an exception.
+    `folder` is where it runs, `timeout` its limit in seconds, None for no limit. What is `observed`
+    of the environment has a line `name=number` on standard output, and such lines hold no
+    measurement. The command and everything it started is gone when `measure` returns, also by an
+    exception.
     """
 
-    def __init__(self, template: CommandTemplate, folder: Path, timeout: float | None) -> None:
+    def __init__(
+        self,
+        template: CommandTemplate,
+        folder: Path,
+        timeout: float | None,
+        observed: Observed | None = None,
+    ) -> None:
+        self._observed = observed
         self._template = template
         self._folder = folder
         self._timeout = timeout
@@ -85,20 +100,30 @@ class CommandObjective:
         finally:
             child.kill()
         seconds = time.monotonic() - start
+        environment: dict[str, float] | str | None = None
         value: float | str
         if code is None:
             value = timed_out(self._timeout)
         elif code:
             value = describe_exit(code)
         else:
-            value = last_number(child.stdout.text())
-        return outcome(value, child.output.text(), seconds)
+            text = ESCAPES.sub("", child.stdout.text())
+            if self._observed is not None:
+                given, text = self._observed.split(text)
+                environment = self._observed.checked(given, _NO_LINE)
+            value = last_number(text)
+        return outcome(value, child.output.text(), seconds, environment)
 
     def close(self) -> None:
         return None
 
 
-def outcome(value: float | str, output: str, seconds: float) -> Measurement | Failure:
+def outcome(
+    value: float | str,
+    output: str,
+    seconds: float,
+    environment: Mapping[str, float] | str | None = None,
+) -> Measurement | Failure:
     """A measurement if `value` is a finite number, else a failure; a string is its reason."""
     if isinstance(value, str):
         reason = value
@@ -106,8 +131,10 @@ def outcome(value: float | str, output: str, seconds: float) -> Measurement | Fa
         reason = "the measurement is NaN, expected a finite number"
     elif math.isinf(value):
         reason = "the measurement is infinite, expected a finite number"
+    elif isinstance(environment, str):
+        reason = environment
     else:
-        return Measurement(value, seconds)
+        return Measurement(value, seconds, environment)
     return Failure(reason, output[-TAIL_CHARACTERS:].strip(), seconds)
 
 

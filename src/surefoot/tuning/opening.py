@@ -17,6 +17,7 @@ from surefoot.tuning.command_line import CommandTemplate
 from surefoot.tuning.function import FunctionObjective
 from surefoot.tuning.ledger import turn
 from surefoot.tuning.objective import CommandObjective, Objective
+from surefoot.tuning.observed import Observed
 from surefoot.tuning.storage import NoStudy, connect, locate, storage_errors
 from surefoot.tuning.study_file import StudyFile
 
@@ -96,24 +97,34 @@ def default_sampler(study_file: StudyFile, worker: int = 0, begun: int = 0) -> S
     seed = study_file.study.seed
     if worker or begun:
         seed = int(np.random.SeedSequence([seed, worker, begun]).generate_state(1)[0])
-    return SurefootSampler(seed=seed, search_space=study_file.distributions)
+    return SurefootSampler(
+        seed=seed,
+        search_space=study_file.distributions,
+        environment=study_file.study_environment,
+        risk=None if study_file.risk is None else study_file.risk.functional(),
+    )
 
 
 def objective_of(study_file: StudyFile) -> Objective:
     """What measures a setting of this study."""
     section, folder = study_file.objective, study_file.folder
+    environment, observed = study_file.environment, None
+    names = list(study_file.parameters)
+    if environment is not None and environment.observed:
+        observed = Observed(environment.variables)
+    elif environment is not None:
+        names += environment.variables
     if section.function is not None:
-        return FunctionObjective(
-            section.function, list(study_file.parameters), folder, section.timeout
-        )
+        return FunctionObjective(section.function, names, folder, section.timeout, observed)
     template = CommandTemplate.parse(section.command or "")
-    return CommandObjective(template, folder, section.timeout)
+    return CommandObjective(template, folder, section.timeout, observed)
 
 
 def belief_of(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
     """What the model holds of a study; `NotReady` without a measurement."""
     sampler = study.sampler
-    if not isinstance(sampler, SurefootSampler):
+    beside = study_file.study_environment is not None
+    if not isinstance(sampler, SurefootSampler) or (sampler.environment is not None) is not beside:
         sampler = default_sampler(study_file)
     return sampler.belief(study)
 

@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tuning.ledger import is_interrupted, reason_of
+from surefoot.tuning.ledger import environment_of, is_interrupted, reason_of
 from surefoot.tuning.status import Lookout, Status, describe, describe_time, short
 
 
@@ -118,10 +118,13 @@ class LivePanel:
 
     def _running(self) -> str:
         now = time.monotonic()
-        numbers = [trial.number for trial in self._status.running]
-        self._since = {number: self._since.get(number, now) for number in numbers}
-        shown = [f"trial {n} for {describe_time(now - self._since[n])}" for n in numbers[:3]]
-        more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
+        running = self._status.running
+        self._since = {t.number: self._since.get(t.number, now) for t in running}
+        shown = [
+            f"trial {t.number}{_under(t)} for {describe_time(now - self._since[t.number])}"
+            for t in running[:3]
+        ]
+        more = f" and {len(running) - 3} more" if len(running) > 3 else ""
         if shown:
             return ", ".join(shown) + more
         done = self._status.finished >= self._status.rounds
@@ -144,10 +147,16 @@ class Nothing:
 def result_of(trial: FrozenTrial) -> str:
     """How a finished trial ended, in a line."""
     if trial.state == TrialState.COMPLETE:
-        return f"trial {trial.number}: {trial.value:.5g}"
+        return f"trial {trial.number}: {trial.value:.5g}{_under(trial)}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {reason_of(trial)}"
     return f"trial {trial.number}: failed, {reason_of(trial)}"
+
+
+def _under(trial: FrozenTrial) -> str:
+    """What a trial is measured under, where there is such a thing."""
+    environment = environment_of(trial)
+    return f" at {describe(environment)}" if environment else ""
 
 
 def _standing(status: Status) -> list[str]:

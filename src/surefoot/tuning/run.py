@@ -20,6 +20,7 @@ from surefoot.tuning.loop import tune
 from surefoot.tuning.objective import Objective
 from surefoot.tuning.opening import begin_study, belief_of, objective_of, recommendation_of
 from surefoot.tuning.progress import LivePanel, Nothing, PlainLines, Progress
+from surefoot.tuning.risk_section import StatedRisk
 from surefoot.tuning.status import Lookout
 from surefoot.tuning.stopping import Stop, on_signals
 from surefoot.tuning.storage import locate
@@ -34,12 +35,14 @@ STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at o
 class Summary:
     """What a study has found, in its own units; `recommended` is None without a measurement.
 
-    `trials` are the finished ones, `failed` those of them that gave no measurement.
+    `trials` are the finished ones, `failed` those of them that gave no measurement. `risk` says
+    what the recommended value is in a study with an environment.
     """
 
     trials: int
     failed: int
     recommended: StudyRecommendation | None
+    risk: StatedRisk | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     except NotReady:
         recommended = None
     trials = study.get_trials(deepcopy=False)
-    return Summary(sum(map(counts, trials)), sum(map(failed, trials)), recommended)
+    finished, failures = sum(map(counts, trials)), sum(map(failed, trials))
+    return Summary(finished, failures, recommended, study_file.stated_risk)
 
 
 def run(
@@ -125,6 +129,9 @@ def _shown(ledger: Ledger, quiet: bool, console: Console) -> Iterator[Progress]:
     study_file = ledger.study_file
     lookout = Lookout(ledger, lambda: belief_of(study_file, ledger.study))
     title = f"{study_file.study.name}: {study_file.study.direction}"
+    if study_file.environment is not None and study_file.stated_risk is not None:
+        over = ", ".join(study_file.environment.variables)
+        title += f" the {study_file.stated_risk.name} over {over}"
     if console.is_terminal:
         panel = LivePanel(lookout, console, title)
         with panel.shown():

@@ -13,25 +13,12 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from surefoot.tuning.command_line import CommandTemplate
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-
-class WrongKey(ValueError):
-    """A value that is wrong beside another one; `key` is relative to the section that raises it."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
-class Section(BaseModel):
-    """A table of the study file. Field descriptions are what its errors say was expected."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+from surefoot.tuning.environment_section import EnvironmentSection
+from surefoot.tuning.risk_section import RiskSection
+from surefoot.tuning.section import NAME, Section, WrongKey, check_range, expected
 
 
 class StudySection(Section):
@@ -48,9 +35,9 @@ class StudySection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name):
-            raise WrongKey("name", _expected(type(self), "name", self.name))
+            raise WrongKey("name", expected(type(self), "name", self.name))
         if self.storage is not None and "://" not in self.storage:
-            raise WrongKey("storage", _expected(type(self), "storage", self.storage))
+            raise WrongKey("storage", expected(type(self), "storage", self.storage))
         if self.storage is not None and re.fullmatch(
             r"sqlite(\+\w+)?://(/:memory:)?(\?.*)?", self.storage
         ):
@@ -82,7 +69,7 @@ class ObjectiveSection(Section):
         if self.function is not None and not re.fullmatch(
             r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
         ):
-            raise WrongKey("function", _expected(type(self), "function", self.function))
+            raise WrongKey("function", expected(type(self), "function", self.function))
         return self
 
 
@@ -139,7 +126,7 @@ class CategoricalParameter(Section):
         # 1, 1.0 and true are one dictionary key, and one choice to Optuna.
         finite = all(math.isfinite(c) for c in self.choices if isinstance(c, float))
         if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
-            raise WrongKey("choices", _expected(type(self), "choices", self.choices))
+            raise WrongKey("choices", expected(type(self), "choices", self.choices))
         return self
 
     def distribution(self) -> BaseDistribution:
@@ -168,34 +155,62 @@ class Contents(Section):
         description="a table [parameters] with a line for each parameter"
     )
 
+    environment: EnvironmentSection | None = Field(
+        default=None, description="a table [environment] with a line for each variable"
+    )
+    risk: RiskSection | None = Field(
+        default=None, description="a table [risk] with measure and, for var and cvar, level"
+    )
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.parameters:
             raise WrongKey("parameters", "got none, expected at least one parameter")
-        for name in self.parameters:
-            if not NAME.fullmatch(name):
+        if self.environment is not None and self.risk is None:
+            raise WrongKey(
+                "risk",
+                "missing beside [environment]; expected a table [risk], such as "
+                'measure = "var" and level = 0.1',
+            )
+        if self.risk is not None and self.environment is None:
+            raise WrongKey(
+                "environment",
+                "missing beside [risk]; expected a table [environment] with a line for each "
+                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
+            )
+        variables = {} if self.environment is None else self.environment.variables
+        for key in (
+            *(f"parameters.{name}" for name in self.parameters),
+            *(f"environment.{name}" for name in variables),
+        ):
+            self._check_name(key)
+        for name in variables:
+            if name in self.parameters:
                 raise WrongKey(
-                    f"parameters.{name}",
-                    "got this name, expected letters, digits, '_' and '-', not beginning "
-                    "with a digit",
-                )
-            if self.objective.function and (not name.isidentifier() or keyword.iskeyword(name)):
-                raise WrongKey(
-                    f"parameters.{name}",
-                    "got this name, expected one that Python takes as a keyword argument",
+                    f"environment.{name}", "is a parameter, too; expected a name of its own"
                 )
         if self.objective.command is not None:
-            examples = {name: one.examples() for name, one in self.parameters.items()}
-            CommandTemplate.parse(self.objective.command).check(examples)
+            CommandTemplate.parse(self.objective.command).check(
+                {name: one.examples() for name, one in self.parameters.items()},
+                {name: one.examples() for name, one in variables.items()},
+                observed=self.environment is not None and self.environment.observed,
+            )
         return self
+
+    def _check_name(self, key: str) -> None:
+        name = key.partition(".")[2]
+        if not NAME.fullmatch(name):
+            raise WrongKey(
+                key,
+                "got this name, expected letters, digits, '_' and '-', not beginning with a digit",
+            )
+        if self.objective.function and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise WrongKey(
+                key, "got this name, expected one that Python takes as a keyword argument"
+            )
 
 
 def _check_range(low: float, high: float, log: bool) -> None:
-    if low >= high:
-        raise WrongKey("low", f"got {low!r}, expected less than high = {high!r}")
+    check_range(low, high)
     if log and low <= 0:
         raise WrongKey("low", f"got {low!r}, expected more than 0, since log = true")
-
-
-def _expected(section: type[Section], field: str, got: object) -> str:
-    return f"got {got!r}, expected {section.model_fields[field].description}"

@@ -1,10 +1,11 @@
 """Calls one function, again and again, for the process that holds the other ends of two pipes.
 
 A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
-`serve_function.py REQUESTS REPLIES MODULE NAME PARAMETER...`, the first two being file
+`serve_function.py REQUESTS REPLIES MODULE NAME OBSERVED PARAMETER...`, the first two being file
 descriptors. It imports the function, replies whether it can be called with these parameters, and
 then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
-`value` or `error`.
+`value` or `error`. Where OBSERVED, names with commas between them, is not empty, the function
+returns its value with a dictionary of these, which goes into the answer as `environment`.
 """
 
 import importlib
@@ -20,7 +21,7 @@ from typing import Any
 
 def main() -> None:
     requests, replies = (int(number) for number in sys.argv[1:3])
-    module, name, parameters = sys.argv[3], sys.argv[4], sys.argv[5:]
+    module, name, observed, *parameters = sys.argv[3:]
     # What the function starts must not hold these open, or read from them.
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
@@ -35,7 +36,7 @@ def main() -> None:
             return
         _reply(out, {"value": 0.0})
         for line in incoming:
-            _reply(out, _call(function, json.loads(line)))
+            _reply(out, _call(function, json.loads(line), observed))
 
 
 def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
@@ -48,16 +49,23 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
     return function
 
 
-def _call(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
+def _call(function: Callable[..., Any], keywords: dict[str, Any], observed: str) -> dict[str, Any]:
     try:
         result = function(**keywords)
         try:
-            return {"value": float(result)}
-        except (TypeError, ValueError):
-            return {"error": f"returned {result!r:.200}, expected a number"}
+            return _with_environment(*result) if observed else {"value": float(result)}
+        except (TypeError, ValueError, AttributeError):
+            shown = ", ".join(f"{name!r}: number" for name in observed.split(","))
+            wanted = f"(number, {{{shown}}})" if observed else "a number"
+            return {"error": f"returned {result!r:.200}, expected {wanted}"}
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
+
+
+def _with_environment(value: Any, environment: Any) -> dict[str, Any]:
+    numbers = {str(name): float(one) for name, one in environment.items()}
+    return {"value": float(value), "environment": numbers}
 
 
 def _describe(error: BaseException) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from pydantic import ValidationError
 
-from surefoot.tuning.sections import (
-    PARAMETER_TYPES,
-    Contents,
-    ObjectiveSection,
-    Section,
-    StudySection,
-)
+from surefoot.integrations.optuna import StudyEnvironment
+from surefoot.tuning.environment import environment_of
+from surefoot.tuning.environment_section import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tuning.risk_section import RiskSection, StatedRisk
+from surefoot.tuning.section import Section
+from surefoot.tuning.sections import PARAMETER_TYPES, Contents, ObjectiveSection, StudySection
 from surefoot.types import InvalidInput
 
 
@@ -33,6 +33,8 @@ class StudyFile:
         self.study = contents.study
         self.objective = contents.objective
         self.parameters = contents.parameters
+        self.environment = contents.environment
+        self.risk = contents.risk
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:
@@ -62,6 +64,16 @@ class StudyFile:
         """The parameters as Optuna names them, in the order of the file."""
         return {name: one.distribution() for name, one in self.parameters.items()}
 
+    @cached_property
+    def study_environment(self) -> StudyEnvironment | None:
+        """The environment as trials record it, None where there is none."""
+        return None if self.environment is None else environment_of(self.environment)
+
+    @property
+    def stated_risk(self) -> StatedRisk | None:
+        """What a recommended value is, in words; None without an environment."""
+        return None if self.risk is None else self.risk.stated(self.study.direction)
+
     def error(self, key: str, message: str) -> StudyFileError:
         """An error about a key of this file, found only when its value was used."""
         return StudyFileError(f"{self.path.name}: {key}: {_one_line(message)}")
@@ -80,7 +92,7 @@ def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     """The key and what is wrong with it, of one of pydantic's errors."""
     path = [part for part in problem["loc"] if part != "__root__"]
-    if len(path) > 2 and path[0] == "parameters":
+    if len(path) > 2 and path[0] in ("parameters", "environment"):
         del path[2]  # the tag that pydantic puts in for the type it tried
     kind = problem["type"]
     if kind == "value_error":
@@ -88,6 +100,8 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         inner = getattr(cause, "key", "")
         return ".".join([*map(str, path), *([inner] if inner else [])]), str(cause)
     key = ".".join(map(str, path))
+    if kind in ("union_tag_not_found", "union_tag_invalid") and path[0] == "environment":
+        return _variable_problem(key, problem["input"])
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         names = ", ".join(repr(name) for name in PARAMETER_TYPES)
         given = problem["input"].get("type") if isinstance(problem["input"], dict) else None
@@ -105,13 +119,23 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         section, path = Contents, path[:1]
     names_in_path = [part for part in path if part in section.model_fields]
     field = str(names_in_path[-1]) if names_in_path else str(path[-1])
-    if field == "choices" and len(path) > 3:
-        path = path[: path.index("choices") + 1]
+    if field in ("choices", "values", "weights") and len(path) > 3:
+        path = path[: path.index(field, 2) + 1]
         key = ".".join(map(str, path))
     wanted = section.model_fields[field].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
     return key, f"{_got(problem['input'])}, expected {wanted}"
+
+
+def _variable_problem(key: str, given: object) -> tuple[str, str]:
+    """What is wrong with a variable of the environment that is of no known kind."""
+    if not isinstance(given, dict):
+        example = '{ distribution = "uniform", low = 0, high = 1 }'
+        return key, f"got {given!r}, expected a table such as {example}"
+    named = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
+    wanted = f"expected one of {named}, or `values` instead"
+    return f"{key}.distribution", f"{_got(given.get('distribution'))}; {wanted}"
 
 
 def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
@@ -122,6 +146,10 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
         return StudySection
     if path[0] == "objective":
         return ObjectiveSection
+    if path[0] == "risk":
+        return RiskSection
+    if path[0] == "environment":
+        return EnvironmentSection if len(path) == 1 else variable_type(raw["environment"][path[1]])
     if path[0] == "parameters" and len(path) >= 2:
         return PARAMETER_TYPES.get(raw["parameters"][path[1]]["type"])
     return None

@@ -1,0 +1,88 @@
+"""Claims about regrets, as they recur in experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from surefoot.experiments.arm_play import milestones
+from surefoot.experiments.experiment import NUMBERS, Check, Tables
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def final(tables: Tables, column: str = "regret") -> DataFrame:
+    """The last value of each algorithm (columns) in each trial (rows)."""
+    numbers = tables[NUMBERS]
+    last = numbers[numbers["round"] == numbers["round"].max()]
+    return last.pivot_table(column, "trial", "algorithm", sort=False)
+
+
+def below(tables: Tables, lower: Sequence[str], upper: str) -> list[Check]:
+    """Each of `lower` ends with less regret than `upper`, in the mean over trials."""
+    ends = final(tables)
+    return [
+        Check(
+            f"{name} ends below {upper}",
+            bool(ends[name].mean() < ends[upper].mean()),
+            f"{ends[name].mean():.3g} against {ends[upper].mean():.3g}; in "
+            f"{int((ends[name] < ends[upper]).sum())} of {len(ends)} trials",
+        )
+        for name in lower
+    ]
+
+
+def no_worse(tables: Tables, name: str, other: str, slack: float = 1.05) -> Check:
+    """`name` ends at most at `slack` times the regret of `other`."""
+    ends = final(tables).mean()
+    return Check(
+        f"{name} ends no worse than {other}",
+        bool(ends[name] <= slack * ends[other]),
+        f"{ends[name]:.3g} against {ends[other]:.3g}",
+    )
+
+
+def falling(tables: Tables) -> Check:
+    """The mean regret a round falls for every algorithm, from milestone to milestone."""
+    numbers = tables[NUMBERS]
+    rounds = milestones(int(numbers["round"].max()))
+    means = numbers.pivot_table("regret", "algorithm", "round", sort=False)[rounds]
+    fell = (means.diff(axis=1).iloc[:, 1:] < 0).all(axis=1)
+    steps = "; ".join(
+        f"{name} {', '.join(f'{value:.3g}' for value in row)}" for name, row in means.T.items()
+    )
+    return Check(
+        f"regret a round falls (rounds {', '.join(f'{one:,}' for one in rounds)})",
+        bool(fell.all()) and len(rounds) > 1,
+        steps,
+    )
+
+
+def by_task(tables: Tables) -> dict[str, Tables]:
+    """The tables of each task on its own."""
+    tasks = tables[NUMBERS]["task"].unique()
+    return {
+        task: {name: table[table["task"] == task] for name, table in tables.items()}
+        for task in tasks
+    }
+
+
+def named(values: object) -> str:
+    """A series as `name value, name value`."""
+    pairs = values.items()  # type: ignore[attr-defined]
+    return ", ".join(f"{name} {value:.3g}" for name, value in pairs)
+
+
+def published_order(tables: Tables, adaptive: Sequence[str], plain: str) -> list[Check]:
+    """What the heavy-tails paper says of its figures 1a to 1e."""
+    checks = [*below(tables, adaptive, plain), falling(tables)]
+    if len(adaptive) == 2:
+        checks.append(no_worse(tables, adaptive[1], adaptive[0]))
+    return checks
+
+
+def order_of(adaptive: Sequence[str], plain: str) -> partial[list[Check]]:
+    """`published_order` of these algorithms."""
+    return partial(published_order, adaptive=adaptive, plain=plain)

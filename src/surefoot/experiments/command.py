@@ -1,0 +1,84 @@
+"""What `surefoot reproduce` does: one experiment or all of them, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from surefoot.experiments.catalogue import EXPERIMENTS, find
+from surefoot.experiments.data import Data
+from surefoot.experiments.experiment import Experiment
+from surefoot.experiments.gallery import write_gallery
+from surefoot.experiments.optional import optional
+from surefoot.experiments.runner import Outcome, Plan, reproduce
+from surefoot.types import InvalidInput
+
+ALL = "all"
+Say = Callable[[str], None]
+
+
+def listing() -> str:
+    """A line for each experiment: name, paper and figure, title, and its published scale."""
+    width = max(map(len, EXPERIMENTS))
+    return "\n".join(
+        f"{one.name:<{width}}  {_short(one.paper)}, {one.figure}: {one.title} "
+        f"({one.published.trials} x {one.published.rounds:,} rounds)"
+        for one in EXPERIMENTS.values()
+    )
+
+
+def run(name: str | None, plan: Plan, say: Say) -> None:
+    """Play what is named, and say where it is; `InvalidInput` before anything is written."""
+    if name is None:
+        raise InvalidInput("name an experiment, or `all`; `surefoot reproduce --list` shows them")
+    chosen = list(EXPERIMENTS.values()) if name == ALL else [find(name)]
+    for module in ("pandas", "pyarrow", "joblib", "matplotlib"):
+        optional(module, "`reproduce`")
+    # Before the first is played: hours later is no time to learn that a file is missing.
+    data = _loaded(chosen, plan.data)
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trials"),
+        TimeElapsedColumn(),
+    )
+    for experiment in chosen:
+        with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+            task = progress.add_task(experiment.name, total=None)
+
+            def notice(finished: int, trials: int) -> None:
+                progress.update(task, completed=finished, total=trials)  # noqa: B023
+
+            outcome = reproduce(experiment, plan, data[experiment.name], notice)
+        say(_told(experiment, outcome))
+    if name == ALL:
+        say(f"wrote {write_gallery(plan.out, list(EXPERIMENTS))}")
+
+
+def _loaded(chosen: list[Experiment], folder: Path | None) -> dict[str, Data | None]:
+    """The data of each, every set read once."""
+    read: dict[object, Data] = {}
+    data: dict[str, Data | None] = {}
+    for experiment in chosen:
+        if experiment.load is not None and experiment.load not in read:
+            read[experiment.load] = experiment.load(folder)
+        data[experiment.name] = None if experiment.load is None else read[experiment.load]
+    return data
+
+
+def _told(experiment: Experiment, outcome: Outcome) -> str:
+    held = sum(check.holds for check in outcome.checks)
+    how = "was there already" if outcome.taken_over else f"took {outcome.seconds:.0f} s"
+    return (
+        f"{experiment.name}: {held} of {len(outcome.checks)} claims hold; {how}; "
+        f"{outcome.folder / 'page.md'}"
+    )
+
+
+def _short(paper: str) -> str:
+    return paper.split(",")[0]

@@ -1,0 +1,101 @@
+"""What a result was made with, and from what."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from surefoot.experiments.data import Data
+from surefoot.experiments.experiment import Experiment, Scale
+
+FILE = "manifest.json"
+_PACKAGES = (
+    "surefoot",
+    "torch",
+    "gpytorch",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "joblib",
+)
+_DECIDING = ("surefoot", "torch", "gpytorch", "numpy", "scipy")  # of the numbers
+
+
+def fingerprint(experiment: Experiment, rounds: int, seed: int, data: Data | None) -> str:
+    """Two trials of one number are the same if these are."""
+    settings = {
+        "experiment": experiment.name,
+        "rounds": rounds,
+        "seed": seed,
+        "data": data.digest if data else None,
+        "versions": {name: installed(name) for name in _DECIDING},
+    }
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def describe(
+    experiment: Experiment, scale: Scale, seed: int, data: Data | None, backend: str
+) -> dict[str, Any]:
+    """All but the numbers themselves, and how long it took."""
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "figure": experiment.figure,
+        "measure": {"column": experiment.measure.column, "label": experiment.measure.label},
+        "seed": seed,
+        "trials": scale.trials,
+        "rounds": scale.rounds,
+        "published": {
+            "trials": experiment.published.trials,
+            "rounds": experiment.published.rounds,
+        },
+        "data": {"source": data.source, "digest": data.digest} if data else None,
+        "backend": backend.partition("://")[0],  # an address would name a machine
+        "fingerprint": fingerprint(experiment, scale.rounds, seed, data),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: installed(name) for name in _PACKAGES},
+        },
+        "machine": {
+            "system": platform.system(),
+            "architecture": platform.machine(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+        },
+    }
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a finished result, or None where there is none."""
+    try:
+        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and "fingerprint" in content else None
+
+
+def installed(package: str) -> str:
+    """Its version, or "none"."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _processor() -> str:
+    """The kind of processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

@@ -1,0 +1,97 @@
+"""`surefoot reproduce` as a person meets it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.experiments import EXPERIMENTS, write_gallery
+from surefoot.experiments import command as commands
+
+
+def surefoot(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_list_names_every_experiment_with_its_figure():
+    code, out, _ = surefoot("--list")
+    assert code == 0
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    assert "Figure 1a" in lines[0]
+    assert "20 x 20,000 rounds" in lines[0]
+
+
+def test_an_experiment_is_played_and_its_page_named(tmp_path):
+    code, out, err = surefoot(
+        "heavy-tails-1c", "--trials", 1, "--rounds", 20, "--out", tmp_path, "--seed", 3
+    )
+    assert (code, err) == (0, "")
+    assert out.startswith("heavy-tails-1c: ")
+    page = tmp_path / "heavy-tails-1c" / "page.md"
+    assert f"claims hold; took 0 s; {page}" in out
+    assert page.is_file()
+    code, out, _ = surefoot(
+        "heavy-tails-1c",
+        *("--trials", 1, "--rounds", 20, "--out", tmp_path, "--seed", 3, "--resume"),
+    )
+    assert "was there already" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["heavy-tails-1z"], "there is no experiment 'heavy-tails-1z': nearest are heavy-tails-1"),
+        ([], "name an experiment, or `all`"),
+        (["heavy-tails-1a", "--rounds", 0], "`rounds` is 0, expected at least 1"),
+        (["heavy-tails-1a", "--trials", 0], "`trials` is 0"),
+        (["heavy-tails-1d", "--data", "empty"], "dow29_2016_2019.csv: there is no such file"),
+        (["all", "--data", "empty"], "dow29_2016_2019.csv: there is no such file"),
+        (["heavy-tails-1e", "--data", "nowhere"], "nowhere: there is no such folder"),
+        (["heavy-tails-1a", "--backend", "dask"], "`backend` is 'dask', expected loky, dask://"),
+    ],
+)
+def test_what_is_wrong_ends_with_2_and_one_line_and_creates_nothing(
+    tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    code, out, err = surefoot(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_all_of_them_make_a_gallery_that_needs_no_network(tmp_path, monkeypatch):
+    two = {name: EXPERIMENTS[name] for name in ("heavy-tails-1c", "bkb-1")}
+    monkeypatch.setattr(commands, "EXPERIMENTS", two)
+    code, out, _ = surefoot("all", "--trials", 1, "--rounds", 20, "--out", tmp_path)
+    assert code == 0
+    assert out.splitlines()[-1] == f"wrote {tmp_path / 'index.html'}"
+    text = (tmp_path / "index.html").read_text()
+    assert text.count('src="data:image/svg+xml;base64,') == 2
+    assert not re.search(r"https?://|<script|<link|url\(", text)
+    for name in two:
+        assert f'<section id="{name}">' in text
+        assert two[name].title in text
+
+
+def test_what_a_manifest_says_is_text_in_the_gallery_and_a_broken_one_is_left_out(tmp_path):
+    surefoot("heavy-tails-1c", "--trials", 1, "--rounds", 5, "--out", tmp_path)
+    path = tmp_path / "heavy-tails-1c" / "manifest.json"
+    content = json.loads(path.read_text()) | {"title": "<script>alert(1)</script>"}
+    path.write_text(json.dumps(content))
+    broken = tmp_path / "bkb-1"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{")
+    text = write_gallery(tmp_path, ["heavy-tails-1c", "bkb-1", "heavy-tails-1a"]).read_text()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert text.count("<section") == 1
