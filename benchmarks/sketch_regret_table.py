@@ -32,8 +32,8 @@ LOOKS = {  # name in the picture, colour, marker
 INTRODUCTION = """# Regret of sketches against the exact Gaussian process
 
 R_t, the regret after {rounds:,} rounds, over that of a policy that pulls arms uniformly at random
-(its expectation): 1 is no better than chance, 0 is perfect. Mean over {problems} problems ± its
-standard error. Gaussian noise of standard deviation 0.1, ridge 0.01. All methods of a problem see
+(its expectation): 1 is no better than chance, 0 is perfect. Mean over problems ± its standard
+error. Gaussian noise of standard deviation 0.1, ridge 0.01. All methods of a problem see
 the same noise in the same round, begin on the same random arm, and have the width of BKB's
 Theorem 2 at the same scale, with delta = 0.1 and the function's norm.
 
@@ -67,13 +67,13 @@ def report(rows: list[dict]) -> str:
     parts = [
         INTRODUCTION.format(
             rounds=int(table["rounds"].max()),
-            problems=table["seed"].nunique(),
             **ran_on(PACKAGES),
         )
     ]
     for scale, chosen in table.groupby("scale"):
         parts += [
             f"## At {scale:g} of the theorem's width\n",
+            f"{_problems(chosen)}.\n",
             markdown(over_tasks(with_errors(_wide(chosen, "ratio").groupby("method")))),
             "\nOver the regret of exact GP-UCB, ratio of means; BKB must be at most "
             f"{MOST_WORSE:.2f}:\n",
@@ -83,6 +83,14 @@ def report(rows: list[dict]) -> str:
             markdown(cost(chosen)),
         ]
     return "\n".join(parts)
+
+
+def _problems(table: pd.DataFrame) -> str:
+    """How many problems of each task were played."""
+    numbers = table.groupby("task", sort=False)["seed"].nunique()
+    if numbers.nunique() == 1:
+        return f"{numbers.iloc[0]} problems of each task"
+    return "Problems: " + ", ".join(f"{number} of {task}" for task, number in numbers.items())
 
 
 def over_tasks(table: pd.DataFrame) -> pd.DataFrame:
