@@ -46,7 +46,7 @@ Build = Callable[..., Optimizer]
 _METHODS: dict[str, Build] = {
     PROB: v_ucb,
     UNIF: partial(v_ucb, lacing="unif"),
-    KG: rho_kg,
+    KG: partial(rho_kg, samples=10),  # as many as in its authors' later code
     RANDOM: v_ucb,  # whose model says which of the random designs is best
     HUBER: partial(v_ucb, estimator=Huber()),
     STUDENT: partial(v_ucb, estimator=StudentT()),
