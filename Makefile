@@ -43,6 +43,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/sketch_cost.py
 	$(BIN)/python benchmarks/sketch_cost.py --only big
 	$(BIN)/python benchmarks/sketch_regret.py --jobs 2
+	$(BIN)/python benchmarks/risk_ask_time.py
+	$(BIN)/python benchmarks/risk_coverage.py
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py

@@ -309,3 +309,25 @@ class TestKernelsOnAnything:
     def test_what_is_no_function(self) -> None:
         with pytest.raises(sf.InvalidInput, match="block"):
             sf.kernels.custom(torch.eye(3))
+
+
+def test_a_loaded_batch_has_the_units_it_began_with(tmp_path: Path) -> None:
+    """Rewards that are standardised: the fall of the variance is in their units."""
+
+    def asked(optimizer: sf.Optimizer, rounds: int) -> list[int | None]:
+        arms = []
+        for _ in range(rounds):
+            query = optimizer.ask()
+            arms.append(query.arm)
+            optimizer.tell(query, 100.0 * float(torch.sin(5 * PLANE[query.arm or 0]).sum()))
+        return arms
+
+    kernel, features = sf.kernels.squared_exponential(0.3), sf.Nystrom(5.0, "adaptive", ratio=8.0)
+    for seed in range(5):
+        optimizer = sf.Optimizer(
+            sf.Arms(PLANE), kernel, features=features, standardise=True, ridge=0.1, seed=seed
+        )
+        asked(optimizer, 15 + seed)
+        optimizer.save(tmp_path / "run")
+        loaded = sf.Optimizer.load(tmp_path / "run")
+        assert asked(loaded, 12) == asked(optimizer, 12)

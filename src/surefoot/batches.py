@@ -26,6 +26,7 @@ class Batches:
         self._awaited: dict[int, int] = {}  # pulls by arm
         self._last = 0  # the arm awaited last
         self._batch: Batch | None = None
+        self._scale = 1.0  # of the rewards, at the start of the batch
 
     def await_reward(self, arm: int, times: int = 1) -> None:
         """Count pulls of an arm before their rewards are there."""
@@ -35,8 +36,7 @@ class Batches:
         if tally.sketching is not None:
             tally.sketching.count(arm, times)
         if self._batch is not None:
-            scale = self.begun_with.posterior.scale if self.begun_with else 1.0
-            self._batch.choose(*tally.step(arm, times), tally.ridge * scale**2)
+            self._batch.choose(*tally.step(arm, times), tally.ridge * self._scale**2)
 
     def reward_came(self, arm: int) -> None:
         """One of the pulls of an arm has its reward; one that nobody awaited counts now."""
@@ -68,9 +68,9 @@ class Batches:
     def begin(self, belief: Belief, width: Callable[[], float]) -> None:
         """Begin a batch; the width is asked for when the belief is that of the batch."""
         self.begun_with, tally = belief, self._tally
-        values, scale = belief.posterior.table, belief.posterior.scale
+        values, self._scale = belief.posterior.table, belief.posterior.scale
         mean = tally.prior if values is None else values.mean
-        self._batch = Batch(tally.table, mean, tally.variance * scale**2, width())
+        self._batch = Batch(tally.table, mean, tally.variance * self._scale**2, width())
 
     def best(self, among: list[int] | None) -> int:
         """The arm to choose next, of those `among` which it must be; in a batch that is begun."""
@@ -86,11 +86,13 @@ class Batches:
             "awaited": [*map(list, self._awaited.items())],
             "last": self._last,
             "under_way": self._batch is not None,
+            "scale": self._scale,
         }
 
     def restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Go on from a state, on a tally that was restored."""
         self._awaited, self._last = dict(values["awaited"]), values["last"]
+        self._scale = values["scale"]
         if values["under_way"]:
             state = {name.removeprefix("batch."): x for name, x in tensors.items()}
             self._batch = Batch.restored(self._tally.table, state)

@@ -14,6 +14,7 @@ from torch.distributions import Distribution, Independent, Normal, constraints
 from surefoot import _checks
 from surefoot.types import InvalidInput
 
+_MOST_CORNERS = 6  # coordinates up to which all corners are looked at
 _LOOKS = 4096  # values that are looked at to learn the extent of an unbounded distribution
 
 
@@ -72,6 +73,12 @@ class FiniteEnvironment:
         drawn = torch.multinomial(self.weights, number, replacement=True, generator=generator)
         return self.points[drawn]
 
+    def values(
+        self, number: int, generator: torch.Generator, spread: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """All values (n, dz) and their weights (n,)."""
+        return self.points, self.weights
+
     def index(self, value: Tensor) -> int | None:
         """Which value this (dz,) is, up to rounding; None if it is none of them."""
         room = 1e-9 * (self.upper - self.lower).clamp_min(1e-9)
@@ -93,6 +100,7 @@ class ContinuousEnvironment:
     lower: Tensor  # (dz,)
     upper: Tensor  # (dz,)
     ends: tuple[Tensor, Tensor]  # beyond which there is nothing, infinite where there are none
+    _somewhere: Tensor
 
     def __init__(
         self,
@@ -104,10 +112,12 @@ class ContinuousEnvironment:
         drawn = self.sample(_LOOKS, torch.Generator().manual_seed(0))
         if not bool(torch.isfinite(drawn).all()):
             raise InvalidInput(f"{distribution} gives values that are not finite.")
+        object.__setattr__(self, "_somewhere", drawn[0])
         ends, bounds = list(_support(distribution, drawn)), [drawn.amin(0), drawn.amax(0)]
         for side, (name, given) in enumerate((("lower", lower), ("upper", upper))):
             if given is not None:
-                ends[side] = _checks.vector(name, _listed(given), drawn.shape[1])
+                wanted = _checks.vector(name, _listed(given), drawn.shape[1])
+                ends[side] = (torch.minimum if side else torch.maximum)(ends[side], wanted)
             bounds[side] = torch.where(torch.isfinite(ends[side]), ends[side], bounds[side])
             object.__setattr__(self, name, bounds[side])
         object.__setattr__(self, "ends", tuple(ends))
@@ -127,7 +137,7 @@ class ContinuousEnvironment:
         """Independent values (number, dz)."""
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         with torch.random.fork_rng(devices=[]):  # torch's distributions draw from the global one
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)  # not those of any GPU
             with torch.no_grad():
                 drawn = self.distribution.sample((number,))
         return drawn.reshape(number, -1).to(torch.float64)
@@ -149,15 +159,38 @@ class ContinuousEnvironment:
             return self.sample(number, generator)
         return values.to(torch.float64).clamp(*self.ends)
 
+    def values(
+        self, number: int, generator: torch.Generator, spread: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Values (n, dz) that stand for Z, and their weights (n,).
+
+        With `spread`, what may come counts and not how often: they then fill the bounds, and the
+        corners are among them.
+        """
+        z = self.quasi(number, generator)
+        if spread:
+            sobol = torch.quasirandom.SobolEngine(self.dimension)
+            cube = sobol.draw(number, dtype=torch.float64)
+            if self.dimension <= _MOST_CORNERS:
+                sides = [torch.tensor([0.0, 1.0], dtype=torch.float64)] * self.dimension
+                cube = torch.cat([cube, torch.cartesian_prod(*sides).reshape(-1, self.dimension)])
+            z = torch.cat([z, self.lower + (self.upper - self.lower) * cube])
+        return z, torch.full((len(z),), 1.0 / len(z), dtype=torch.float64)
+
     def log_prob(self, values: Tensor) -> Tensor:  # (n, dz) -> (n,)
         """Log density, differentiable, -inf outside; `InvalidInput` if there is none."""
         whole = self.distribution
         low, high = (end.to(values) for end in self.ends)
+        shape = *whole.batch_shape, *whole.event_shape
         inside = ((values >= low) & (values <= high)).all(-1)
-        held = values.clamp(low, high)
-        shaped = held.reshape(len(held), *whole.batch_shape, *whole.event_shape)
+        if whole.support is not None:
+            possible = whole.support.check(values.detach().reshape(-1, *shape))
+            inside = inside & possible.reshape(len(values), -1).all(-1)
+        # Torch refuses to say of what cannot be that its density is 0.
+        somewhere = self._somewhere.to(values).expand_as(values)
+        shaped = torch.where(inside.unsqueeze(-1), values, somewhere).reshape(-1, *shape)
         try:
-            density = whole.log_prob(shaped).reshape(len(held))
+            density = whole.log_prob(shaped).reshape(len(values))
         except NotImplementedError as error:
             raise InvalidInput(
                 f"{type(whole).__name__} has no `log_prob`, and values go by their density: "

@@ -141,7 +141,7 @@ class Joint:
         x, z = x.repeat(2, 1), self.environment.sample(2, generator)
         tracked = x.clone().requires_grad_(isinstance(self.design, Box))
         try:
-            seen = perturbation(tracked, z)
+            seen = perturbation(tracked, z.to(x))
             _checks.matrix("perturbation(x, z)", seen.detach())
         except Exception as error:
             raise InvalidInput(

@@ -25,7 +25,7 @@ from surefoot.history import History
 from surefoot.joint import Joint
 from surefoot.joint_policies import JointPolicy, RiskBound
 from surefoot.model import Model
-from surefoot.places import Place, Where
+from surefoot.places import Place, Where, point_and_arm
 from surefoot.policies import Policy, Score, Situation, UpperConfidenceBound
 from surefoot.policies.feasibility import feasibility
 from surefoot.posterior import Posterior
@@ -183,7 +183,12 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
-        located = [self._locate(*each) for each in zip(points, under, strict=True)]
+        located, left = [], self._waiting.copy()
+        for where, environment in zip(points, under, strict=True):
+            place = self._search.locate(where, environment, left)
+            if place.query is not None:
+                left.settle(place.query)
+            located.append(place)
         for place, reward in zip(located, y.tolist(), strict=True):
             self._record(place, reward)
         belief = self._model.after_tell()
@@ -232,11 +237,8 @@ class Optimizer:
         if len(self._model.history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `assess`.")
         design = self._search.joint.design
-        x = _checks.matrix("designs", designs, design.lower.device)
-        if x.shape[1] != design.dimension:
-            raise InvalidInput(
-                f"`designs` has shape {tuple(x.shape)}, expected (n, {design.dimension})."
-            )
+        rows = _checks.matrix("designs", designs, design.lower.device)
+        x = torch.stack([point_and_arm(design, row, "designs")[0] for row in rows])
         return self._search.assess(self._situation(pending=False), x)
 
     @property

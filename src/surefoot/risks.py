@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from surefoot import _checks
+from surefoot.types import InvalidInput
 
 _TOLERANCE = 1e-12  # of the level: running sums of weights miss it by rounding
 
@@ -32,6 +33,16 @@ class Risk(Protocol):
         below twice the width times the deviation there.
         """
         ...
+
+
+def checked(risk: object) -> Risk:
+    """The risk, `InvalidInput` if it is none."""
+    if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
+        raise InvalidInput(
+            f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
+            "`WorstCase()`."
+        )
+    return risk
 
 
 @dataclass(frozen=True)

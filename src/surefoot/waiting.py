@@ -56,6 +56,13 @@ class Waiting:
         del self._queries[query], self._places[query]
         return self._missing.pop(query)
 
+    def copy(self) -> Waiting:
+        """The same queries, to be settled on their own."""
+        other = Waiting()
+        other._queries, other._places = dict(self._queries), dict(self._places)
+        other._missing, other._next_id = dict(self._missing), self._next_id
+        return other
+
     def state(self, tensors: dict[str, Tensor]) -> dict[str, Any]:
         """All that `restore` needs, as values, and tensors added to those given."""
         listed = []

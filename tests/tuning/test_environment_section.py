@@ -104,14 +104,13 @@ def test_distributions_of_several_kinds_stay_continuous(write):
     assert bool((z.sample(50, torch.Generator().manual_seed(0)) >= z.lower).all())
 
 
-def test_a_distribution_beside_a_list_stands_for_equally_likely_values(write):
+def test_a_distribution_beside_a_list_stands_for_its_quantiles_from_end_to_end(write):
     environment = environment_of(write, BELL, LISTED, names="{n} {load}")
     z = environment.distribution
     assert len(z) == 32 * 3
-    middles = (np.arange(32) + 0.5) / 32
-    wanted = stats.truncnorm(-2, 2, loc=0.5, scale=0.125).ppf(middles)
+    wanted = stats.truncnorm(-2, 2, loc=0.5, scale=0.125).ppf(np.linspace(0, 1, 32))
     np.testing.assert_allclose(z.points[::3, 0], wanted, atol=1e-9)
-    assert float(z.weights[0]) == pytest.approx(0.5 / 32)
+    assert [float(z.weights[0]), float(z.weights[3])] == pytest.approx([0.25 / 31, 0.5 / 31])
     # An observed load is none of them, and is taken for the nearest.
     near = environment.encode({"load": 0.25, "n": 4})
     assert near.tolist() == [pytest.approx(wanted[0]), 4.0]

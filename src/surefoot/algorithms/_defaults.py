@@ -10,7 +10,7 @@ from surefoot.widths import Width
 def first_points(space: Space) -> int:
     """How many points to spread evenly before a model that must learn its kernel may choose."""
     if not isinstance(space, Arms | Box):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms` or `Box`.")
+        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
     return min(max(8, 2 * (space.dimension + 1)), 12)
 
 

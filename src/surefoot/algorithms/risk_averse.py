@@ -104,7 +104,7 @@ def rho_kg(
 
     Cakmak et al. 2020, "Bayesian optimization of risk measures", the baseline of `v_ucb`: one step
     ahead, by `fantasies` outcomes of a measurement and `samples` functions of each posterior
-    (`joint_policies.RiskKnowledgeGradient`). Seconds a round, six to forty times those of
+    (`joint_policies.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
     `v_ucb`; `width` only matters to what `recommend` says of the bounds. The rest as in `v_ucb`.
     """
     policy = RiskKnowledgeGradient(fantasies, samples)

@@ -35,9 +35,14 @@ def run(name: str | None, plan: Plan, say: Say) -> None:
     if name is None:
         raise InvalidInput("name an experiment, or `all`; `surefoot reproduce --list` shows them")
     chosen = list(EXPERIMENTS.values()) if name == ALL else [find(name)]
-    for module in ("pandas", "pyarrow", "joblib", "matplotlib"):
+    for module in ("pandas", "pyarrow", "joblib", "matplotlib", "pymunk"):
         optional(module, "`reproduce`")
     # Before the first is played: hours later is no time to learn that a file is missing.
+    if name == ALL and plan.data is None:
+        left_out = [one for one in chosen if one.needs_data]
+        chosen = [one for one in chosen if not one.needs_data]
+        for one in left_out:
+            say(f"{one.name}: left out, since nobody ships its data: give --data a folder")
     data = _loaded(chosen, plan.data)
     console = Console(stderr=True)
     columns = (

@@ -115,7 +115,8 @@ class Experiment:
     generators alone. The table "numbers" has the columns algorithm, round and that of `measure`
     (and task, where there are several panels). `says` is what the paper says, `setting` how it is
     played here, with each departure from the paper. `checks` are claims about the published scale.
-    `load` reads the data set, from the folder that the user names or None.
+    `load` reads the data set, from the folder that the user names or None; with `needs_data` there
+    is nothing to read without a folder.
     """
 
     name: str
@@ -131,3 +132,4 @@ class Experiment:
     measure: Measure = MEAN_REGRET
     draw: Callable[[Tables, Measure], Figure] = curves
     load: Callable[[Path | None], Data] | None = None
+    needs_data: bool = False

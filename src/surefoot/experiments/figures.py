@@ -107,7 +107,7 @@ def curves(tables: Tables, measure: Measure) -> Figure:
         axis.set(title=task, xlabel="round")
         if measure.logarithmic:
             axis.set_yscale("log")
-        else:
+        elif own[measure.column].min() >= 0.0:
             axis.set_ylim(0, None)
     for axis in axes[len(tasks) :]:
         axis.remove()

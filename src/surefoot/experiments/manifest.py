@@ -18,14 +18,17 @@ _PACKAGES = (
     "surefoot",
     "torch",
     "gpytorch",
+    "botorch",
     "numpy",
     "scipy",
     "pandas",
     "pyarrow",
     "matplotlib",
     "joblib",
+    "pymunk",
+    "skfolio",
 )
-_DECIDING = ("surefoot", "torch", "gpytorch", "numpy", "scipy")  # of the numbers
+_DECIDING = ("surefoot", "torch", "gpytorch", "botorch", "numpy", "scipy", "pymunk")  # numbers
 
 
 def fingerprint(experiment: Experiment, rounds: int, seed: int, data: Data | None) -> str:
@@ -42,7 +45,12 @@ def fingerprint(experiment: Experiment, rounds: int, seed: int, data: Data | Non
 
 
 def describe(
-    experiment: Experiment, scale: Scale, seed: int, data: Data | None, backend: str
+    experiment: Experiment,
+    scale: Scale,
+    seed: int,
+    data: Data | None,
+    backend: str,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
     """All but the numbers themselves, and how long it took."""
     return {
@@ -58,7 +66,9 @@ def describe(
             "trials": experiment.published.trials,
             "rounds": experiment.published.rounds,
         },
-        "data": {"source": data.source, "digest": data.digest} if data else None,
+        "data": None
+        if data is None
+        else {"source": data.source, "digest": data.digest, "read": folder is not None},
         "backend": backend.partition("://")[0],  # an address would name a machine
         "fingerprint": fingerprint(experiment, scale.rounds, seed, data),
         "versions": {

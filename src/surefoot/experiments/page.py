@@ -63,9 +63,10 @@ def scale_note(manifest: dict[str, Any]) -> str:
 
 def command(manifest: dict[str, Any]) -> str:
     """What plays the same trials again."""
+    files = " --data DIR" if (manifest["data"] or {}).get("read") else ""
     return (
         f"surefoot reproduce {manifest['experiment']} --trials {manifest['trials']} "
-        f"--rounds {manifest['rounds']} --seed {manifest['seed']}"
+        f"--rounds {manifest['rounds']} --seed {manifest['seed']}{files}"
     )
 
 

@@ -92,7 +92,7 @@ def reproduce(
     if data is None and experiment.load is not None:
         data = experiment.load(plan.data)
     require_room(plan.out, _ROOM)
-    facts = manifests.describe(experiment, scale, plan.seed, data, plan.backend)
+    facts = manifests.describe(experiment, scale, plan.seed, data, plan.backend, plan.data)
     target = plan.out / experiment.name
     before = manifests.read(target)
     if target.exists() and before is None:

@@ -34,6 +34,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
     former = path.with_name(f".{path.name}.{os.getpid()}.former")
     with explained(path):
         try:
+            shutil.rmtree(partial, ignore_errors=True)  # of a process with this number that died
+            if former.exists() and not path.exists():
+                former.rename(path)
+            shutil.rmtree(former, ignore_errors=True)
             partial.mkdir(parents=True)
             yield partial
             if path.exists():

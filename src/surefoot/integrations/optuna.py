@@ -13,7 +13,7 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot import _checks, algorithms
+from surefoot import _checks, algorithms, risks
 from surefoot.integrations._encoding import Encoding
 from surefoot.integrations._study_model import INTERRUPTED, StudyModel
 from surefoot.integrations.study_belief import OverEnvironment, StudyBelief, StudyRecommendation
@@ -213,8 +213,8 @@ def _check_environment(
             f"no `{missing}` came, expected `environment` and `risk` together: pass, for instance, "
             "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
         )
-    if risk is not None and not callable(risk):
-        raise InvalidInput(f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`.")
+    if risk is not None:
+        risks.checked(risk)
     both = {*(search_space or ())} & {*(environment.names if environment is not None else ())}
     if both:
         raise InvalidInput(

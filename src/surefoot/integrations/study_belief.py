@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.environments import FiniteEnvironment
+from surefoot.risks import Risk, WorstCase
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations._study_model import StudyModel
     from surefoot.integrations.study_environment import StudyEnvironment
-    from surefoot.risks import Risk
 
 _VALUES = 1024  # of a continuous environment, which stand for it
 _TOGETHER = 2**16  # settings with environments that are predicted at once
@@ -167,11 +166,9 @@ class _Beside:
 
     def values(self) -> tuple[Tensor, Tensor]:
         """z (n, dz) and its weights (n,)."""
-        distribution = self.environment.distribution
-        if isinstance(distribution, FiniteEnvironment):
-            return distribution.points, distribution.weights
-        z = distribution.quasi(_VALUES, torch.Generator().manual_seed(0))
-        return z, torch.full((_VALUES,), 1.0 / _VALUES, dtype=torch.float64)
+        return self.environment.distribution.values(
+            _VALUES, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
+        )
 
     def under(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
         """The points (n, d) of settings (n, dx), each under an environment."""

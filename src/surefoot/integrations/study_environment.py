@@ -73,15 +73,15 @@ class StudyEnvironment:
                     f"the environment {dict(values)!r} is none of the {len(known)} that there are."
                 )
             return known.points[index]
-        room = 1e-9 * (known.upper - known.lower)
-        outside = (given < known.lower - room) | (given > known.upper + room)
+        room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+        outside = (given < low - room) | (given > high + room)
         if bool(outside.any()):
             worst = int(outside.nonzero()[0])
             raise InvalidInput(
                 f"the environment's {self.names[worst]} is {float(given[worst])}, expected a "
-                f"number from {float(known.lower[worst])} to {float(known.upper[worst])}."
+                f"number from {float(low[worst])} to {float(high[worst])}."
             )
-        return given.clamp(known.lower, known.upper)
+        return given.clamp(low, high)
 
     def decode(self, point: Tensor) -> dict[str, Any]:
         """The values by name of a point (dz,)."""

@@ -54,7 +54,7 @@ class RiskBound:
     def check(self, joint: Joint, risk: Risk) -> None:
         environment = joint.environment
         if isinstance(environment, ContinuousEnvironment) and self._by_density(joint):
-            environment.log_prob(environment.lower.unsqueeze(0))
+            environment.log_prob(environment.sample(1, torch.Generator().manual_seed(0)))
 
     def _by_density(self, joint: Joint) -> bool:
         return self.lacing == "prob" and not joint.observed

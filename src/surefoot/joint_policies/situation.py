@@ -8,11 +8,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
 from surefoot.policies import Score
 from surefoot.posterior import Posterior
-from surefoot.risks import Risk
+from surefoot.risks import Risk, WorstCase
 
 _ROOM = 2**27  # numbers in the largest array, 1 GiB
 
@@ -47,12 +46,9 @@ class JointSituation:
         self, number: int, generator: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor]:
         """Values of Z (m, dz) with weights (m,): all there are, or so many that fill a density."""
-        environment = self.joint.environment
-        if isinstance(environment, FiniteEnvironment):
-            z, weights = environment.points, environment.weights
-        else:
-            z = environment.quasi(number, generator or self.generator)
-            weights = torch.full((number,), 1.0 / number, dtype=torch.float64)
+        z, weights = self.joint.environment.values(
+            number, generator or self.generator, isinstance(self.risk, WorstCase)
+        )
         device = self.designs.device
         return z.to(device), weights.to(device)
 

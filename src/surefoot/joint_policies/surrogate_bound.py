@@ -29,8 +29,8 @@ class SurrogateBound:
 
     x from `starts` designs by nets that learn VaR(u(x, Z)) around them, the best end by the
     minimiser of the pinball loss; z by descent on the loss that is least at a lacing value. For
-    `VaR` on a `Box` beside a continuous environment. `RiskBound` is quicker and no worse
-    (docs/risk.md): this is here as the paper has it.
+    `VaR` on a `Box` beside a continuous environment. `RiskBound` takes a tenth of the time
+    (benchmarks/risk_ask_time.md): this is here as the paper has it.
     """
 
     lacing: Literal["prob", "unif"] = "prob"
@@ -96,7 +96,7 @@ class SurrogateBound:
             lambda z: situation.bounds(x.unsqueeze(0), z).upper[0],
             low,
             high,
-            environment.log_prob if density else None,
+            (lambda z: environment.log_prob(z.cpu()).to(z)) if density else None,
             environment.quasi(_LACING_STARTS, generator).to(x),
             environment.lower.to(x),
             environment.upper.to(x),

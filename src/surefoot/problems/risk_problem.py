@@ -16,7 +16,7 @@ from surefoot import _checks
 from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
 from surefoot.problems.noise import Generator, Noise, uniform
-from surefoot.risks import Risk
+from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
@@ -101,11 +101,9 @@ class RiskProblem:
     @cached_property
     def environments(self) -> tuple[Tensor, Tensor]:
         """The values of Z (m, dz) that risks are worked out from, with their weights (m,)."""
-        environment = self.joint.environment
-        if isinstance(environment, FiniteEnvironment):
-            return environment.points, environment.weights
-        z = environment.quasi(_VALUES, torch.Generator().manual_seed(0))
-        return z, torch.full((_VALUES,), 1.0 / _VALUES, dtype=torch.float64)
+        return self.joint.environment.values(
+            _VALUES, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
+        )
 
     @cached_property
     def best(self) -> Tensor:  # (dx,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from surefoot import risks
 from surefoot.joint import Joint
 from surefoot.risks import Risk
 from surefoot.search.arms import ArmSearch
@@ -23,12 +24,7 @@ def search_of(space: Arms | Box | Joint, risk: Risk | None) -> Search:
                 "`CVaR(0.1)`, `Mean()` or `WorstCase()`; by name, such spaces are for `v_ucb`, "
                 "`cvar_ucb`, `stable_opt` and `rho_kg`."
             )
-        if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
-            raise InvalidInput(
-                f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
-                "`WorstCase()`."
-            )
-        return JointSearch(space, risk)
+        return JointSearch(space, risks.checked(risk))
     if risk is not None:
         raise InvalidInput(
             f"`risk` is {risk!r}, but the space has no environment: pass "

@@ -24,7 +24,7 @@ def environment_of(section: EnvironmentSection) -> StudyEnvironment:
     """The variables, independent of each other.
 
     Lists give the grid of all their combinations; distributions stay continuous, but beside a list
-    each stands for `QUANTILES` equally likely values in that grid.
+    each stands for `QUANTILES` of its quantiles, from end to end, in that grid.
     """
     variables = section.variables
     listed = {name: one for name, one in variables.items() if isinstance(one, ListedVariable)}
@@ -52,8 +52,11 @@ def _axis(variable: Variable) -> tuple[list[float], list[float]]:
     """Values of a variable and how likely each is."""
     if isinstance(variable, ListedVariable):
         return [float(value) for value in variable.values], variable.shares
-    middles = (torch.arange(QUANTILES, dtype=torch.float64).unsqueeze(-1) + 0.5) / QUANTILES
-    return variable.density().icdf(middles).flatten().tolist(), [1 / QUANTILES] * QUANTILES
+    # From end to end, so that the worst case is among them; by the trapezoidal rule.
+    shares = torch.linspace(0.0, 1.0, QUANTILES, dtype=torch.float64).unsqueeze(-1)
+    inner = 1.0 / (QUANTILES - 1)
+    weights = [0.5 * inner, *[inner] * (QUANTILES - 2), 0.5 * inner]
+    return variable.density().icdf(shares).flatten().tolist(), weights
 
 
 class Beside(Distribution):

@@ -14,7 +14,7 @@ from surefoot.tuning.section import Section, WrongKey, check_range, expected
 from surefoot.types import InvalidInput
 
 MOST_VALUES = 10_000  # of the whole environment, where it is finite
-QUANTILES = 32  # equally likely ones that stand for a continuous variable beside a finite one
+QUANTILES = 32  # that stand for a continuous variable beside a finite one
 
 
 class Between(Section):

@@ -1,0 +1,127 @@
+"""The claims of experiments that were played, on one page.
+
+    surefoot reproduce all --out reproduced --data DIR --jobs 2
+    python benchmarks/reproduced.py reproduced    # writes benchmarks/reproduced.md and a picture
+
+Takes what is there; docs/images/value_at_risk.png is drawn of the value-at-risk experiments.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from surefoot.experiments import EXPERIMENTS, Experiment
+from surefoot.experiments.experiment import NUMBERS
+from surefoot.experiments.figures import band, legend, new_figure, style
+
+FOLDER = Path(__file__).parent
+PICTURE = FOLDER.parent / "docs" / "images" / "value_at_risk.png"
+PANELS = {
+    "value-at-risk-3a": "Branin-(1,1)",
+    "value-at-risk-3b": "Goldstein-Price-(1,1)",
+    "value-at-risk-3c": "Hartmann-(1,2)",
+    "value-at-risk-3d": "Hartmann-(2,1)",
+    "value-at-risk-5a": "portfolio-(3,2)",
+    "value-at-risk-5b": "robot pushing-(3,2)",
+}
+TEXT = """# The papers' figures, played again
+
+What `surefoot reproduce` found at the scale named with each, where the published one is not
+reached for its time; means over trials. `docs/reproduce.md` says how to play them.
+
+Run on {cores} cores, CPU ({system}, {architecture}); {versions}.
+
+![Value at risk: log10 of the regret, mean and standard error](../docs/images/value_at_risk.png)
+
+"""
+
+
+def tables_of(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables of a finished experiment."""
+    return {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
+
+
+def section(experiment: Experiment, folder: Path) -> str:
+    """One experiment: its scale, its claims and its last values."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    tables = tables_of(folder)
+    numbers = tables[NUMBERS]
+    last = numbers[numbers["round"] == numbers["round"].max()]
+    by = [name for name in ("task", "algorithm") if name in last]
+    ends = last.groupby(by, sort=False)[experiment.measure.column].mean()
+    values = ", ".join(
+        f"{' / '.join(key) if isinstance(key, tuple) else key} {value:.3g}"
+        for key, value in ends.items()
+    )
+    data = f" Data: {manifest['data']['source']}." if manifest["data"] else ""
+    checks = [
+        f"| {check.claim} | {'yes' if check.holds else '**no**'} | {check.measured} |".replace(
+            "\n", " "
+        )
+        for check in experiment.checks(tables)
+    ]
+    return "\n".join(
+        [
+            f"## {experiment.name}: {experiment.title}",
+            "",
+            f"{experiment.figure}; {manifest['trials']} trials of {manifest['rounds']:,} rounds "
+            f"(published: {experiment.published.trials} of {experiment.published.rounds:,}), "
+            f"{manifest['seconds']['wall']:,.0f} s.{data}",
+            "",
+            f"{experiment.measure.label}, at the end: {values}.",
+            "",
+            "| claim | holds | measured |",
+            "| --- | --- | --- |",
+            *checks,
+            "",
+        ]
+    )
+
+
+def draw(results: Path) -> None:
+    """The value-at-risk experiments, a panel each."""
+    there = {name: title for name, title in PANELS.items() if (results / name).exists()}
+    if not there:
+        return
+    with style():
+        figure, axes = new_figure(3, -(-len(there) // 3))
+        for axis, (name, title) in zip(axes, there.items(), strict=False):
+            numbers, measure = tables_of(results / name)[NUMBERS], EXPERIMENTS[name].measure
+            for algorithm in numbers["algorithm"].unique():
+                one = numbers[numbers["algorithm"] == algorithm]
+                curve = one.pivot(index="round", columns="trial", values=measure.column)
+                band(axis, curve, algorithm, measure)
+            axis.set(title=title, xlabel="evaluations")
+        for axis in axes[len(there) :]:
+            axis.remove()
+        axes[0].set_ylabel("log10 of the regret")
+        legend(figure, axes[0])
+        figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
+
+
+def main() -> None:
+    """Read the command line, write the page and the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("results", type=Path, help="folder of finished experiments")
+    results = parser.parse_args().results
+    found = [
+        one for name, one in EXPERIMENTS.items() if (results / name / "manifest.json").exists()
+    ]
+    if not found:
+        parser.error(f"{results} holds no finished experiment: run `surefoot reproduce` first")
+    manifest = json.loads((results / found[0].name / "manifest.json").read_text())
+    versions = manifest["versions"]
+    names = ("surefoot", "torch", "gpytorch", "numpy")
+    head = TEXT.format(
+        **manifest["machine"], versions=", ".join(f"{name} {versions[name]}" for name in names)
+    )
+    text = head + "\n".join(section(one, results / one.name) for one in found)
+    (FOLDER / "reproduced.md").write_text(text)
+    draw(results)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
