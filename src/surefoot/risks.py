@@ -130,6 +130,12 @@ class WorstCase:
         return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
 
 
+def counted_as(levels: Tensor, number: int) -> Tensor:
+    """The running probability of so many values that counts as having reached each level."""
+    room = max(_TOLERANCE, 2.2e-16 * number)  # of the rounding of as many sums
+    return levels - (0.5 * levels).clamp_max(room)
+
+
 def _ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Values (..., n) in order, and the probability (..., n) of each and all before it."""
     ordered, order = values.sort(-1)
@@ -138,7 +144,6 @@ def _ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
 
 def _quantiles(ordered: Tensor, reached: Tensor, levels: Tensor) -> Tensor:  # (..., k) -> (..., k)
     """The first value at which the running probability reaches each level."""
-    room = max(_TOLERANCE, 2.2e-16 * ordered.shape[-1])  # of the rounding of as many sums
-    wanted = levels - (0.5 * levels).clamp_max(room)
+    wanted = counted_as(levels, ordered.shape[-1])
     index = torch.searchsorted(reached.contiguous(), wanted.contiguous())
     return ordered.gather(-1, index.clamp_max(ordered.shape[-1] - 1))

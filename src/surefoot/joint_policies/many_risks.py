@@ -8,9 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.risks import CVaR, Risk, VaR
-
-_TOLERANCE = 1e-12  # of the level, as that of the risks: running sums of weights miss it
+from surefoot.risks import CVaR, Risk, VaR, counted_as
 
 
 def many_risks(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
@@ -48,7 +46,7 @@ def _of_ranks(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
 
 def _of_weighted(risk: VaR | CVaR, weights: np.ndarray) -> Callable[[Tensor], Tensor]:
     number, level = len(weights), risk.level
-    wanted = level - min(0.5 * level, max(_TOLERANCE, 2.2e-16 * number))
+    wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
     mask = (1 << (number - 1).bit_length()) - 1
     running = np.triu(np.ones((number, number)))
 
