@@ -40,8 +40,8 @@ TEXT = """# Time of an ask over a random environment
 Hartmann-(1,2) after {observations} measurements; 64 values of Z, or a density. Median of {repeats}
 asks in turns, CPU seconds of one thread; "with the fit" is the first ask after a reward, which
 learns the kernel again, as every third one does. The surrogate's last column is over V-UCB with
-quantiles, all others' over V-UCB with a finite Z. The fit is the same for all. rho-KG has K = 10 fantasies
-and M = 40 functions of each; its second row has the search sizes of its authors' code.
+quantiles, all others' over V-UCB with a finite Z. The fit is the same for all. rho-KG has K = 10
+fantasies and M = 40 functions of each; its second row has the search sizes of its authors' code.
 
 Run {date} on {cores} cores, CPU. {versions}.
 
