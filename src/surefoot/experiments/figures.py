@@ -44,6 +44,7 @@ _COLOURS = {
     "V-UCB": "#3f86c8",
     "V-UCB Prob": "#3f86c8",
     "V-UCB Unif": "#0a7f5a",
+    "V-UCB Prob, half width": "#7b3fa0",
     "StableOpt": "#c99700",
     "rho-KG": "#d9541e",
 }
