@@ -9,17 +9,14 @@ from surefoot.report.data import Interval, ReportData, Surroundings
 from surefoot.report.environment import draw_risk, tail_of
 from surefoot.report.frame import (
     BLUE,
-    GREY,
     ORANGE,
-    SYMBOLS,
     band,
-    describe,
     frame,
     interval,
-    measured,
 )
 from surefoot.report.numbers import setting
 from surefoot.report.ranges import Range
+from surefoot.report.scatter import scatter
 
 FEW = 40  # values that are drawn one by one
 FEW_TICKS = 12  # values that each have room for their number
@@ -42,7 +39,8 @@ def over_one(data: ReportData, beside: Surroundings) -> go.Figure:
         f"{escape(name)} = {escape(setting(place))}<br>{interval(belief)}"
         for place, belief in zip(places, beliefs, strict=True)
     ]
-    _draw_measured(figure, data, name, axis)
+    shown = [trial for trial in data.measured if name in trial.environment]
+    scatter(figure, shown, [trial.environment[name] for trial in shown], axis, "measured")
     if beside.listed and len(places) <= FEW:
         _draw_values(figure, places, beliefs, bad, hover)
     else:
@@ -65,24 +63,6 @@ def over_one(data: ReportData, beside: Surroundings) -> go.Figure:
         bargap=0.08,
     )
     return figure
-
-
-def _draw_measured(figure: go.Figure, data: ReportData, name: str, axis: Range) -> None:
-    shown = [trial for trial in data.measured if name in trial.environment]
-    figure.add_scatter(
-        x=[trial.environment[name] for trial in shown],
-        y=[axis.clip(measured(trial)) for trial in shown],
-        mode="markers",
-        name="measured",
-        marker={
-            "color": GREY,
-            "opacity": 0.45,
-            "size": 5,
-            "symbol": [SYMBOLS[axis.side(measured(trial))] for trial in shown],
-        },
-        hovertext=[describe(trial) for trial in shown],
-        hoverinfo="text",
-    )
 
 
 def _draw_curve(

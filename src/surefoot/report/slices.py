@@ -9,17 +9,14 @@ import plotly.graph_objects as go
 from surefoot.report.data import ReportData, Slice
 from surefoot.report.frame import (
     BLUE,
-    GREY,
     ORANGE,
-    SYMBOLS,
     band,
-    describe,
     frame,
     interval,
-    measured,
 )
 from surefoot.report.numbers import setting
 from surefoot.report.ranges import Range
+from surefoot.report.scatter import scatter
 
 
 def slice_figure(data: ReportData, cut: Slice) -> go.Figure:
@@ -34,20 +31,8 @@ def slice_figure(data: ReportData, cut: Slice) -> go.Figure:
     figure = frame("", "", axis)
     figure.update_layout(height=250, showlegend=False, margin={"l": 52, "r": 12, "t": 8, "b": 32})
     shown = [trial for trial in data.measured if cut.parameter.name in trial.params]
-    figure.add_scatter(
-        x=[_place(cut, trial.params[cut.parameter.name]) for trial in shown],
-        y=[axis.clip(measured(trial)) for trial in shown],
-        mode="markers",
-        name="measured, other parameters elsewhere",
-        marker={
-            "color": GREY,
-            "opacity": 0.45,
-            "size": 5,
-            "symbol": [SYMBOLS[axis.side(measured(trial))] for trial in shown],
-        },
-        hovertext=[describe(trial) for trial in shown],
-        hoverinfo="text",
-    )
+    places = [_place(cut, trial.params[cut.parameter.name]) for trial in shown]
+    scatter(figure, shown, places, axis, "measured, other parameters elsewhere")
     if cut.parameter.choices is None:
         _draw_line(figure, cut)
     else:
