@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import surefoot as sf
+from surefoot.experiments.arm_methods import ata, tgp
 from surefoot.problems import ArmProblem
 
 Build = Callable[[ArmProblem, int, int], sf.Optimizer]  # problem, horizon, seed
@@ -25,30 +26,6 @@ def told(
         norm_bound=norm_bound,
         seed=seed,
         **settings,
-    )
-
-
-def tgp(problem: ArmProblem, horizon: int, seed: int) -> sf.Optimizer:
-    """TGP-UCB as in the paper's experiments, where B is max|f|."""
-    width = sf.widths.truncated_as_published(problem.moment, problem.largest)
-    return told(sf.algorithms.tgp_ucb, problem, seed, problem.largest, width=width)
-
-
-def ata(features: str, problem: ArmProblem, horizon: int, seed: int) -> sf.Optimizer:
-    """ATA-GP-UCB as in the paper's experiments, where B is max|f|.
-
-    The Nyström dictionary is drawn anew when it is due, with the oversampling of practice.
-    """
-    width = sf.widths.adaptive_as_published(problem.moment, problem.largest, horizon)
-    return told(
-        sf.algorithms.ata_gp_ucb,
-        problem,
-        seed,
-        problem.largest,
-        horizon=horizon,
-        features=features,
-        resample="adaptive",
-        width=width,
     )
 
 
@@ -80,8 +57,8 @@ UNTOLD: dict[str, Build] = {
 }
 TOLD: dict[str, Build] = {
     "tgp": tgp,
-    "ata-exact": partial(ata, "exact"),
-    "ata-fourier": partial(ata, "fourier"),
-    "ata-nystrom": partial(ata, "nystrom"),
+    "ata-exact": partial(ata, features="exact"),
+    "ata-fourier": partial(ata, features="fourier"),
+    "ata-nystrom": partial(ata, features="nystrom"),
 }
 METHODS = TOLD | UNTOLD

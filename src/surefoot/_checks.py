@@ -117,6 +117,11 @@ def is_single(value: object) -> bool:
     return isinstance(value, Number) or getattr(value, "ndim", None) == 0
 
 
+def listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
+    """A list of the number where it is a single one."""
+    return [float(value)] if is_single(value) else value  # type: ignore[arg-type, return-value]
+
+
 def _number(name: str, value: object, wanted: str) -> float:
     if isinstance(value, bool | str):
         raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.")

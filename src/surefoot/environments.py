@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, Independent, Normal, constraints
+from torch.distributions import Distribution, Independent, constraints
 
 from surefoot import _checks
+from surefoot.truncated_normal import truncated_normal
 from surefoot.types import InvalidInput
+
+__all__ = [
+    "ContinuousEnvironment",
+    "Environment",
+    "FiniteEnvironment",
+    "truncated_normal",
+]
 
 _MOST_CORNERS = 6  # coordinates up to which all corners are looked at
 _LOOKS = 4096  # values that are looked at to learn the extent of an unbounded distribution
@@ -116,7 +123,7 @@ class ContinuousEnvironment:
         ends, bounds = list(_support(distribution, drawn)), [drawn.amin(0), drawn.amax(0)]
         for side, (name, given) in enumerate((("lower", lower), ("upper", upper))):
             if given is not None:
-                wanted = _checks.vector(name, _listed(given), drawn.shape[1])
+                wanted = _checks.vector(name, _checks.listed(given), drawn.shape[1])
                 ends[side] = (torch.minimum if side else torch.maximum)(ends[side], wanted)
             bounds[side] = torch.where(torch.isfinite(ends[side]), ends[side], bounds[side])
             object.__setattr__(self, name, bounds[side])
@@ -202,62 +209,6 @@ class ContinuousEnvironment:
 Environment = FiniteEnvironment | ContinuousEnvironment
 
 
-def truncated_normal(
-    mean: float | Sequence[float] | Tensor,
-    std: float | Sequence[float] | Tensor,
-    low: float | Sequence[float] | Tensor,
-    high: float | Sequence[float] | Tensor,
-) -> Distribution:
-    """A normal distribution cut off below `low` and above `high`, for `ContinuousEnvironment`.
-
-    Each is one number, or (dz,) for independent coordinates. Raises `InvalidInput` where there is
-    next to no probability between the two.
-    """
-    given = {"mean": mean, "std": std, "low": low, "high": high}
-    parts = [_checks.vector(name, _listed(value)) for name, value in given.items()]
-    centre, deviation, lower, upper = torch.broadcast_tensors(*parts)
-    if not bool((deviation > 0.0).all()):
-        raise InvalidInput(f"`std` is {std!r}, expected numbers above 0.")
-    if not bool((lower < upper).all()):
-        raise InvalidInput(f"`low` is {low!r} and `high` {high!r}, expected low < high.")
-    normal = Normal(centre, deviation)
-    shares = normal.cdf(lower), normal.cdf(upper)
-    if not bool((shares[1] - shares[0] > 1e-9).all()):
-        raise InvalidInput(
-            f"a normal with mean {mean!r} and std {std!r} is practically never between {low!r} "
-            f"and {high!r}: move the mean or widen the range."
-        )
-    return Independent(_TruncatedNormal(normal, lower, upper), 1)
-
-
-class _TruncatedNormal(Distribution):
-    """The quantiles of normals at uniform shares between those of two ends."""
-
-    arg_constraints: ClassVar = {}
-
-    def __init__(self, normal: Normal, low: Tensor, high: Tensor) -> None:
-        super().__init__(low.shape, validate_args=False)
-        self.normal, self.low, self.high = normal, low, high
-        self._first, self._share = normal.cdf(low), normal.cdf(high) - normal.cdf(low)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        """Between the ends."""
-        return constraints.interval(self.low, self.high)
-
-    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Values of shape (*sample_shape, dz)."""
-        return self.icdf(torch.rand(*sample_shape, *self.batch_shape, dtype=torch.float64))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        """Quantiles."""
-        return self.normal.icdf(self._first + self._share * value).clamp(self.low, self.high)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Log density, between the ends."""
-        return self.normal.log_prob(value) - self._share.log()
-
-
 def _rows(name: str, values: Tensor | Sequence) -> Tensor:
     """(n, dz), also from (n,), which is one coordinate."""
     try:
@@ -265,10 +216,6 @@ def _rows(name: str, values: Tensor | Sequence) -> Tensor:
     except (TypeError, ValueError):
         return _checks.matrix(name, values)
     return _checks.matrix(name, given.unsqueeze(-1) if given.ndim == 1 else given)
-
-
-def _listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
-    return [float(value)] if _checks.is_single(value) else value  # type: ignore[arg-type, return-value]
 
 
 def _as_vector(distribution: Distribution) -> Distribution:

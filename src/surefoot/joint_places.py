@@ -62,9 +62,9 @@ def checked_environment(joint: Joint, environment: Tensor | Sequence[float] | fl
     """The value (dz,) of Z that somebody means, `InvalidInput` if it cannot be one."""
     if isinstance(environment, bool):
         raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
-    given = [float(environment)] if _checks.is_single(environment) else environment  # type: ignore[arg-type]
+    given = _checks.listed(environment)
     known = joint.environment
-    z = _checks.vector("environment", given, known.dimension)  # type: ignore[arg-type]
+    z = _checks.vector("environment", given, known.dimension)
     if isinstance(known, FiniteEnvironment):
         index = known.index(z)
         if index is None:

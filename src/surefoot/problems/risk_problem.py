@@ -165,6 +165,4 @@ class RiskProblem:
                 f"`x` has {shapes[0]} coordinates and `z` {shapes[1]}, expected {wanted[0]} and "
                 f"{wanted[1]}."
             )
-        left = x.unsqueeze(1).expand(-1, len(z), -1)
-        right = z.unsqueeze(0).expand(len(x), -1, -1)
-        return function(torch.cat([left, right], -1).flatten(0, 1)).reshape(len(x), len(z))
+        return function(self.joint.points(x, z).flatten(0, 1)).reshape(len(x), len(z))
