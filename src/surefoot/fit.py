@@ -29,6 +29,7 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing o
     "kernel.base_kernel.raw_lengthscale": (-6.0, 1e3),
 }
 _DOUBTFUL = 0.1  # weight of a reward that may be no outlier after all
+_SHORT = 0.3  # of the usual lengthscales: little noise and a wiggly function, or the reverse?
 _ENOUGH = 1e-6  # relative gain of the bound below which a climb ends
 GAUSSIAN = 1e9  # degrees of freedom
 LARGEST_FIT = 150  # rewards that the fit sees at the most; its cost is cubic in them
@@ -52,7 +53,8 @@ class Learnt:
 class _Model(torch.nn.Module):
     """Kernel and noise with weak priors, on the unit cube."""
 
-    def __init__(self, dimension: int, nu: float | None) -> None:
+    def __init__(self, dimension: int, nu: float | None, share: float = 1.0) -> None:
+        """Lengthscales start at this share of the usual ones, the noise at its square."""
         super().__init__()
         from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
@@ -65,9 +67,11 @@ class _Model(torch.nn.Module):
         # Lengthscales that grow with sqrt(d): Hvarfner et al. 2024, "Vanilla BO works great in
         # high dimensions", eq. 6.
         self.location = math.sqrt(2.0) + 0.5 * math.log(dimension)
-        self.kernel.base_kernel.lengthscale = math.exp(self.location - 3.0)
+        self.kernel.base_kernel.lengthscale = share * math.exp(self.location - 3.0)
         self.kernel.outputscale = torch.tensor(1.0, dtype=torch.float64)
-        self.log_noise = Parameter(torch.tensor(-2.0, dtype=torch.float64))
+        self.log_noise = Parameter(
+            torch.tensor(-2.0 + 2.0 * math.log(share), dtype=torch.float64)
+        )
 
     @property
     def noise(self) -> Tensor:
@@ -122,8 +126,7 @@ class Learner:
         """What the data say, and the precisions (t,) of the rewards, near 1 for inliers."""
         unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
         rewards = rewards.cpu()
-        centre = float(rewards.median())
-        scale = robust_spread(rewards)
+        centre, scale = self._units(rewards)
         y = ((rewards - centre) / scale).clamp(-FURTHEST, FURTHEST)
         subset = _subset(len(y))
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
@@ -136,13 +139,25 @@ class Learner:
         learnt = Learnt(kernel, noise, best.dof, centre + scale * best.shift, scale)
         return learnt, weights.to(points.device)
 
+    def _units(self, rewards: Tensor) -> tuple[float, float]:
+        """Where rewards have their zero, and what is one: their mean and deviation, or robustly so.
+
+        Most rewards of a search that homes in are alike, and a median deviation is the noise then.
+        """
+        deviation = float(rewards.std())
+        if self.dof == GAUSSIAN and 0.0 < deviation < math.inf:
+            return float(rewards.mean()), deviation
+        return float(rewards.median()), robust_spread(rewards)
+
     def _search(self, x: Tensor, y: Tensor, cautious: Tensor) -> _Fit:
-        def begin(weights: Tensor) -> _Fit:
-            start = _Fit(_Model(x.shape[1], self.nu), 4.0, 0.0, weights)
+        def begin(weights: Tensor, share: float = 1.0) -> _Fit:
+            start = _Fit(_Model(x.shape[1], self.nu, share), 4.0, 0.0, weights)
             return self._climb(start, x, y, 2, 12)
 
         begun = [begin(cautious)]
-        if float(begun[0].weights.min()) < _DOUBTFUL:
+        if self.dof == GAUSSIAN:
+            begun.append(begin(cautious, _SHORT))
+        elif float(begun[0].weights.min()) < _DOUBTFUL:
             begun.append(begin(torch.ones_like(y)))
         best = max(begun, key=lambda fit: fit.bound)
         return self._climb(best, x, y, self.passes, self.steps)
