@@ -53,8 +53,10 @@ class Learnt:
 class _Model(torch.nn.Module):
     """Kernel and noise with weak priors, on the unit cube."""
 
-    def __init__(self, dimension: int, nu: float | None, share: float = 1.0) -> None:
-        """Lengthscales start at this share of the usual ones, the noise at its square."""
+    def __init__(
+        self, dimension: int, nu: float | None, power: float = 1.0, share: float = 1.0
+    ) -> None:
+        """`power` is a guess at the signal's variance, `share` of a usual lengthscale to start."""
         super().__init__()
         from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
@@ -68,10 +70,9 @@ class _Model(torch.nn.Module):
         # high dimensions", eq. 6.
         self.location = math.sqrt(2.0) + 0.5 * math.log(dimension)
         self.kernel.base_kernel.lengthscale = share * math.exp(self.location - 3.0)
-        self.kernel.outputscale = torch.tensor(1.0, dtype=torch.float64)
-        self.log_noise = Parameter(
-            torch.tensor(-2.0 + 2.0 * math.log(share), dtype=torch.float64)
-        )
+        self.kernel.outputscale = torch.tensor(power, dtype=torch.float64)
+        log_noise = math.log(power * share**2) - 2.0
+        self.log_noise = Parameter(torch.tensor(log_noise, dtype=torch.float64))
 
     @property
     def noise(self) -> Tensor:
@@ -103,8 +104,9 @@ class Learner:
     Alternates the marginal likelihood under the rewards' present precisions with the precisions
     and degrees of freedom under the present fit (Tipping and Lawrence 2005). The bound has several
     optima: it is climbed from small weights for rewards far from the median and, if that ends with
-    outliers, from equal weights too, and the higher end counts, so that neither a spike is taken
-    for a peak nor a peak for a spike. What is learnt depends on the data alone, not on what was
+    outliers, from equal weights too, once with short lengthscales, and the highest end counts, so
+    that neither a spike is taken for a peak nor a peak for a spike, nor, where most rewards are
+    those of a search that homed in, everything else for outliers. What is learnt depends on the data alone, not on what was
     learnt before. `dof` fixes the degrees of freedom (`GAUSSIAN` for Gaussian noise), `nu` is the
     smoothness of the Matern kernel (None: squared exponential), and a fit is made again after
     `every` rewards at the soonest.
@@ -151,14 +153,13 @@ class Learner:
 
     def _search(self, x: Tensor, y: Tensor, cautious: Tensor) -> _Fit:
         def begin(weights: Tensor, share: float = 1.0) -> _Fit:
-            start = _Fit(_Model(x.shape[1], self.nu, share), 4.0, 0.0, weights)
-            return self._climb(start, x, y, 2, 12)
+            power = float((weights * y.square()).sum() / weights.sum())
+            model = _Model(x.shape[1], self.nu, max(power, _LEAST_NOISE), share)
+            return self._climb(_Fit(model, 4.0, 0.0, weights), x, y, 2, 12)
 
-        begun = [begin(cautious)]
-        if self.dof == GAUSSIAN:
-            begun.append(begin(cautious, _SHORT))
-        elif float(begun[0].weights.min()) < _DOUBTFUL:
-            begun.append(begin(torch.ones_like(y)))
+        begun = [] if self.dof == GAUSSIAN else [begin(cautious)]
+        if not begun or float(begun[0].weights.min()) < _DOUBTFUL:
+            begun += [begin(torch.ones_like(y), share) for share in (1.0, _SHORT)]
         best = max(begun, key=lambda fit: fit.bound)
         return self._climb(best, x, y, self.passes, self.steps)
 
