@@ -104,12 +104,12 @@ class Learner:
     Alternates the marginal likelihood under the rewards' present precisions with the precisions
     and degrees of freedom under the present fit (Tipping and Lawrence 2005). The bound has several
     optima: it is climbed from small weights for rewards far from the median and, if that ends with
-    outliers, from equal weights too, once with short lengthscales, and the highest end counts, so
-    that neither a spike is taken for a peak nor a peak for a spike, nor, where most rewards are
-    those of a search that homed in, everything else for outliers. What is learnt depends on the data alone, not on what was
-    learnt before. `dof` fixes the degrees of freedom (`GAUSSIAN` for Gaussian noise), `nu` is the
-    smoothness of the Matern kernel (None: squared exponential), and a fit is made again after
-    `every` rewards at the soonest.
+    outliers, from equal weights too, once with short lengthscales, and the highest end counts. So
+    neither is a spike taken for a peak nor a peak for a spike nor, where most rewards are those of
+    a search that homed in, all the others for outliers. What is learnt depends on the data alone,
+    not on what was learnt before. `dof` fixes the degrees of freedom (`GAUSSIAN` for Gaussian
+    noise), `nu` is the smoothness of the Matern kernel (None: squared exponential), and a fit is
+    made again after `every` rewards at the soonest.
     """
 
     nu: float | None = 2.5
@@ -146,7 +146,7 @@ class Learner:
 
         Most rewards of a search that homes in are alike, and a median deviation is the noise then.
         """
-        deviation = float(rewards.std())
+        deviation = float(rewards.std()) if len(rewards) > 1 else 0.0
         if self.dof == GAUSSIAN and 0.0 < deviation < math.inf:
             return float(rewards.mean()), deviation
         return float(rewards.median()), robust_spread(rewards)
