@@ -44,7 +44,8 @@ def test_stocks_are_read_with_their_tests(tmp_path):
     data = stocks.load(tmp_path)
     np.testing.assert_allclose(data.arrays["prices"], prices, rtol=1e-5)
     assert data.source.startswith(f"{stocks.FILE}: adjusted closing prices of 3 stocks on 40 days")
-    assert "Kolmogorov–Smirnov" in data.notes
+    assert data.line.startswith("Kolmogorov–Smirnov tests of each stock's values: a normal law")
+    assert data.line in data.notes
     assert "| S2 |" in data.notes
     assert data.digest == stocks.load(tmp_path).digest
 

@@ -44,6 +44,21 @@ def test_an_experiment_is_played_and_its_page_named(tmp_path):
     assert "was there already" in out
 
 
+def test_the_tests_of_recorded_data_are_printed(tmp_path):
+    code, out, _ = surefoot("heavy-tails-1d", "--trials", 1, "--rounds", 20, "--out", tmp_path)
+    assert code == 0
+    first, second = out.splitlines()
+    assert re.fullmatch(
+        r"heavy-tails-1d: Kolmogorov–Smirnov tests of each stock's values: a normal law is "
+        r"rejected at 5% for \d+ of 20; a fitted Student-t law is closer for \d+\.",
+        first,
+    )
+    assert "claims hold" in second
+    assert (
+        first.removeprefix("heavy-tails-1d: ") in (tmp_path / "heavy-tails-1d/page.md").read_text()
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

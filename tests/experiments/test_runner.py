@@ -127,6 +127,28 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     assert everything(out) == after
 
 
+def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
+    reproduce(EXPERIMENT, plan(tmp_path / "at once"))
+    out = tmp_path / "grown"
+    reproduce(EXPERIMENT, plan(out, trials=2))
+    seen = []
+    reproduce(EXPERIMENT, plan(out, resume=True), notice=lambda *progress: seen.append(progress))
+    assert seen == [(2, TRIALS), (3, TRIALS)]
+    one, other = (everything(tmp_path / name / EXPERIMENT.name) for name in ("at once", "grown"))
+    one.pop("manifest.json"), other.pop("manifest.json")
+    assert one == other
+
+    # And shrinks again, without playing anything.
+    seen.clear()
+    reproduce(
+        EXPERIMENT,
+        plan(out, trials=1, resume=True),
+        notice=lambda *progress: seen.append(progress),
+    )
+    assert seen == [(1, 1)]
+    assert list(numbers(out)["trial"].unique()) == [0]
+
+
 def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     with pytest.raises(Stopped):
         reproduce(EXPERIMENT, plan(tmp_path, seed=1), notice=stop_after(2))

@@ -53,13 +53,16 @@ def run(name: str | None, plan: Plan, say: Say) -> None:
         TimeElapsedColumn(),
     )
     for experiment in chosen:
+        recorded = data[experiment.name]
+        if recorded is not None and recorded.line:
+            say(f"{experiment.name}: {recorded.line}")
         with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
             task = progress.add_task(experiment.name, total=None)
 
             def notice(finished: int, trials: int) -> None:
                 progress.update(task, completed=finished, total=trials)  # noqa: B023
 
-            outcome = reproduce(experiment, plan, data[experiment.name], notice)
+            outcome = reproduce(experiment, plan, recorded, notice)
         say(_told(experiment, outcome))
     if name == ALL:
         say(f"wrote {write_gallery(plan.out, list(EXPERIMENTS))}")

@@ -11,10 +11,14 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Arrays by name, a sentence about their source, and Markdown notes for the page."""
+    """Arrays by name, a sentence about their source, and what tests say of them.
+
+    `line` is for the console, and `notes` are Markdown for the page.
+    """
 
     source: str
     arrays: Mapping[str, np.ndarray]
+    line: str = ""
     notes: str = ""
 
     @property

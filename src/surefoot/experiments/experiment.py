@@ -94,13 +94,13 @@ class Check:
 class Measure:
     """The column of the numbers that is drawn, and how.
 
-    The label is that of the axis, and `band` is about the mean over trials: their standard
-    deviation, or the standard error of the mean.
+    The label is that of the axis, and `band` is about the mean over trials: one standard deviation
+    of them, or the 70 % confidence interval of the mean.
     """
 
     column: str
     label: str
-    band: Literal["standard deviation", "standard error"] = "standard deviation"
+    band: Literal["one standard deviation", "the 70 % interval"] = "one standard deviation"
     logarithmic: bool = False
 
 

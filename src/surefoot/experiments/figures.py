@@ -5,11 +5,14 @@ A figure belongs to no window, and no setting of Matplotlib stays changed.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from scipy import stats
 
 from surefoot.experiments.optional import optional
 
@@ -83,7 +86,10 @@ def panel(axes: Axes, algorithm: str, title: str | None = None) -> str:
 
 def band(axes: Axes, curves: DataFrame, algorithm: str, measure: Measure) -> None:
     """Mean over trials (columns) at each round (rows), and the measure's band about it."""
-    spread = curves.std(axis=1) if measure.band == "standard deviation" else curves.sem(axis=1)
+    spread = curves.std(axis=1)
+    if measure.band == "the 70 % interval":
+        trials = curves.shape[1]
+        spread = spread * stats.t.ppf(0.85, max(trials - 1, 1)) / math.sqrt(trials)
     mean, spread = curves.mean(axis=1), spread.fillna(0.0)
     colour = colour_of(algorithm)
     axes.fill_between(

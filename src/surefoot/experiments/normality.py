@@ -42,32 +42,41 @@ def distances(values: np.ndarray) -> Distances:  # (R, C)
     )
 
 
-def report(names: Sequence[str], values: np.ndarray, kind: str) -> str:
-    """The tests in words and as a Markdown table."""
+@dataclass(frozen=True)
+class Report:
+    """The tests of recorded columns in one line, and as Markdown with a row for each column."""
+
+    line: str
+    notes: str
+
+
+def report(names: Sequence[str], values: np.ndarray, kind: str) -> Report:
+    """The tests of the columns (R, C) in words; a column is a `kind`."""
     found = distances(values)
     rejected, closer = int((found.p < LEVEL).sum()), int((found.student < found.normal).sum())
     number = len(names)
+    line = (
+        f"Kolmogorov–Smirnov tests of each {kind}'s values: a normal law is rejected at "
+        f"{LEVEL:.0%} for {rejected} of {number}; a fitted Student-t law is closer for {closer}."
+    )
     rows = [
         f"| {name} | {d:.3f} | {p:.1e} | {t:.3f} | {dof:g} |"
         for name, d, p, t, dof in zip(
             names, found.normal, found.p, found.student, found.dof, strict=True
         )
     ]
-    return "\n".join(
-        [
-            f"Kolmogorov–Smirnov tests of each {kind}'s values, as in the paper. A normal law with "
-            f"the column's mean and deviation is rejected at {LEVEL:.0%} for {rejected} of "
-            f"{number} (its p takes the law as known beforehand; fitted as it is, the true one is "
-            f"smaller). A fitted Student-t law is closer for {closer} of {number}. Values that "
-            "follow each other are not independent, which the test supposes, so a rejection "
-            "speaks against the normal law, and not by itself for heavy tails: that takes a "
-            "Student-t law of few degrees of freedom that is closer.",
-            "",
-            f"| {kind} | D, normal | p | D, Student-t | its degrees of freedom |",
-            "| --- | ---: | ---: | ---: | ---: |",
-            *rows,
-        ]
-    )
+    notes = [
+        f"{line} The normal law has the column's mean and deviation; its p takes them as known "
+        "beforehand, so the true one is smaller. Values that follow each other are not "
+        "independent, which the test supposes, so a rejection speaks against the normal law, and "
+        "not by itself for heavy tails: that takes a Student-t law of few degrees of freedom that "
+        "is closer.",
+        "",
+        f"| {kind} | D, normal | p | D, Student-t | its degrees of freedom |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        *rows,
+    ]
+    return Report(line, "\n".join(notes))
 
 
 def _student(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -45,7 +45,7 @@ def caption(experiment: Experiment, manifest: dict[str, Any]) -> str:
     trials = manifest["trials"]
     return (
         f"{trials} trial{'s' * (trials != 1)} of {manifest['rounds']:,} rounds, seed "
-        f"{manifest['seed']}; bands are one {experiment.measure.band} over trials about the mean, "
+        f"{manifest['seed']}; bands are {experiment.measure.band} over trials about the mean, "
         "where not said otherwise."
     )
 

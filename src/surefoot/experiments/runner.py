@@ -29,7 +29,7 @@ class Plan:
 
     `trials` and `rounds` take the place of the published ones, or with `quick` of the quick ones.
     `data` is the folder with recorded data. With `resume`, finished trials and results of the same
-    settings are taken over.
+    settings are taken over, so that a result of few trials grows into one of more.
     """
 
     out: Path
@@ -102,6 +102,8 @@ def reproduce(
         return Outcome(target, checks, before["seconds"]["wall"], taken_over=True)
 
     store = TrialStore(plan.out / _TRIALS / f"{experiment.name}-{facts['fingerprint']}")
+    if plan.resume and before is not None and before["fingerprint"] == facts["fingerprint"]:
+        store.adopt(target, before["seconds"]["trials"] / before["trials"])
     started = time.perf_counter()
     _play_missing(experiment, plan, scale, data, store, notice)
     facts["seconds"] = {

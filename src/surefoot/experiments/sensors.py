@@ -34,7 +34,8 @@ def load(folder: Path | None) -> Data:
     low, high = places.min(0), places.max(0)
     arrays = {"train": train, "test": test, "places": (places - low) / (high - low)}
     names = [str(number + 1) for number in range(len(places))]
-    return Data(source, arrays, report(names, test, "sensor"))
+    tests = report(names, test, "sensor")
+    return Data(source, arrays, tests.line, tests.notes)
 
 
 def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

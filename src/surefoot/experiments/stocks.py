@@ -29,8 +29,8 @@ def load(folder: Path | None) -> Data:
             f"{FILE}: adjusted closing prices of {len(columns.names)} stocks on "
             f"{len(columns.numbers)} days"
         )
-    notes = report(columns.names, columns.numbers, "stock")
-    return Data(source, {"prices": columns.numbers}, notes)
+    tests = report(columns.names, columns.numbers, "stock")
+    return Data(source, {"prices": columns.numbers}, tests.line, tests.notes)
 
 
 def _shipped() -> tuple[Columns, str]:

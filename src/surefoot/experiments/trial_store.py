@@ -38,9 +38,20 @@ class TrialStore:
     def save(self, number: int, rows: Rows, seconds: float) -> None:
         """Keep a trial."""
         frames = optional("pandas", "an experiment")
-        with whole_folder(self._path(number, seconds)) as folder:
-            for name, table in rows.items():
-                frames.DataFrame(table).to_parquet(folder / f"{name}.parquet", index=False)
+        self._write(
+            number, {name: frames.DataFrame(table) for name, table in rows.items()}, seconds
+        )
+
+    def adopt(self, result: Path, seconds: float) -> None:
+        """Keep the trials of a finished result, of so many seconds each."""
+        frames = optional("pandas", "an experiment")
+        parts: dict[int, dict[str, DataFrame]] = {}
+        for file in sorted(result.glob("*.parquet")):
+            for number, table in frames.read_parquet(file).groupby("trial"):
+                own = table.drop(columns=["experiment", "trial"])
+                parts.setdefault(int(number), {})[file.stem] = own
+        for number in sorted(set(parts) - set(self.finished())):
+            self._write(number, parts[number], seconds)
 
     def tables(self, trials: int, experiment: str) -> dict[str, DataFrame]:
         """The tables of the first `trials` trials together, in order."""
@@ -61,6 +72,11 @@ class TrialStore:
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # those of other experiments may be there
             self.folder.parent.rmdir()
+
+    def _write(self, number: int, tables: dict[str, DataFrame], seconds: float) -> None:
+        with whole_folder(self._path(number, seconds)) as folder:
+            for name, table in tables.items():
+                table.to_parquet(folder / f"{name}.parquet", index=False)
 
     def _path(self, number: int, seconds: float) -> Path:
         return self.folder / f"trial-{number:04d}-{_SECONDS}-{seconds:.1f}"
