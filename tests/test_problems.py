@@ -137,3 +137,24 @@ def test_a_wrong_shape_is_explained(problem):
 def test_bad_noise_is_refused(make, match):
     with pytest.raises(InvalidInput, match=match):
         make()
+
+
+def test_the_largest_value_is_no_less_than_any_found_otherwise(problem):
+    values = problem.value(spread(problem)).abs()
+    assert float(values.max()) <= problem.largest <= 1.3 * float(values.max())
+    assert problem.largest >= abs(problem.optimum)
+
+
+def test_a_problem_knows_a_bound_on_the_moments_of_its_measurements():
+    gaussian = problems.branin(problems.Gaussian(0.3))
+    assert gaussian.moment().bound == pytest.approx(gaussian.largest**2 + 0.09)
+    heavy = problems.branin(problems.StudentT(1.5, 0.3))
+    point = spread(heavy)[heavy.value(spread(heavy)).abs().argmax()].unsqueeze(0)
+    measured = heavy.measure(point.repeat(20_000, 1), np.random.default_rng(0)).abs() ** 1.2
+    assert heavy.moment(0.2).bound > float(measured.mean())
+    with pytest.raises(InvalidInput, match=r"no moment of order 1\.5"):
+        heavy.moment(0.5)
+    with pytest.raises(InvalidInput, match="`alpha` is 2"):
+        gaussian.moment(2.0)
+    with pytest.raises(InvalidInput, match=r"CenteredPareto.* are not known"):
+        problems.branin(problems.CenteredPareto(1.5, 0.3)).moment(0.3)

@@ -308,3 +308,14 @@ def test_other_files_are_refused(tmp_path):
     short = table(tmp_path / "short.csv", portfolio_returns.COLUMNS, [["0.5"] * 6] * 2)
     with pytest.raises(InvalidInput, match="has 2 rows below its header, expected 3000"):
         problems.portfolio(short)
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_a_bound_on_the_moments_holds_for_designs_and_environments(continuous):
+    problem = problems.branin_11(continuous=continuous)
+    z, _ = problem.environments
+    values = problem.value(designs(problem, 500), z).abs()
+    assert float(values.max()) <= problem.largest <= 1.05 * float(values.max())
+    assert problem.moment().bound == pytest.approx(problem.largest**2 + 0.01)
+    with pytest.raises(InvalidInput, match="no moment of order 2"):
+        problems.branin_11(problems.StudentT(2.0, 0.3), continuous=continuous).moment()

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch import Tensor
 
+from surefoot.problems.moments import largest_magnitude, moment_of
 from surefoot.problems.noise import Generator, Noise
+from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 
@@ -27,6 +30,18 @@ class Problem:
     def dimension(self) -> int:
         """The number of coordinates of a point, d."""
         return self.lower.shape[0]
+
+    @cached_property
+    def largest(self) -> float:
+        """max|f| over the box, as far as a search finds it; at least |optimum|."""
+        return max(abs(self.optimum), largest_magnitude(self.function, self.lower, self.upper))
+
+    def moment(self, alpha: float = 1.0) -> Moment:
+        """A bound on E|y|^(1 + alpha) that holds everywhere, alpha in (0, 1].
+
+        Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
+        """
+        return moment_of(self.largest, self.noise, alpha)
 
     def value(
         self,

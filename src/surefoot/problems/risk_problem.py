@@ -15,9 +15,11 @@ from torch.quasirandom import SobolEngine
 from surefoot import _checks
 from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
+from surefoot.problems.moments import largest_magnitude, moment_of
 from surefoot.problems.noise import Generator, Noise, uniform
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Box
+from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 _VALUES = 2**12  # that stand for a continuous environment
@@ -134,6 +136,25 @@ class RiskProblem:
     ) -> Tensor:  # (n,)
         """How far the risk of each design lies below the largest."""
         return self.optimum - self.risk_of(designs)
+
+    @cached_property
+    def largest(self) -> float:
+        """max|f| over designs and environments, as far as a search finds it."""
+        z, _ = self.environments
+        function = self.approximation or self.function
+
+        def magnitude(designs: Tensor) -> Tensor:
+            parts = designs.split(max(1, _PAIRS // len(z)))
+            return torch.cat([self._values(function, part, z).abs().amax(1) for part in parts])
+
+        return largest_magnitude(magnitude, self._box.lower, self._box.upper)
+
+    def moment(self, alpha: float = 1.0) -> Moment:
+        """A bound on E|y|^(1 + alpha) that holds for every pair, alpha in (0, 1].
+
+        Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
+        """
+        return moment_of(self.largest, self.noise, alpha)
 
     def _refined(self, start: np.ndarray, reach: float) -> OptimizeResult:
         """A maximum near a point of the unit cube."""
