@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from surefoot import problems
-from surefoot._threads import one_thread
-from surefoot.algorithms import rho_kg, v_ucb
-from surefoot.estimators import Huber, StudentT
-from surefoot.experiments.claims import final
 from surefoot.experiments.data import Data
-from surefoot.experiments.experiment import (
-    NUMBERS,
-    Check,
-    Experiment,
-    Measure,
-    Purpose,
-    Rows,
-    Scale,
-    Tables,
-    Trial,
+from surefoot.experiments.experiment import Experiment, Scale, Trial
+from surefoot.experiments.risk_play import (
+    HALF,
+    HUBER,
+    KG,
+    LEAST,
+    MEASURE,
+    NETS,
+    PROB,
+    RANDOM,
+    STUDENT,
+    UNIF,
+    Make,
+    order,
+    play_risk,
 )
-from surefoot.optimizer import Optimizer
 from surefoot.problems import RiskProblem, portfolio_returns
 from surefoot.types import InvalidInput
 
-if TYPE_CHECKING:
-    from pandas import Series
-
 PAPER_NAME = "Nguyen et al. 2021, Value-at-Risk Optimization with Gaussian Processes"
-PROB, UNIF, KG, RANDOM = "V-UCB Prob", "V-UCB Unif", "rho-KG", "random"
-HALF = "V-UCB Prob, half width"
-HUBER, STUDENT = "V-UCB, Huber", "V-UCB, Student-t"
-NETS = "V-UCB, neural surrogate"
-LEAST = 1e-4  # regrets below count as this, since their logarithm is drawn
-
-Make = Callable[[Trial], RiskProblem]
-Build = Callable[..., Optimizer]
-
-_METHODS: dict[str, Build] = {
-    PROB: v_ucb,
-    UNIF: partial(v_ucb, lacing="unif"),
-    HALF: partial(v_ucb, scale=0.5),
-    KG: partial(rho_kg, samples=10),  # as many as in its authors' later code
-    RANDOM: v_ucb,  # whose model says which of the random designs is best
-    HUBER: partial(v_ucb, estimator=Huber()),
-    STUDENT: partial(v_ucb, estimator=StudentT()),
-    NETS: partial(v_ucb, search="surrogate"),
-}
 _SYNTHETIC = {
     "a": ("Branin-Hoo-(1,1)", problems.branin_11),
     "b": ("Goldstein-Price-(1,1)", problems.goldstein_price_11),
     "c": ("Hartmann-(1,2)", problems.hartmann_12),
     "d": ("Hartmann-(2,1)", problems.hartmann_21),
 }
-_MEASURE = Measure("log10_regret", "log10 of the regret", band="the 70 % interval")
 _HEAVY = problems.StudentT(2.0, 0.3)
 
 
@@ -87,68 +63,6 @@ def _fitted(points: bytes, returns: bytes) -> RiskProblem:
     rewards = torch.from_numpy(np.frombuffer(returns).copy())
     inputs = torch.from_numpy(np.frombuffer(points).copy()).reshape(len(rewards), -1)
     return problems.portfolio_of(inputs, rewards)
-
-
-def play_risk(trial: Trial, *, make: Make, methods: tuple[str, ...]) -> Rows:
-    """Regret of the recommendation after each evaluation; the first points are the same for all."""
-    problem = make(trial)
-    rows: list[dict[str, Any]] = []
-    times: list[dict[str, Any]] = []
-    with one_thread():
-        for name in methods:
-            started = time.process_time()
-            regrets = _regrets(problem, name, trial)
-            times.append({"algorithm": name, "seconds": time.process_time() - started})
-            for round_, regret in enumerate(regrets):
-                logarithm = float(np.log10(max(regret, LEAST)))
-                row = {"algorithm": name, "round": round_, "regret": regret}
-                rows.append({**row, "log10_regret": logarithm})
-    return {NUMBERS: rows, "times": times}
-
-
-def _regrets(problem: RiskProblem, name: str, trial: Trial) -> list[float]:
-    """The regret after the first points, and after each evaluation since."""
-    x, z = problem.first_points(trial.generator(Purpose.PROBLEM))
-    noise, seed = trial.generator(Purpose.NOISE), trial.integer(Purpose.METHOD)
-    level: float = problem.risk.level  # type: ignore[attr-defined]
-    optimizer = _METHODS[name](problem.joint, level=level, initial=0, seed=seed)
-    optimizer.tell_all(x, [problem.measure(*pair, noise) for pair in zip(x, z, strict=True)], z)
-    chance = torch.Generator().manual_seed(seed)
-    regrets = [_regret(problem, optimizer)]
-    for _ in range(trial.rounds):
-        if name == RANDOM:
-            design = problem.joint.design.sample(1, chance)[0]  # type: ignore[union-attr]
-            query = optimizer.expect(design, problem.joint.environment.sample(1, chance)[0])
-        else:
-            query = optimizer.ask()
-        reward = problem.measure(query.point, query.environment, noise)  # type: ignore[arg-type]
-        optimizer.tell(query, reward)
-        regrets.append(_regret(problem, optimizer))
-    return regrets
-
-
-def _regret(problem: RiskProblem, optimizer: Optimizer) -> float:
-    return float(problem.regret(optimizer.recommend().point.unsqueeze(0)))
-
-
-def order(tables: Tables, *, claims: tuple[tuple[str, str], ...]) -> list[Check]:
-    """For each pair, the first one's mean log10 regret ends below the second's."""
-    last = final(tables, _MEASURE.column)
-    seconds = tables["times"].groupby("algorithm")["seconds"].mean()
-    return [_below(last[better], last[worse], seconds) for better, worse in claims]
-
-
-def _below(better: Series, worse: Series, seconds: Series) -> Check:
-    """Trials share first points and noise, so their differences vary less than their values."""
-    differences = better - worse
-    error = f" ± {differences.sem():.2f}" if len(differences) > 1 else ""
-    return Check(
-        f"{better.name} ends below {worse.name}",
-        bool(better.mean() < worse.mean()),
-        f"mean log10 regret {better.mean():.2f} against {worse.mean():.2f}, difference "
-        f"{differences.mean():.2f}{error}; {seconds[better.name]:.0f} and "
-        f"{seconds[worse.name]:.0f} s of one core a trial",
-    )
 
 
 def load_portfolio(folder: Path | None) -> Data:
@@ -198,7 +112,7 @@ def _experiment(
         says=says,
         setting=f"{setting} {_METRIC}",
         checks=partial(order, claims=claims),
-        measure=_MEASURE,
+        measure=MEASURE,
         load=load,
         needs_data=needs_data,
     )
