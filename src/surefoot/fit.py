@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -50,14 +50,39 @@ class Learnt:
     scale: float
 
 
+def _long(scales: Tensor) -> Tensor:
+    """LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)): Hvarfner et al. 2024, "Vanilla BO", eq. 6."""
+    logs = scales.log()
+    return -(0.5 * (logs - _usual(len(scales))).square() / 3.0 + logs).sum()
+
+
+def _short(scales: Tensor) -> Tensor:
+    """Gamma(3, 6): BoTorch's default until 2024."""
+    return (2.0 * scales.log() - 6.0 * scales).sum()
+
+
+def _usual(dimension: int) -> float:
+    """The logarithm of lengthscales that grow with sqrt(d)."""
+    return math.sqrt(2.0) + 0.5 * math.log(dimension)
+
+
+_PRIORS = {"long": _long, "short": _short}
+
+
 class _Model(torch.nn.Module):
     """Kernel and noise with weak priors, on the unit cube."""
 
     def __init__(
-        self, dimension: int, nu: float | None, power: float = 1.0, share: float = 1.0
+        self,
+        dimension: int,
+        nu: float | None,
+        power: float = 1.0,
+        share: float = 1.0,
+        prior: Callable[[Tensor], Tensor] = _long,
     ) -> None:
         """`power` is a guess at the signal's variance, `share` of a usual lengthscale to start."""
         super().__init__()
+        self.prior = prior
         from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
         base = (
@@ -66,10 +91,7 @@ class _Model(torch.nn.Module):
             else MaternKernel(nu=nu, ard_num_dims=dimension)
         )
         self.kernel = ScaleKernel(base).double()
-        # Lengthscales that grow with sqrt(d): Hvarfner et al. 2024, "Vanilla BO works great in
-        # high dimensions", eq. 6.
-        self.location = math.sqrt(2.0) + 0.5 * math.log(dimension)
-        self.kernel.base_kernel.lengthscale = share * math.exp(self.location - 3.0)
+        self.kernel.base_kernel.lengthscale = share * math.exp(_usual(dimension) - 3.0)
         self.kernel.outputscale = torch.tensor(power, dtype=torch.float64)
         log_noise = math.log(power * share**2) - 2.0
         self.log_noise = Parameter(torch.tensor(log_noise, dtype=torch.float64))
@@ -80,8 +102,7 @@ class _Model(torch.nn.Module):
         return floor + self.log_noise.exp()
 
     def log_prior(self) -> Tensor:
-        log_scales = self.kernel.base_kernel.lengthscale.log()
-        prior = -(0.5 * ((log_scales - self.location).square() / 3.0) + log_scales).sum()
+        prior = self.prior(self.kernel.base_kernel.lengthscale.reshape(-1))
         prior = prior - 0.5 * (self.kernel.outputscale.log() / 3.0).square()
         return prior - 0.5 * ((self.noise.log() + 3.0) / 3.0).square()
 
@@ -109,7 +130,10 @@ class Learner:
     a search that homed in, all the others for outliers. What is learnt depends on the data alone,
     not on what was learnt before. `dof` fixes the degrees of freedom (`GAUSSIAN` for Gaussian
     noise), `nu` is the smoothness of the Matern kernel (None: squared exponential), and a fit is
-    made again after `every` rewards at the soonest.
+    made again after `every` rewards at the soonest. `lengthscales` says which prior they have on
+    the unit cube: "long" ones, which grow with sqrt(d), or "short" ones of about a third. The few
+    rewards of a search hardly tell a function that does not vary from one that varies slowly, and
+    a policy that trusts its interval would stay where it is: it wants short ones.
     """
 
     nu: float | None = 2.5
@@ -117,6 +141,7 @@ class Learner:
     steps: int = 40
     dof: float | None = None
     every: int = 1
+    lengthscales: Literal["long", "short"] = "long"
 
     def __call__(
         self,
@@ -154,7 +179,8 @@ class Learner:
     def _search(self, x: Tensor, y: Tensor, cautious: Tensor) -> _Fit:
         def begin(weights: Tensor, share: float = 1.0) -> _Fit:
             power = float((weights * y.square()).sum() / weights.sum())
-            model = _Model(x.shape[1], self.nu, max(power, _LEAST_NOISE), share)
+            power = max(power, _LEAST_NOISE)
+            model = _Model(x.shape[1], self.nu, power, share, _PRIORS[self.lengthscales])
             return self._climb(_Fit(model, 4.0, 0.0, weights), x, y, 2, 12)
 
         begun = [] if self.dof == GAUSSIAN else [begin(cautious)]

@@ -133,7 +133,7 @@ def _risk_averse(
         raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
-    learner = Learner(nu=None, dof=tail, every=3) if kernel is None else None
+    learner = Learner(nu=None, dof=tail, every=3, lengthscales="short") if kernel is None else None
     plain: Features = Exact() if kernel is not None else Sketch()
     first = 0 if kernel is not None else first_points(space.seen)
     return Optimizer(

@@ -50,7 +50,7 @@ def robust_ucb(
             features=Sketch(),
             estimator=StudentT(),
             width=srinivas(scale=scale),
-            learner=Learner(),
+            learner=Learner(lengthscales="long" if risk is None else "short"),
             initial=first_points(seen) if initial is None else initial,
             seed=seed,
             device=device,
