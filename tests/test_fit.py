@@ -73,3 +73,16 @@ def test_spikes_are_told_from_a_search_that_homed_in():
     away[::10] = False
     assert float(weights[away].mean()) > 0.5
     assert error_of(Learner(), points, spiked) < 1.5
+
+
+def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
+    # A policy that trusts its interval would otherwise never look along that coordinate again.
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(12, 2, generator=generator, dtype=torch.float64)
+    rewards = torch.sin(6.0 * points[:, 1])
+    scales = {}
+    for name in ("long", "short"):
+        learnt, _ = Learner(nu=None, dof=GAUSSIAN, lengthscales=name)(points, rewards, LOWER, SPAN)
+        scales[name] = learnt.kernel.base_kernel.lengthscale.detach().reshape(-1)
+    assert float(scales["short"][0]) < 2.0 < 4.0 < float(scales["long"][0])
+    assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)
