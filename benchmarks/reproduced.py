@@ -33,7 +33,7 @@ reached for its time; means over trials. `docs/reproduce.md` says how to play th
 
 Run on {cores} cores, CPU ({system}, {architecture}); {versions}.
 
-![Value at risk: log10 of the regret, mean and standard error](../docs/images/value_at_risk.png)
+![Value at risk: log10 of the regret, mean and 70 % interval](../docs/images/value_at_risk.png)
 
 """
 
