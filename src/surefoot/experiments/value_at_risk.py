@@ -138,7 +138,8 @@ def _figure(number: int, letter: str, continuous: bool) -> Experiment:
             "(d); V-UCB Prob outperforms V-UCB Unif."
         ),
         f"The function is scaled to unit deviation, noise has variance 0.01, the level is 0.1. "
-        f"{density if continuous else finite}",
+        f"{density if continuous else finite} Under this noise it takes some 200 evaluations to "
+        "tell apart two designs that differ by 0.01, so below −2 the order is mostly chance.",
         claims=((PROB, KG), (HALF, KG), (PROB, RANDOM))
         if continuous
         else ((PROB, UNIF), (PROB, KG), (HALF, KG), (PROB, RANDOM)),
@@ -172,7 +173,9 @@ EXPERIMENTS = [
         80,
         "V-UCB outperforms ρKG^apx. All z are equally likely, so Prob and Unif are one.",
         "f is the posterior mean given 3,000 simulated strategies, in %; Z has 10 × 10 equally "
-        "likely values; noise has variance 0.01, the level is 0.2.",
+        "likely values; noise has variance 0.01, the level is 0.2. The best x is on two faces of "
+        "the cube, where a method that goes there has no regret at all; a width of 4.7 deviations "
+        "explores five coordinates for longer than these rounds.",
         methods=(PROB, HALF, KG, RANDOM),
         claims=((PROB, KG), (HALF, KG), (PROB, RANDOM)),
         load=load_portfolio,
