@@ -14,7 +14,8 @@ import pandas as pd
 
 from surefoot.experiments import EXPERIMENTS, Experiment
 from surefoot.experiments.experiment import NUMBERS
-from surefoot.experiments.figures import band, legend, new_figure, style
+from surefoot.experiments.figures import curves, style
+from surefoot.experiments.page import ends
 
 FOLDER = Path(__file__).parent
 PICTURE = FOLDER.parent / "docs" / "images" / "value_at_risk.png"
@@ -47,13 +48,9 @@ def section(experiment: Experiment, folder: Path) -> str:
     """One experiment: its scale, its claims and its last values."""
     manifest = json.loads((folder / "manifest.json").read_text())
     tables = tables_of(folder)
-    numbers = tables[NUMBERS]
-    last = numbers[numbers["round"] == numbers["round"].max()]
-    by = [name for name in ("task", "algorithm") if name in last]
-    ends = last.groupby(by, sort=False)[experiment.measure.column].mean()
     values = ", ".join(
         f"{' / '.join(key) if isinstance(key, tuple) else key} {value:.3g}"
-        for key, value in ends.items()
+        for key, value in ends(experiment, tables)["mean"].items()
     )
     data = f" Data: {manifest['data']['source']}." if manifest["data"] else ""
     checks = [
@@ -85,19 +82,9 @@ def draw(results: Path) -> None:
     there = {name: title for name, title in PANELS.items() if (results / name).exists()}
     if not there:
         return
+    parts = [tables_of(results / name)[NUMBERS].assign(task=there[name]) for name in there]
     with style():
-        figure, axes = new_figure(3, -(-len(there) // 3))
-        for axis, (name, title) in zip(axes, there.items(), strict=False):
-            numbers, measure = tables_of(results / name)[NUMBERS], EXPERIMENTS[name].measure
-            for algorithm in numbers["algorithm"].unique():
-                one = numbers[numbers["algorithm"] == algorithm]
-                curve = one.pivot(index="round", columns="trial", values=measure.column)
-                band(axis, curve, algorithm, measure)
-            axis.set(title=title, xlabel="evaluations")
-        for axis in axes[len(there) :]:
-            axis.remove()
-        axes[0].set_ylabel("log10 of the regret")
-        legend(figure, axes[0])
+        figure = curves({NUMBERS: pd.concat(parts)}, EXPERIMENTS[next(iter(there))].measure)
         figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
 
 

@@ -43,9 +43,9 @@ class Hyperparameters(torch.nn.Module):
         self,
         dimension: int,
         nu: float | None,
-        power: float = 1.0,
-        share: float = 1.0,
-        prior: Callable[[Tensor], Tensor] = _long,
+        power: float,
+        share: float,
+        prior: Callable[[Tensor], Tensor],
     ) -> None:
         """`power` is a guess at the signal's variance, `share` of a usual lengthscale to start."""
         super().__init__()

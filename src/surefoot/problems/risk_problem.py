@@ -95,10 +95,8 @@ class RiskProblem:
         Exact over finitely many values, and from 2^12 quasi-random ones, always the same, where
         the environment is continuous. `InvalidInput` for a wrong shape.
         """
-        z, weights = self.environments
-        function = self.approximation or self.function
-        parts = designs.split(max(1, _PAIRS // len(z)))
-        return torch.cat([self.risk(self._values(function, part, z), weights) for part in parts])
+        _, weights = self.environments
+        return self._over_environments(designs, lambda values: self.risk(values, weights))
 
     @cached_property
     def environments(self) -> tuple[Tensor, Tensor]:
@@ -140,12 +138,9 @@ class RiskProblem:
     @cached_property
     def largest(self) -> float:
         """max|f| over designs and environments, as far as a search finds it."""
-        z, _ = self.environments
-        function = self.approximation or self.function
 
         def magnitude(designs: Tensor) -> Tensor:
-            parts = designs.split(max(1, _PAIRS // len(z)))
-            return torch.cat([self._values(function, part, z).abs().amax(1) for part in parts])
+            return self._over_environments(designs, lambda values: values.abs().amax(1))
 
         return largest_magnitude(magnitude, self._box.lower, self._box.upper)
 
@@ -155,6 +150,16 @@ class RiskProblem:
         Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
         """
         return moment_of(self.largest, self.noise, alpha)
+
+    def _over_environments(
+        self,
+        designs: Tensor,  # (n, dx)
+        summary: Function,  # (k, m) -> (k,), of the values at k designs under every environment
+    ) -> Tensor:  # (n,)
+        z, _ = self.environments
+        function = self.approximation or self.function
+        parts = designs.split(max(1, _PAIRS // len(z)))
+        return torch.cat([summary(self._values(function, part, z)) for part in parts])
 
     def _refined(self, start: np.ndarray, reach: float) -> OptimizeResult:
         """A maximum near a point of the unit cube."""
