@@ -20,18 +20,25 @@ _CORNERS = 10  # dimensions up to which all of them are looked at
 _REFINED = 4  # of these points
 
 
-def moment_of(largest: float, noise: Noise, alpha: float) -> Moment:
-    """A bound on E|f + error|^(1 + alpha) where |f| <= `largest` and errors are symmetric.
+class Bounded:
+    """A problem of which max|f| and the noise are known."""
 
-    `InvalidInput` for noise without such a moment, or whose moments are not known.
-    """
-    if not hasattr(noise, "absolute_moment"):
-        raise InvalidInput(
-            f"the moments of {noise!r} are not known, expected noise with `absolute_moment`: give "
-            "`Moment.estimate` measurements."
-        )
-    order = 1.0 + Moment(alpha, 1.0).alpha  # which checks it
-    return Moment(alpha, largest**order + noise.absolute_moment(order))  # Clarkson's inequality
+    noise: Noise
+    largest: float
+
+    def moment(self, alpha: float = 1.0) -> Moment:
+        """A bound on E|y|^(1 + alpha) that holds everywhere, alpha in (0, 1].
+
+        Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
+        """
+        if not hasattr(self.noise, "absolute_moment"):
+            raise InvalidInput(
+                f"the moments of {self.noise!r} are not known, expected noise with "
+                "`absolute_moment`: give `Moment.estimate` measurements."
+            )
+        order = 1.0 + Moment(alpha, 1.0).alpha  # which checks it
+        bound = self.largest**order + self.noise.absolute_moment(order)  # Clarkson's inequality
+        return Moment(alpha, bound)
 
 
 def largest_magnitude(

@@ -6,14 +6,13 @@ from functools import cached_property
 
 from torch import Tensor
 
-from surefoot.problems.moments import largest_magnitude, moment_of
+from surefoot.problems.moments import Bounded, largest_magnitude
 from surefoot.problems.noise import Generator, Noise
-from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Bounded):
     """A function on a box to be maximised from noisy measurements.
 
     `optimum` is the largest value of `function` on the box, so regrets are exact.
@@ -32,16 +31,9 @@ class Problem:
         return self.lower.shape[0]
 
     @cached_property
-    def largest(self) -> float:
+    def largest(self) -> float:  # type: ignore[override]  # worked out when asked for
         """max|f| over the box, as far as a search finds it; at least |optimum|."""
         return max(abs(self.optimum), largest_magnitude(self.function, self.lower, self.upper))
-
-    def moment(self, alpha: float = 1.0) -> Moment:
-        """A bound on E|y|^(1 + alpha) that holds everywhere, alpha in (0, 1].
-
-        Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
-        """
-        return moment_of(self.largest, self.noise, alpha)
 
     def value(
         self,

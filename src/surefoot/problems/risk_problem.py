@@ -15,11 +15,10 @@ from torch.quasirandom import SobolEngine
 from surefoot import _checks
 from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
-from surefoot.problems.moments import largest_magnitude, moment_of
+from surefoot.problems.moments import Bounded, largest_magnitude
 from surefoot.problems.noise import Generator, Noise, uniform
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Box
-from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 _VALUES = 2**12  # that stand for a continuous environment
@@ -31,7 +30,7 @@ Function = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class RiskProblem:
+class RiskProblem(Bounded):
     """A function f(x, Z) whose risk over Z is to be maximised in x, from noisy measurements of f.
 
     `function` takes points (n, dx + dz), those of x followed by those of z, and gives (n,) without
@@ -136,20 +135,13 @@ class RiskProblem:
         return self.optimum - self.risk_of(designs)
 
     @cached_property
-    def largest(self) -> float:
+    def largest(self) -> float:  # type: ignore[override]  # worked out when asked for
         """max|f| over designs and environments, as far as a search finds it."""
 
         def magnitude(designs: Tensor) -> Tensor:
             return self._over_environments(designs, lambda values: values.abs().amax(1))
 
         return largest_magnitude(magnitude, self._box.lower, self._box.upper)
-
-    def moment(self, alpha: float = 1.0) -> Moment:
-        """A bound on E|y|^(1 + alpha) that holds for every pair, alpha in (0, 1].
-
-        Raises `InvalidInput` where the noise has no such moment, or is not symmetric.
-        """
-        return moment_of(self.largest, self.noise, alpha)
 
     def _over_environments(
         self,
