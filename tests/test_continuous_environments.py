@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.distributions import Dirichlet, LogNormal, Normal, Uniform
+from torch.distributions import Beta, Dirichlet, LogNormal, Normal, Uniform
 
 import surefoot as sf
 from surefoot.environments import truncated_normal
@@ -85,6 +85,34 @@ def test_the_worst_case_is_at_an_end_that_hardly_ever_comes() -> None:
     assert best.arm == 1
     value, _, _ = optimizer.assess([[0.0]])
     assert float(value) < -10.0
+
+
+def test_a_density_may_be_infinite_at_an_end() -> None:
+    """The worse of the ends is asked all the same."""
+    edges = sf.ContinuousEnvironment(Beta(*torch.tensor([0.02, 0.02]).double()))
+    optimizer = sf.algorithms.stable_opt(sf.Joint(LINE, edges), KERNEL, ridge=1e-3)
+    for _ in range(8):
+        query = optimizer.ask()
+        assert query.environment is not None
+        if len(optimizer.history):
+            ends = torch.tensor([[0.0], [1.0]]).double()
+            z = torch.cat([ends, query.environment.unsqueeze(0)])
+            pairs = torch.cat([query.point.expand(3, 1), z], -1)
+            mean, deviation = optimizer.posterior.mean_and_deviation(pairs)
+            lower = mean - optimizer.width * deviation
+            assert float(lower[2]) <= float(lower[:2].min()) + 0.05
+        optimizer.tell(query, 4.0 * value(query))
+
+
+def test_the_worst_case_stays_within_a_support_that_is_no_box() -> None:
+    simplex = sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double()))
+    optimizer = sf.algorithms.stable_opt(
+        sf.Joint(LINE, simplex), sf.kernels.squared_exponential(0.5)
+    )
+    for row in play(optimizer, 4):
+        assert sum(row[1:]) == pytest.approx(1.0)
+    values, _ = simplex.values(64, torch.Generator().manual_seed(0), spread=True)
+    assert values.sum(-1).tolist() == pytest.approx([1.0] * len(values))
 
 
 class TestSurrogate:

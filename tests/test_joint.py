@@ -686,6 +686,34 @@ class TestSaving:
         with pytest.raises(sf.InvalidInput, match="space"):
             sf.Optimizer.load(tmp_path / "run", space=other)
 
+    @pytest.mark.parametrize(
+        ("name", "other", "said"),
+        [
+            ("box-density", sf.Joint(sf.Box([0.0], [0.1]), DENSITY), "its upper differ"),
+            ("box-density", sf.Joint(sf.Arms(LINE), finite()), "design's kinds, box and arms"),
+            ("box-density", sf.Joint(sf.Box([0.0], [1.0]), finite()), "its environment differ"),
+            ("box-density", JOINTS["box-density"](observed=True), "its observed differ"),
+            ("box-density", JOINTS["box-shifted"](), "its perturbation differ"),
+            ("box-density", sf.Box([0.0], [1.0]), "kinds, joint and box"),
+            ("box-density", "box", "expected `Arms`, `Box` or `Joint`"),
+            ("arms", sf.Joint(sf.Arms(LINE[:4]), finite()), "its points differ"),
+            ("arms", sf.Joint(sf.Arms(LINE), sf.FiniteEnvironment([0.0, 1.0])), "z, weights diff"),
+        ],
+    )
+    def test_another_space_is_refused(
+        self, name: str, other: object, said: str, tmp_path: Path
+    ) -> None:
+        inform(build(name)).save(tmp_path / "run")
+        with pytest.raises(sf.InvalidInput, match=said):
+            sf.Optimizer.load(tmp_path / "run", space=other)
+
+    def test_the_world_may_have_become_another(self, tmp_path: Path) -> None:
+        inform(build("arms")).save(tmp_path / "run")
+        other = sf.Joint(sf.Arms(LINE), sf.FiniteEnvironment(VALUES, [0.1, 0.1, 0.8]))
+        loaded = sf.Optimizer.load(tmp_path / "run", space=other)
+        assert loaded.space.environment.weights.tolist() == pytest.approx([0.1, 0.1, 0.8])
+        assert loaded.recommend().arm is not None
+
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density", "box-shifted"])
     def test_a_pickled_optimiser_goes_on_with_the_same_run(self, name: str) -> None:
         optimizer = inform(build(name))
@@ -773,6 +801,13 @@ class TestDistributionsWithoutADensity:
         for query_pair in drive(optimizer, 4):
             assert 0.0 <= query_pair[1] <= 1.0
 
+    def test_none_is_needed_for_the_worst_case(self) -> None:
+        drive(algorithms.stable_opt(*self.parts()), 4)
+
+    def test_an_optimiser_of_parts_hears_which_policy_needs_none(self) -> None:
+        named = r'NoDensity has no `log_prob`.*RiskBound\("unif"\)'
+        refused(named, lambda: sf.Optimizer(*self.parts(), risk=sf.Mean()))
+
     def test_none_is_needed_where_the_world_draws(self) -> None:
         drive(v_ucb(*self.parts(observed=True), level=0.3), 4)
 
@@ -850,6 +885,22 @@ class TestRefusedParts:
         given: Any = PERTURBATIONS[kind]
         match = r"`perturbation`.*expected.*\(.*, d"
         refused(match, lambda: sf.Joint(design, finite(), perturbation=given))
+
+    def test_a_perturbation_that_is_not_a_number_for_some_designs(self) -> None:
+        box, noise = sf.Box([0.05], [1.0]), sf.FiniteEnvironment([0.0, -0.1], [0.99, 0.01])
+        match = "`perturbation` gives values that are NaN.*for some"
+        refused(match, lambda: sf.Joint(box, noise, perturbation=lambda x, z: (x + z).sqrt()))
+
+    @pytest.mark.parametrize("name", ["features", "estimator", "policy", "width"])
+    @pytest.mark.parametrize("given", ["huber", 3, object()], ids=["name", "number", "object"])
+    def test_what_is_no_part(self, name: str, given: object) -> None:
+        parts: Any = {name: given}
+        refused(f"`{name}` is .*expected", lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, **parts))
+
+    def test_a_class_in_place_of_a_part(self) -> None:
+        for parts in ({"estimator": sf.Huber}, {"features": sf.Sketch}, {"policy": RiskBound}):
+            given: Any = parts
+            refused("is <class", lambda given=given: sf.Optimizer(sf.Arms(LINE), KERNEL, **given))
 
     def test_a_perturbation_of_a_box_without_a_gradient(self) -> None:
         def held(x: Tensor, z: Tensor) -> Tensor:

@@ -516,6 +516,21 @@ class TestBadInput:
             1, abs=1e-15
         )
 
+    @pytest.mark.parametrize("risk", [Mean(), VaR(0.2), CVaR(0.2), WorstCase()], ids=repr)
+    def test_values_and_weights_that_do_not_go_together(self, risk: Risk) -> None:
+        weights = torch.full((4,), 0.25, dtype=torch.float64)
+        for values in (torch.zeros(3), torch.zeros(4, 3), torch.tensor(1.0)):
+            with pytest.raises(InvalidInput, match=r"expected \(\.\.\., n\) and \(n,\)"):
+                risk(values, weights)
+        with pytest.raises(InvalidInput, match="expected a tensor"):
+            risk([1.0, 2.0, 3.0, 4.0], weights)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("risk", [Mean(), VaR(0.2), CVaR(0.2), WorstCase()], ids=repr)
+    def test_whole_numbers_are_values_too(self, risk: Risk) -> None:
+        weights = torch.full((4,), 0.25, dtype=torch.float64)
+        whole = torch.tensor([3, 1, 4, 2])
+        assert float(risk(whole, weights)) == float(risk(whole.double(), weights))
+
     @pytest.mark.parametrize("kind", [list, tuple, np.array, torch.tensor])
     def test_points_of_one_coordinate_are_a_column(self, kind: Callable) -> None:
         environment = FiniteEnvironment(kind([0.25, 0.5]), kind([0.75, 0.25]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ __all__ = [
     "truncated_normal",
 ]
 
+_MOST_VALUES = 1024  # of a finite environment up to which all of them are looked at
+_ROUNDING = 1e-7  # of a value's magnitude: that of single precision
 _MOST_CORNERS = 6  # coordinates up to which all corners are looked at
 _LOOKS = 4096  # values that are looked at to learn the extent of an unbounded distribution
 
@@ -83,15 +86,33 @@ class FiniteEnvironment:
     def values(
         self, number: int, generator: torch.Generator, spread: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """All values (n, dz) and their weights (n,)."""
-        return self.points, self.weights
+        """Values (n, dz) and their weights (n,): all of them up to 1,024.
+
+        Of more, `number` drawn by their weights, evenly over the list; with `spread` all of them,
+        since the worst case may be any.
+        """
+        if spread or len(self) <= max(number, _MOST_VALUES):
+            return self.points, self.weights
+        offset = torch.rand((), generator=generator, dtype=torch.float64)
+        marks = (torch.arange(number, dtype=torch.float64) + offset) / number
+        drawn = torch.searchsorted(self.weights.cumsum(0), marks).clamp_max(len(self) - 1)
+        return self.points[drawn], torch.full((number,), 1.0 / number, dtype=torch.float64)
 
     def index(self, value: Tensor) -> int | None:
         """Which value this (dz,) is, up to rounding; None if it is none of them."""
-        room = 1e-9 * (self.upper - self.lower).clamp_min(1e-9)
-        apart = ((self.points - value).abs() / room).amax(-1)
+        apart = ((self.points - value).abs() / self._room).amax(-1)
         nearest = int(apart.argmin())
         return nearest if float(apart[nearest]) <= 1.0 else None
+
+    @cached_property
+    def _room(self) -> Tensor:  # (n, dz)
+        """How far off a value still counts, never so far that it might be another."""
+        room = 1e-9 * (self.upper - self.lower) + _ROUNDING * self.points.abs()
+        for coordinate, column in enumerate(self.points.T):
+            gaps = column.unique().diff()
+            if len(gaps) > 0:
+                room[:, coordinate].clamp_(max=float(gaps.min()) / 3.0)
+        return room.clamp_min(1e-300)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -171,8 +192,8 @@ class ContinuousEnvironment:
     ) -> tuple[Tensor, Tensor]:
         """Values (n, dz) that stand for Z, and their weights (n,).
 
-        With `spread`, what may come counts and not how often: they then fill the bounds, and the
-        corners are among them.
+        With `spread`, what may come counts and not how often: they then fill the bounds as far as
+        the support goes, and the corners are among them.
         """
         z = self.quasi(number, generator)
         if spread:
@@ -181,29 +202,38 @@ class ContinuousEnvironment:
             if self.dimension <= _MOST_CORNERS:
                 sides = [torch.tensor([0.0, 1.0], dtype=torch.float64)] * self.dimension
                 cube = torch.cat([cube, torch.cartesian_prod(*sides).reshape(-1, self.dimension)])
-            z = torch.cat([z, self.lower + (self.upper - self.lower) * cube])
+            filling = self.lower + (self.upper - self.lower) * cube
+            z = torch.cat([z, filling[self._possible(filling)]])
         return z, torch.full((len(z),), 1.0 / len(z), dtype=torch.float64)
 
     def log_prob(self, values: Tensor) -> Tensor:  # (n, dz) -> (n,)
         """Log density, differentiable, -inf outside; `InvalidInput` if there is none."""
-        whole = self.distribution
-        low, high = (end.to(values) for end in self.ends)
+        whole, inside = self.distribution, self._possible(values)
         shape = *whole.batch_shape, *whole.event_shape
-        inside = ((values >= low) & (values <= high)).all(-1)
-        if whole.support is not None:
-            possible = whole.support.check(values.detach().reshape(-1, *shape))
-            inside = inside & possible.reshape(len(values), -1).all(-1)
         # Torch refuses to say of what cannot be that its density is 0.
         somewhere = self._somewhere.to(values).expand_as(values)
         shaped = torch.where(inside.unsqueeze(-1), values, somewhere).reshape(-1, *shape)
         try:
             density = whole.log_prob(shaped).reshape(len(values))
         except NotImplementedError as error:
+            named = whole.base_dist if isinstance(whole, Independent) else whole
             raise InvalidInput(
-                f"{type(whole).__name__} has no `log_prob`, and values go by their density: "
-                'pass lacing="unif", or a distribution that has one.'
+                f"{type(named).__name__} has no `log_prob`, and values go by their density: pass "
+                'lacing="unif" (`policy=joint_policies.RiskBound("unif")` to `Optimizer`), or a '
+                "distribution that has one."
             ) from error
         return torch.where(inside, density, -torch.inf)
+
+    def _possible(self, values: Tensor) -> Tensor:  # (n, dz) -> (n,)
+        """Whether each is between the ends and in the support, which need not be a box."""
+        whole = self.distribution
+        low, high = (end.to(values) for end in self.ends)
+        inside = ((values >= low) & (values <= high)).all(-1)
+        if whole.support is None or not len(values):
+            return inside
+        shape = *whole.batch_shape, *whole.event_shape
+        possible = whole.support.check(values.detach().reshape(-1, *shape))
+        return inside & possible.reshape(len(values), -1).all(-1)
 
 
 Environment = FiniteEnvironment | ContinuousEnvironment

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from surefoot import _checks, saving
+from surefoot import _checks, saved_space, saving
 from surefoot.belief import Belief
 from surefoot.estimators import (
     Estimator,
@@ -25,6 +25,7 @@ from surefoot.history import History
 from surefoot.joint import Joint
 from surefoot.joint_policies import JointPolicy, RiskBound
 from surefoot.model import Model
+from surefoot.parts import check_parts
 from surefoot.places import Place, Where, point_and_arm
 from surefoot.policies import Policy, Score, Situation, UpperConfidenceBound
 from surefoot.policies.feasibility import feasibility
@@ -89,10 +90,7 @@ class Optimizer:
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
                 "or `Arms(points)` with their coordinates."
             )
-        if width is not None and not callable(width):
-            raise InvalidInput(
-                f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
-            )
+        check_parts(features, estimator, width, policy)
         self.space = space.to(device)
         self.risk = risk
         self._search = search_of(self.space, risk)
@@ -295,7 +293,7 @@ class Optimizer:
         """
         model, tensors = self._model, dict[str, Tensor]()
         values: dict[str, Any] = {
-            "space": saving.space_to_values(self.space, tensors),
+            "space": saved_space.to_values(self.space, tensors),
             "initial": len(self._initial),
             "kernel": saving.kernel_to_values(model.given, "kernel", tensors),
             **{name: saving.part_to_values(part) for name, part in self._parts().items()},
@@ -325,12 +323,16 @@ class Optimizer:
         `Optimizer` gives them.
         """
         tensors, values = saving.read(Path(path))
-        if values["space"] == saving.OUTSIDE and "space" not in parts:
+        space = parts.pop("space", None)
+        if space is not None:
+            saved_space.check_same(Path(path), values["space"], tensors, space)
+        elif saved_space.is_whole(values["space"]):
+            space = saved_space.from_values(values["space"], tensors)
+        else:
             raise InvalidInput(
                 f"{path} was saved with a `space` that cannot be put in a file: pass it again, "
                 "`Optimizer.load(path, space=...)`."
             )
-        space = parts.pop("space", None) or saving.space_from_values(values["space"], tensors)
         for name in ("kernel", *_PARTS):
             if name in parts:
                 continue

@@ -20,10 +20,16 @@ _TOLERANCE = 1e-12  # of the level: running sums of weights miss it by rounding
 
 
 class Risk(Protocol):
-    """A monotone function of values on the environment, batched over leading dimensions."""
+    """A monotone function of values on the environment, batched over leading dimensions.
+
+    Weights are taken to be probabilities: `FiniteEnvironment` checks them once, where they come in.
+    """
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        """Values (..., n) with weights (n,) that sum to 1 -> (...), differentiable."""
+        """Values (..., n) with weights (n,) that sum to 1 -> (...), differentiable.
+
+        Raises `InvalidInput` where they do not go together.
+        """
         ...
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
@@ -33,6 +39,19 @@ class Risk(Protocol):
         below twice the width times the deviation there.
         """
         ...
+
+
+def _fitting(values: Tensor, weights: Tensor) -> Tensor:
+    """The values as real numbers, `InvalidInput` where there is not one weight for each."""
+    for name, given in (("values", values), ("weights", weights)):
+        if not isinstance(given, Tensor):
+            raise InvalidInput(f"`{name}` is {given!r}, expected a tensor.")
+    if weights.ndim != 1 or values.ndim == 0 or values.shape[-1] != len(weights):
+        raise InvalidInput(
+            f"`values` {tuple(values.shape)} came with `weights` {tuple(weights.shape)}, expected "
+            "(..., n) and (n,)."
+        )
+    return values if values.is_floating_point() else values.to(weights)
 
 
 def checked(risk: object) -> Risk:
@@ -50,7 +69,7 @@ class Mean:
     """The expectation E[f(x, Z)]."""
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        return (values * weights).sum(-1)
+        return (_fitting(values, weights) * weights).sum(-1)
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """z whose interval is at least as wide as the mean's."""
@@ -69,7 +88,7 @@ class VaR:
         object.__setattr__(self, "level", _checks.probability("level", self.level))
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        ordered, reached = _ordered(values, weights)
+        ordered, reached = _ordered(_fitting(values, weights), weights)
         return _quantiles(ordered, reached, torch.full_like(ordered[..., :1], self.level))[..., 0]
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
@@ -91,7 +110,7 @@ class CVaR:
         object.__setattr__(self, "level", _checks.probability("level", self.level))
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        ordered, reached = _ordered(values, weights)
+        ordered, reached = _ordered(_fitting(values, weights), weights)
         inside = reached.clamp_max(self.level).diff(
             dim=-1, prepend=torch.zeros_like(reached[..., :1])
         )
@@ -123,7 +142,7 @@ class WorstCase:
     """The least value that may come: the limit of VaR at level 0 (Bogunovic et al. 2018)."""
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        return values.masked_fill(weights == 0.0, torch.inf).amin(-1)
+        return _fitting(values, weights).masked_fill(weights == 0.0, torch.inf).amin(-1)
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """The minimisers of the lower bound (StableOpt; Nguyen et al. 2021, eq. 5)."""

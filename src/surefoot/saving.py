@@ -1,4 +1,4 @@
-"""Parts, kernels and spaces as plain values, so that loading a file never runs code."""
+"""Parts and kernels as plain values, so that loading a file never runs code."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ from surefoot import (
     risks,
     widths,
 )
-from surefoot.environments import FiniteEnvironment
-from surefoot.joint import Joint
-from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-FORMAT = 2
+FORMAT = 3
 OUTSIDE = "outside"  # stands for a part of the user's own, which must be passed again on loading
 
 _PARTS = {
@@ -183,41 +180,6 @@ def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Ke
         case ["precomputed"]:
             return kernels.precomputed(tensors[f"{name}.gram"])
     raise InvalidInput(f"the kernel {values!r} is not one that this version knows.")
-
-
-def space_to_values(space: Space | Joint, tensors: dict[str, Tensor]) -> dict[str, Any] | str:
-    """A space as values and tensors; `OUTSIDE` for one that holds a density or a function."""
-    if isinstance(space, Joint):
-        if not isinstance(space.environment, FiniteEnvironment) or space.perturbation is not None:
-            return OUTSIDE
-        tensors["space.z"], tensors["space.weights"] = (
-            space.environment.points,
-            space.environment.weights,
-        )
-        design = space_to_values(space.design, tensors)
-        return {"space": "joint", "design": design, "observed": space.observed}
-    if isinstance(space, Arms):
-        tensors["space.points"] = space.points
-        return {"space": "arms", "has_coordinates": space.has_coordinates}
-    tensors["space.lower"], tensors["space.upper"] = space.lower, space.upper
-    for coordinate, levels in space.levels.items():
-        tensors[f"space.levels.{coordinate}"] = levels
-    return {"space": "box", "levels": list(space.levels), "choices": space.choices}
-
-
-def space_from_values(values: dict[str, Any], tensors: dict[str, Tensor]) -> Space | Joint:
-    """The space again."""
-    if values["space"] == "joint":
-        environment = FiniteEnvironment(tensors["space.z"], tensors["space.weights"])
-        design = space_from_values(values["design"], tensors)
-        return Joint(design, environment, values["observed"])  # type: ignore[arg-type]
-    if values["space"] == "arms":
-        points = tensors["space.points"]
-        return Arms(points) if values["has_coordinates"] else Arms(len(points))
-    levels = {c: tensors[f"space.levels.{c}"] for c in values["levels"]}
-    return Box(
-        tensors["space.lower"], tensors["space.upper"], levels=levels, choices=values["choices"]
-    )
 
 
 def stacked(points: Iterable[Tensor], dimension: int) -> Tensor:

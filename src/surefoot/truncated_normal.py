@@ -26,7 +26,14 @@ def truncated_normal(
     """
     given = {"mean": mean, "std": std, "low": low, "high": high}
     parts = [_checks.vector(name, _checks.listed(value)) for name, value in given.items()]
-    centre, deviation, lower, upper = torch.broadcast_tensors(*parts)
+    try:
+        centre, deviation, lower, upper = torch.broadcast_tensors(*parts)
+    except RuntimeError as error:
+        lengths = ", ".join(f"{name} {len(part)}" for name, part in zip(given, parts, strict=True))
+        raise InvalidInput(
+            f"the numbers of coordinates differ ({lengths}), expected one number each, or as many "
+            "for all."
+        ) from error
     if not bool((deviation > 0.0).all()):
         raise InvalidInput(f"`std` is {std!r}, expected numbers above 0.")
     if not bool((lower < upper).all()):

@@ -11,6 +11,7 @@ import torch
 from scipy import stats
 
 import surefoot as sf
+from surefoot.tuning.environment_section import ListedVariable
 from surefoot.tuning.risk_section import RiskSection
 from surefoot.tuning.study_file import StudyFile, StudyFileError
 
@@ -104,16 +105,45 @@ def test_distributions_of_several_kinds_stay_continuous(write):
     assert bool((z.sample(50, torch.Generator().manual_seed(0)) >= z.lower).all())
 
 
-def test_a_distribution_beside_a_list_stands_for_its_quantiles_from_end_to_end(write):
+def test_a_distribution_beside_a_list_stands_for_its_cells_and_its_ends(write):
     environment = environment_of(write, BELL, LISTED, names="{n} {load}")
     z = environment.distribution
     assert len(z) == 32 * 3
-    wanted = stats.truncnorm(-2, 2, loc=0.5, scale=0.125).ppf(np.linspace(0, 1, 32))
-    np.testing.assert_allclose(z.points[::3, 0], wanted, atol=1e-9)
-    assert [float(z.weights[0]), float(z.weights[3])] == pytest.approx([0.25 / 31, 0.5 / 31])
+    loads, weights = z.points[::3, 0], z.weights.reshape(32, 3).sum(-1)
+    assert (float(loads[0]), float(loads[-1])) == (0.25, 0.75)
+    assert float(weights[0]) == float(weights[-1]) == pytest.approx(1e-9)
+    assert weights[1:5].tolist() == pytest.approx([0.005, 0.005, 0.01, 0.015])
+    assert bool((loads.diff() > 0.0).all())
     # An observed load is none of them, and is taken for the nearest.
     near = environment.encode({"load": 0.25, "n": 4})
-    assert near.tolist() == [pytest.approx(wanted[0]), 4.0]
+    assert near.tolist() == [0.25, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.25, 0.75), (-5.0, 6.0), (0.45, 3.0)], ids=["near", "far", "skewed"]
+)
+def test_a_distribution_beside_a_list_keeps_its_mean_and_its_tails(write, low, high):
+    bell = BELL.replace("0.25", str(low)).replace("0.75", str(high))
+    z = environment_of(write, bell, LISTED, names="{n} {load}").distribution
+    loads = z.points[:, 0]
+    std = 0.125
+    exact = stats.truncnorm((low - 0.5) / std, (high - 0.5) / std, loc=0.5, scale=std)
+    assert float(sf.Mean()(loads, z.weights)) == pytest.approx(exact.mean(), abs=0.002 * std)
+    for level in (0.01, 0.05, 0.1, 0.2, 0.3):
+        within = exact.ppf((np.arange(20_000) + 0.5) / 20_000 * level).mean()
+        assert float(sf.CVaR(level)(loads, z.weights)) == pytest.approx(within, abs=0.01 * std)
+        edge = exact.ppf(level)
+        assert float(sf.VaR(level)(loads, z.weights)) == pytest.approx(edge, abs=0.15 * std)
+    assert float(sf.WorstCase()(loads, z.weights)) == low
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [(0.333333, False), (1 / 3 + 1e-9, False), (0.3333, True), (1e-300, True), (2e-7, False)],
+)
+def test_a_listed_value_may_be_printed_with_six_digits(value, wrong):
+    variable = ListedVariable(values=[1 / 3, 0.5, 2e-7])
+    assert (variable.wrong(value) is not None) is wrong
 
 
 WRONG = [
@@ -146,6 +176,10 @@ WRONG = [
     (
         ("low = 0.25", "low = 0.85"),
         "environment.load.low: got 0.85, expected less than high = 0.75",
+    ),
+    (
+        ("low = 0.25, high = 0.75", "low = -1e308, high = 1e308"),
+        "environment.load.low: got -1e+308, which is further from high = 1e+308 than can be",
     ),
     (("low = 0.25", "low = nan"), "environment.load.low: got nan, expected a finite number"),
     (("high = 0.75 }", 'high = "b" }'), "environment.load.high: got 'b', expected a finite number"),

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from surefoot import _checks
 from surefoot._threads import one_thread
-from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
+from surefoot.environments import ContinuousEnvironment
 from surefoot.joint import Joint
 from surefoot.joint_policies.situation import JointSituation
 from surefoot.maximise import best_point
-from surefoot.risks import Risk
+from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms
 from surefoot.types import InvalidInput
 
@@ -53,11 +53,12 @@ class RiskBound:
 
     def check(self, joint: Joint, risk: Risk) -> None:
         environment = joint.environment
-        if isinstance(environment, ContinuousEnvironment) and self._by_density(joint):
+        if isinstance(environment, ContinuousEnvironment) and self._by_density(joint, risk):
             environment.log_prob(environment.sample(1, torch.Generator().manual_seed(0)))
 
-    def _by_density(self, joint: Joint) -> bool:
-        return self.lacing == "prob" and not joint.observed
+    def _by_density(self, joint: Joint, risk: Risk) -> bool:
+        """Whether the density matters: not to the worst case, which takes the least whatever."""
+        return self.lacing == "prob" and not joint.observed and not isinstance(risk, WorstCase)
 
     def choose(
         self, situation: JointSituation, among: Tensor | None
@@ -67,7 +68,8 @@ class RiskBound:
             x, arm = self._design(situation, z, weights, among)
             _, lower, upper = situation.bounds(x.unsqueeze(0), z)
             lacing = situation.risk.lacing(lower[0], upper[0], weights)
-            return x, arm, z[self._environment(situation, lacing, (upper - lower)[0], z)]
+            chosen = self._environment(situation, lacing, (upper - lower)[0], z, weights)
+            return x, arm, z[chosen]
 
     def _design(
         self, situation: JointSituation, z: Tensor, weights: Tensor, among: Tensor | None
@@ -82,8 +84,8 @@ class RiskBound:
         if among is not None:
             return among[int(upper(among).argmax())], None
         if isinstance(design, Arms):
-            whole = isinstance(situation.joint.environment, FiniteEnvironment)
-            if whole and situation.posterior.table is not None:
+            table = situation.posterior.table
+            if table is not None and situation.is_whole(z):
                 arm = int(situation.risk(situation.all_bounds().upper, weights).argmax())
             else:
                 arm = int(upper(design.points).argmax())
@@ -93,17 +95,26 @@ class RiskBound:
             return best_point(upper, design, situation.generator, anchors), None
 
     def _environment(
-        self, situation: JointSituation, lacing: Tensor, apart: Tensor, z: Tensor
+        self,
+        situation: JointSituation,
+        lacing: Tensor,
+        apart: Tensor,
+        z: Tensor,
+        weights: Tensor,
     ) -> int:
         generator, environment = situation.generator, situation.joint.environment
         continuous = isinstance(environment, ContinuousEnvironment)
-        if self.lacing == "unif" or (continuous and not self._by_density(situation.joint)):
+        if self.lacing == "prob" and int(lacing.sum()) == 1:
+            return int(lacing.int().argmax())
+        by_density = self._by_density(situation.joint, situation.risk)
+        if self.lacing == "unif" or (continuous and not by_density):
             allowed = lacing.nonzero().squeeze(-1)
             return int(allowed[torch.randint(len(allowed), (), generator=generator)])
         if isinstance(environment, ContinuousEnvironment):
             likely = environment.log_prob(z.cpu()).to(lacing.device)
         else:
-            likely = environment.weights.to(lacing.device)
-        likely = likely.masked_fill(~lacing, -torch.inf)
-        best = lacing & (likely >= likely.max() - 1e-12 * likely.max().abs())
+            likely = weights
+        most = likely[lacing].max()
+        # A density may be infinite at an end, where a difference is not a number.
+        best = lacing & ((likely == most) | (likely >= most - 1e-12 * most.abs()))
         return int(apart.masked_fill(~best, -torch.inf).argmax())

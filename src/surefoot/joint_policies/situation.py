@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from surefoot.environments import FiniteEnvironment
 from surefoot.joint import Joint
 from surefoot.policies import Score
 from surefoot.posterior import Posterior
@@ -55,6 +56,11 @@ class JointSituation:
     def bounds(self, x: Tensor, z: Tensor) -> Bounds:
         """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
         return self._bounds(self.joint.points(x, z).flatten(0, 1), len(x))
+
+    def is_whole(self, z: Tensor) -> bool:
+        """Whether these (m, dz) are all values of a finite environment."""
+        environment = self.joint.environment
+        return isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
 
     def all_bounds(self) -> Bounds:
         """Bounds for every pair of a design and an environment that are both finite."""

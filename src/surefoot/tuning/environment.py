@@ -13,18 +13,24 @@ from torch.distributions import Distribution, constraints
 from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
 from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.tuning.environment_section import (
-    QUANTILES,
     EnvironmentSection,
     ListedVariable,
     Variable,
 )
+
+_UP_TO = (  # probabilities between cells, up to the median; the rest are their mirror image
+    *(0.0, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1),
+    *(0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+)
+_WITHIN = 256  # quantiles that a cell's mean is taken of
+_AT_AN_END = 1e-9  # the weight of either end, there only because the worst case may be
 
 
 def environment_of(section: EnvironmentSection) -> StudyEnvironment:
     """The variables, independent of each other.
 
     Lists give the grid of all their combinations; distributions stay continuous, but beside a list
-    each stands for `QUANTILES` of its quantiles, from end to end, in that grid.
+    each stands for 32 values in that grid: means of cells of it, and its ends.
     """
     variables = section.variables
     listed = {name: one for name, one in variables.items() if isinstance(one, ListedVariable)}
@@ -52,11 +58,24 @@ def _axis(variable: Variable) -> tuple[list[float], list[float]]:
     """Values of a variable and how likely each is."""
     if isinstance(variable, ListedVariable):
         return [float(value) for value in variable.values], variable.shares
-    # From end to end, so that the worst case is among them; by the trapezoidal rule.
-    shares = torch.linspace(0.0, 1.0, QUANTILES, dtype=torch.float64).unsqueeze(-1)
-    inner = 1.0 / (QUANTILES - 1)
-    weights = [0.5 * inner, *[inner] * (QUANTILES - 2), 0.5 * inner]
-    return variable.density().icdf(shares).flatten().tolist(), weights
+    middles, cells = _cells(variable.density())
+    values = [variable.low, *middles, variable.high]
+    return values, [_AT_AN_END, *cells, _AT_AN_END]
+
+
+def _cells(density: Distribution) -> tuple[list[float], list[float]]:
+    """The mean of a distribution within each of its cells, and the cells' probabilities.
+
+    So the mean over the cells is the distribution's, and the mean of a tail nearly so; cells are
+    finer towards the ends, for the sake of small levels.
+    """
+    half = torch.tensor(_UP_TO, dtype=torch.float64)
+    edges = torch.cat([half, 1.0 - half[:-1].flip(0)])
+    shares = edges.diff()
+    within = (torch.arange(_WITHIN, dtype=torch.float64) + 0.5) / _WITHIN
+    marks = edges[:-1, None] + shares[:, None] * within
+    means = density.icdf(marks.reshape(-1, 1)).reshape(marks.shape).mean(-1)
+    return means.tolist(), shares.tolist()
 
 
 class Beside(Distribution):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Annotated, Any, Literal, Self
 
@@ -14,7 +15,8 @@ from surefoot.tuning.section import Section, WrongKey, check_range, expected
 from surefoot.types import InvalidInput
 
 MOST_VALUES = 10_000  # of the whole environment, where it is finite
-QUANTILES = 32  # that stand for a continuous variable beside a finite one
+_PRINTED = 1e-5  # of a number that was printed with six digits
+CELLS = 32  # values that stand for a continuous variable beside a finite one
 
 
 class Between(Section):
@@ -88,6 +90,8 @@ class ListedVariable(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         finite = all(math.isfinite(value) for value in self.values)
+        if finite and self.values and not math.isfinite(max(self.values) - min(self.values)):
+            raise WrongKey("values", f"got {self.values!r}, which are further apart than can be")
         if len(self.values) < 2 or len(set(self.values)) < len(self.values) or not finite:
             raise WrongKey("values", expected(type(self), "values", self.values))
         if self.weights is None:
@@ -116,8 +120,10 @@ class ListedVariable(Section):
 
     def wrong(self, value: float) -> str | None:
         """What was expected instead of an observed value, None if it is right."""
-        room = 1e-9 * (max(self.values) - min(self.values))
-        if any(abs(value - listed) <= room for listed in self.values):
+        ordered = sorted(self.values)
+        closest = min(b - a for a, b in itertools.pairwise(ordered))
+        nearest = self.taken(value)
+        if abs(value - nearest) <= min(_PRINTED * abs(nearest), closest / 3):
             return None
         listed = ", ".join(map(str, self.values[:8])) + (", ..." if len(self.values) > 8 else "")
         return f"one of {listed}"
@@ -172,12 +178,12 @@ class EnvironmentSection(Section):
             raise WrongKey("", "got no variable, expected at least one")
         listed = [one for one in self.variables.values() if isinstance(one, ListedVariable)]
         number = math.prod(len(one.values) for one in listed)
-        number *= QUANTILES ** (len(self.variables) - len(listed))
+        number *= CELLS ** (len(self.variables) - len(listed))
         if listed and number > MOST_VALUES:
             raise WrongKey(
                 "",
                 f"got {number} combinations of values, expected at most {MOST_VALUES}: list fewer "
-                f"values (a distribution beside a list counts as {QUANTILES})",
+                f"values (a distribution beside a list counts as {CELLS})",
             )
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from pydantic import BaseModel, ConfigDict
@@ -29,6 +30,8 @@ def expected(section: type[Section], field: str, got: object) -> str:
 
 
 def check_range(low: float, high: float) -> None:
-    """`WrongKey` unless `low` is less than `high`."""
+    """`WrongKey` unless `low` is less than `high`, by an amount that is a number."""
     if low >= high:
         raise WrongKey("low", f"got {low!r}, expected less than high = {high!r}")
+    if not math.isfinite(high - low):
+        raise WrongKey("low", f"got {low!r}, which is further from high = {high!r} than can be")
