@@ -16,7 +16,7 @@ from optuna.samplers import PartialFixedSampler
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 import surefoot as sf
-from surefoot.integrations.optuna import INTERRUPTED, SurefootSampler
+from surefoot.integrations.optuna import BLAMELESS, INTERRUPTED, SurefootSampler
 
 Objective = Callable[[Trial], float]
 
@@ -285,7 +285,8 @@ class TestFailures:
         numbers = study.sampler.belief(study).trials
         assert len(numbers) >= 8
 
-    def test_interrupted_trials_are_passed_over(self) -> None:
+    @pytest.mark.parametrize("mark", [INTERRUPTED, BLAMELESS])
+    def test_trials_that_say_nothing_are_passed_over(self, mark: str) -> None:
         study = run(line, 8)
         other = run(line, 8)
         study.add_trial(
@@ -293,7 +294,7 @@ class TestFailures:
                 state=TrialState.FAIL,
                 params={"x": 3.0},
                 distributions={"x": FloatDistribution(0.0, 10.0)},
-                user_attrs={INTERRUPTED: True},
+                user_attrs={mark: True},
             )
         )
         for each in (study, other):

@@ -20,7 +20,7 @@ from tuning_stand_ins import Scripted, ledger_of
 from typer.testing import CliRunner
 
 from surefoot.cli import app
-from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tuning import open_study, run
 from surefoot.tuning.ledger import Ledger
 from surefoot.tuning.loop import tune
@@ -96,6 +96,16 @@ def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(wri
     failed, complete = ledger.trials()
     assert ENVIRONMENT not in failed.user_attrs
     assert complete.user_attrs[ENVIRONMENT] == weather
+
+
+def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(write):
+    ledger = ledger_of(write(OBSERVED, command=COMMAND), rounds=4)
+    weather = {"load": 0.5, "clients": 4}
+    measured = Measurement(3.0, 0.1, weather)
+    odd = Failure("the environment's load is 9", "", 0.1, blameless=True)
+    tune(ledger, Scripted([measured, odd, Failure("no", "", 0.1), measured]), Stop())
+    marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in ledger.trials()]
+    assert marked == [False, True, False, False]
 
 
 @pytest.mark.parametrize(

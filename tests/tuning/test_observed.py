@@ -71,6 +71,7 @@ def test_what_is_missing_or_wrong_fails_with_what_was_expected(tmp_path, lines, 
     assert isinstance(result, Failure)
     assert result.reason.startswith(reason)
     assert lines[0] in result.output or lines[-1] in result.output
+    assert result.blameless is (not reason.startswith("no number"))
 
 
 MODULE = """

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "surefoot:interrupted"
 """User attribute of a failed trial that says nothing about its setting (its run was killed)."""
+BLAMELESS = "surefoot:blameless"
+"""The same, of a trial that did run to its end."""
 
 
 class StudyModel:
@@ -81,7 +83,7 @@ class StudyModel:
                     values.append(self.sign * float(trial.value or 0.0))
                     under.append(z)
                     self.numbers.append(trial.number)
-                elif trial.state != TrialState.PRUNED and not trial.user_attrs.get(INTERRUPTED):
+                elif trial.state != TrialState.PRUNED and not _says_nothing(trial):
                     self.optimizer.forget(point, z)
             elif point is not None and trial.number not in self._waiting and self._says(trial):
                 self._waiting[trial.number] = self.optimizer.expect(point, z)
@@ -156,6 +158,11 @@ class StudyModel:
         query = self._waiting.pop(number, None)
         if query is not None:
             self.optimizer.forget(query, failed=False)
+
+
+def _says_nothing(trial: FrozenTrial) -> bool:
+    """Whether a trial that failed did so for reasons other than its setting."""
+    return any(trial.user_attrs.get(mark) for mark in (INTERRUPTED, BLAMELESS))
 
 
 def _has_value(trial: FrozenTrial) -> bool:

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot import _checks, algorithms, risks
 from surefoot.integrations._encoding import Encoding
-from surefoot.integrations._study_model import INTERRUPTED, StudyModel
+from surefoot.integrations._study_model import BLAMELESS, INTERRUPTED, StudyModel
 from surefoot.integrations.study_belief import OverEnvironment, StudyBelief, StudyRecommendation
 from surefoot.integrations.study_environment import ENVIRONMENT, StudyEnvironment
 from surefoot.joint import Joint
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from surefoot.risks import Risk
 
 __all__ = [
+    "BLAMELESS",
     "ENVIRONMENT",
     "INTERRUPTED",
     "OverEnvironment",
@@ -44,7 +45,8 @@ class SurefootSampler(BaseSampler):
     evenly; otherwise it is what all trials so far have in common, and the first trial is random.
     `initial` trials are spread evenly before the model chooses. The model is kept between trials:
     each trial is read once. A failed trial is kept away from; one with the user attribute
-    `INTERRUPTED` is passed over. For studies with one objective; `ValueError` for more.
+    `INTERRUPTED` or `BLAMELESS` is passed over. For studies with one objective; `ValueError` for
+    more.
 
     With an `environment`, the value depends on something besides the setting that is not ours to
     choose when it counts, and `risk` of it is optimised: of the lower tail where the study

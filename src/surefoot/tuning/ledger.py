@@ -16,7 +16,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED, SurefootSampler
+from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT, INTERRUPTED, SurefootSampler
 from surefoot.tuning import liveness
 from surefoot.tuning.objective import Failure, Measurement
 from surefoot.tuning.storage import locate, storage_errors
@@ -127,6 +127,8 @@ class Ledger:
                 else:
                     trial.set_user_attr(FAILURE, result.reason)
                     trial.set_user_attr(OUTPUT, result.output)
+                    if result.blameless:
+                        trial.set_user_attr(BLAMELESS, True)
                     self.study.tell(trial, state=TrialState.FAIL)
             except UpdateFinishedTrialError:
                 return False

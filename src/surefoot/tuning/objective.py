@@ -41,11 +41,15 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a setting gave no number, in one line, and the end of what was printed."""
+    """Why a setting gave no number, in one line, and the end of what was printed.
+
+    It is `blameless` where the number was there and only what it was measured under was not.
+    """
 
     reason: str
     output: str
     seconds: float
+    blameless: bool = False
 
 
 class Objective(Protocol):
@@ -125,6 +129,7 @@ def outcome(
     environment: Mapping[str, float] | str | None = None,
 ) -> Measurement | Failure:
     """A measurement if `value` is a finite number, else a failure; a string is its reason."""
+    blameless = False
     if isinstance(value, str):
         reason = value
     elif math.isnan(value):
@@ -132,10 +137,10 @@ def outcome(
     elif math.isinf(value):
         reason = "the measurement is infinite, expected a finite number"
     elif isinstance(environment, str):
-        reason = environment
+        reason, blameless = environment, True
     else:
         return Measurement(value, seconds, environment)
-    return Failure(reason, output[-TAIL_CHARACTERS:].strip(), seconds)
+    return Failure(reason, output[-TAIL_CHARACTERS:].strip(), seconds, blameless)
 
 
 def last_number(text: str) -> float | str:
