@@ -1,5 +1,8 @@
 """The same numbers wherever trials are played."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,5 +45,12 @@ def test_no_scheduler_is_said_in_words(monkeypatch):
 
 def test_a_backend_that_is_not_installed_names_the_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(InvalidInput, match="a Ray cluster needs ray: pip install"):
+    with pytest.raises(InvalidInput, match=r"a Ray cluster needs ray: pip install 'surefoot\[clu"):
         played(backend="ray://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("package", ["distributed", "ray"])
+def test_the_extra_for_clusters_has_what_clusters_need(package):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extra = project["project"]["optional-dependencies"]["cluster"]
+    assert any(requirement.startswith(package) for requirement in extra)

@@ -10,6 +10,7 @@ from scipy import stats
 from surefoot.experiments import sensors, stocks
 from surefoot.experiments.normality import distances
 from surefoot.experiments.sensor_simulator import simulate
+from surefoot.problems import portfolio_returns
 from surefoot.types import InvalidInput
 
 RANDOM = np.random.default_rng(0)
@@ -29,8 +30,8 @@ def write_stocks(folder: Path, prices: np.ndarray) -> Path:
 
 def write_sensors(folder: Path, count: int = 5) -> dict[str, np.ndarray]:
     parts = {
-        sensors.TRAIN: RANDOM.lognormal(5.0, 0.4, (30, count)),
-        sensors.TEST: RANDOM.lognormal(5.0, 0.4, (20, count)),
+        sensors.TRAIN: RANDOM.lognormal(5.0, 0.4, (130, count)),
+        sensors.TEST: RANDOM.lognormal(5.0, 0.4, (120, count)),
         sensors.COORDS: RANDOM.random((count, 2)) * 300,
     }
     for name, numbers in parts.items():
@@ -39,11 +40,11 @@ def write_sensors(folder: Path, count: int = 5) -> dict[str, np.ndarray]:
 
 
 def test_stocks_are_read_with_their_tests(tmp_path):
-    prices = RANDOM.lognormal(4.0, 0.3, (40, 3))
+    prices = RANDOM.lognormal(4.0, 0.3, (120, 3))
     write_stocks(tmp_path, prices)
     data = stocks.load(tmp_path)
     np.testing.assert_allclose(data.arrays["prices"], prices, rtol=1e-5)
-    assert data.source.startswith(f"{stocks.FILE}: adjusted closing prices of 3 stocks on 40 days")
+    assert data.source.startswith(f"{stocks.FILE}: adjusted closing prices of 3 stocks on 120 days")
     assert data.line.startswith("Kolmogorov–Smirnov tests of each stock's values: a normal law")
     assert data.line in data.notes
     assert "| S2 |" in data.notes
@@ -58,19 +59,23 @@ def test_stocks_are_read_with_their_tests(tmp_path):
         (lambda text: text.replace("\n2016-01-02", ",7\n2016-01-02", 1), "line 2: got 5 columns"),
         (lambda text: "\n".join(text.splitlines()[:3]), "got 2 rows of 3 columns, expected"),
         (lambda text: text.splitlines()[0], "got 0 rows of 3 columns"),
+        (
+            lambda text: "\n".join(text.splitlines()[:52]),
+            "got 51 rows .* least 100 rows of so many",
+        ),
     ],
 )
 def test_a_malformed_file_is_refused(tmp_path, change, message):
-    path = write_stocks(tmp_path, RANDOM.lognormal(4.0, 0.3, (40, 3)))
+    path = write_stocks(tmp_path, RANDOM.lognormal(4.0, 0.3, (120, 3)))
     path.write_text(change(path.read_text()))
     with pytest.raises(InvalidInput, match=message) as caught:
         stocks.load(tmp_path)
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("entry", ["nan", "inf", "-3", "0", "", "1,5"])
+@pytest.mark.parametrize("entry", ["nan", "inf", "-3", "0", "", "1,5", "1e160"])
 def test_a_price_is_a_positive_number(tmp_path, entry):
-    path = write_stocks(tmp_path, RANDOM.lognormal(4.0, 0.3, (40, 3)))
+    path = write_stocks(tmp_path, RANDOM.lognormal(4.0, 0.3, (120, 3)))
     rows = path.read_text().splitlines()
     rows[7] = f'2016-01-07,1.0,"{entry}",2.0'
     path.write_text("\n".join(rows))
@@ -78,10 +83,32 @@ def test_a_price_is_a_positive_number(tmp_path, entry):
         stocks.load(tmp_path)
 
 
+def test_a_mark_of_byte_order_is_no_part_of_the_first_number(tmp_path):
+    write_sensors(tmp_path)
+    before = sensors.load(tmp_path).digest
+    for name in (sensors.TRAIN, sensors.TEST, sensors.COORDS):
+        path = tmp_path / name
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert sensors.load(tmp_path).digest == before
+
+
+def test_the_portfolio_has_a_mark_of_byte_order_and_no_huge_return(tmp_path):
+    path = tmp_path / portfolio_returns.FILE
+    rows = [[*RANDOM.random(5), 1.0] for _ in range(portfolio_returns.ROWS)]
+    header = ",".join(portfolio_returns.COLUMNS)
+    path.write_text("\n".join([header, *lines(np.array(rows))]), encoding="utf-8-sig")
+    points, _ = portfolio_returns.read(path)
+    assert points.shape == (portfolio_returns.ROWS, 5)
+    rows[6][-1] = 1e160
+    path.write_text("\n".join([header, *lines(np.array(rows))]))
+    with pytest.raises(InvalidInput, match=r"row 8 is .*1e\+160.*return in % of at most 1e\+30"):
+        portfolio_returns.read(path)
+
+
 def test_a_missing_binary_or_constant_file_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match=f"{stocks.FILE}: there is no such file"):
         stocks.load(tmp_path)
-    path = write_stocks(tmp_path, np.ones((40, 3)))
+    path = write_stocks(tmp_path, np.ones((120, 3)))
     with pytest.raises(InvalidInput, match="column 'S0': it never changes"):
         stocks.load(tmp_path)
     path.write_bytes(b"\xff\xfe\x00PAR1")
@@ -106,7 +133,7 @@ def test_sensors_are_read_and_their_places_scaled(tmp_path):
     parts = write_sensors(tmp_path)
     data = sensors.load(tmp_path)
     np.testing.assert_allclose(data.arrays["train"], parts[sensors.TRAIN], rtol=1e-5)
-    assert data.arrays["test"].shape == (20, 5)
+    assert data.arrays["test"].shape == (120, 5)
     assert (data.arrays["places"].min(0) == 0).all()
     assert (data.arrays["places"].max(0) == 1).all()
 
@@ -123,6 +150,19 @@ def test_files_that_do_not_go_together_are_refused(tmp_path, name, keep, message
     path = tmp_path / name
     path.write_text("\n".join(",".join(r.split(",")[keep]) for r in path.read_text().split()))
     with pytest.raises(InvalidInput, match=message):
+        sensors.load(tmp_path)
+
+
+def test_readings_to_test_are_enough_and_change(tmp_path):
+    parts = write_sensors(tmp_path)
+    path, readings = tmp_path / sensors.TEST, parts[sensors.TEST]
+    path.write_text("\n".join(lines(readings[:1])))
+    with pytest.raises(InvalidInput, match=r"got 1 rows of 5 columns, .* is it whole\?") as caught:
+        sensors.load(tmp_path)
+    assert str(path) in str(caught.value)
+    readings[:, 3] = 7.0
+    path.write_text("\n".join(lines(readings)))
+    with pytest.raises(InvalidInput, match="column '4': it never changes"):
         sensors.load(tmp_path)
 
 

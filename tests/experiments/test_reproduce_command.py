@@ -35,13 +35,34 @@ def test_an_experiment_is_played_and_its_page_named(tmp_path):
     assert (code, err) == (0, "")
     assert out.startswith("heavy-tails-1c: ")
     page = tmp_path / "heavy-tails-1c" / "page.md"
-    assert f"claims hold; took 0 s; {page}" in out
+    assert re.search(rf"claims hold.*; took \d+ s; {re.escape(str(page))}", out)
     assert page.is_file()
     code, out, _ = surefoot(
         "heavy-tails-1c",
         *("--trials", 1, "--rounds", 20, "--out", tmp_path, "--seed", 3, "--resume"),
     )
-    assert "was there already" in out
+    assert re.search("claims hold.*; was there already; ", out)
+    code, out, _ = surefoot(
+        *("heavy-tails-1c", "--trials", 2, "--rounds", 20, "--out", tmp_path, "--seed", 3),
+        "--resume",
+    )
+    assert re.search("claims hold.*; took", out)
+    code, out, _ = surefoot(
+        *("heavy-tails-1c", "--trials", 1, "--rounds", 20, "--out", tmp_path, "--seed", 3),
+        "--resume",
+    )
+    assert (code, "was there already, with 2 trials; " in out) == (0, True)
+
+
+def test_what_is_in_the_place_of_one_is_said_before_another_is_played(tmp_path, monkeypatch):
+    two = {name: EXPERIMENTS[name] for name in ("heavy-tails-1c", "bkb-1")}
+    monkeypatch.setattr(commands, "EXPERIMENTS", two)
+    (tmp_path / "bkb-1").mkdir()
+    (tmp_path / "bkb-1" / "manifest.json").write_text("{}")
+    code, out, err = surefoot("all", "--trials", 1, "--rounds", 20, "--out", tmp_path)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f"{tmp_path / 'bkb-1' / 'manifest.json'}: `experiment` is missing" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["bkb-1"]
 
 
 def test_the_tests_of_recorded_data_are_printed(tmp_path):
@@ -64,6 +85,9 @@ def test_the_tests_of_recorded_data_are_printed(tmp_path):
     [
         (["heavy-tails-1z"], "there is no experiment 'heavy-tails-1z': nearest are heavy-tails-1"),
         ([], "name an experiment, or `all`"),
+        (["ALL"], "there is no experiment 'ALL': nearest are all"),
+        (["Heavy-Tails-1A"], "nearest are heavy-tails-1a"),
+        (["heavy-tails-1a", "--rounds", "9" * 20], "`rounds` is 99999999999999999999, expected at"),
         (["heavy-tails-1a", "--rounds", 0], "`rounds` is 0, expected at least 1"),
         (["heavy-tails-1a", "--trials", 0], "`trials` is 0"),
         (["heavy-tails-1d", "--data", "empty"], "dow29_2016_2019.csv: there is no such file"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
+import re
 import resource
 import signal
 import subprocess
@@ -13,12 +14,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from surefoot.experiments import Plan, find, reproduce
+from surefoot.experiments import Plan, find, legs, reproduce
+from surefoot.experiments import manifest as manifests
 from surefoot.experiments.experiment import Check
+from surefoot.experiments.manifest import sources
 from surefoot.types import InvalidInput
 
 EXPERIMENT = find("heavy-tails-1c")
@@ -138,15 +142,83 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     one.pop("manifest.json"), other.pop("manifest.json")
     assert one == other
 
-    # And shrinks again, without playing anything.
+    # It does not shrink again: what is there is more than was asked for.
     seen.clear()
-    reproduce(
+    before = everything(out)
+    outcome = reproduce(
         EXPERIMENT,
         plan(out, trials=1, resume=True),
         notice=lambda *progress: seen.append(progress),
     )
-    assert seen == [(1, 1)]
-    assert list(numbers(out)["trial"].unique()) == [0]
+    assert (outcome.taken_over, outcome.trials, seen) == (True, TRIALS, [])
+    assert everything(out) == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"trials": 1},
+        {"rounds": ROUNDS - 1},
+        {"seed": 6, "trials": 2},
+        {"rounds": 7, "resume": True},
+    ],
+)
+def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
+    reproduce(EXPERIMENT, plan(tmp_path))
+    before = everything(tmp_path)
+    with pytest.raises(InvalidInput, match=r"3 trials of 40 rounds, more than .* another --out"):
+        reproduce(EXPERIMENT, plan(tmp_path, **settings))
+    assert everything(tmp_path) == before
+
+
+def test_trials_beyond_those_asked_for_wait_for_the_longer_run(tmp_path):
+    with pytest.raises(Stopped):
+        reproduce(EXPERIMENT, plan(tmp_path), notice=stop_after(2))
+    reproduce(EXPERIMENT, plan(tmp_path, trials=1, resume=True))
+    seen = []
+    reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=lambda *each: seen.append(each))
+    assert seen[0] == (2, TRIALS)
+    assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
+    reproduce(EXPERIMENT, plan(tmp_path / "whole"))
+    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "whole"), check_exact=True)
+
+
+def test_the_time_of_every_leg_counts_once(tmp_path, monkeypatch):
+    clock = iter(range(0, 10**6, 10))  # ten seconds between any two looks at it
+    monkeypatch.setattr(legs, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
+    manifest = tmp_path / EXPERIMENT.name / "manifest.json"
+
+    def wall() -> float:
+        return json.loads(manifest.read_text())["seconds"]["wall"]
+
+    reproduce(EXPERIMENT, plan(tmp_path, trials=1))
+    first = wall()
+    assert first == 20.0  # begun, one trial, the end
+    with pytest.raises(Stopped):  # begun, one more trial
+        reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=stop_after(2))
+    with pytest.raises(Stopped):  # nothing
+        reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=stop_after(2))
+    outcome = reproduce(EXPERIMENT, plan(tmp_path, resume=True))
+    assert wall() == outcome.seconds == first + 10.0 + 20.0
+
+
+def test_a_time_that_cannot_be_read_is_no_reason_to_lose_a_run(tmp_path):
+    with pytest.raises(Stopped):
+        reproduce(EXPERIMENT, plan(tmp_path), notice=stop_after(1))
+    (file,) = tmp_path.glob(".trials/*/legs.json")
+    file.write_text('{"result": 1')
+    outcome = reproduce(EXPERIMENT, plan(tmp_path, resume=True))
+    manifest = json.loads((outcome.folder / "manifest.json").read_text())
+    assert manifest["sources"] == ["unknown", sources()]
+
+
+def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_path, monkeypatch):
+    reproduce(EXPERIMENT, plan(tmp_path, trials=1))
+    monkeypatch.setattr(manifests, "sources", lambda: "another one")
+    reproduce(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
+    content = json.loads((tmp_path / EXPERIMENT.name / "manifest.json").read_text())
+    assert content["sources"] == [sources(), "another one"]
+    assert re.fullmatch("[0-9a-f]{12}", sources())
 
 
 def test_trials_of_other_settings_are_not_taken_over(tmp_path):
@@ -228,6 +300,8 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     ("settings", "message"),
     [
         ({"rounds": 0}, "`rounds` is 0, expected at least 1"),
+        ({"rounds": 10**20}, "`rounds` is 1000.*0, expected at most 1,000,000,000"),
+        ({"trials": 10**9 + 1}, "`trials` is 1000000001, expected at most"),
         ({"trials": -1}, "`trials` is -1, expected at least 1"),
         ({"jobs": 0}, "`jobs` is 0"),
         ({"seed": -1}, "`seed` is -1, expected an integer >= 0"),
@@ -239,6 +313,36 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
 def test_a_plan_that_cannot_be_is_refused(tmp_path, settings, message):
     with pytest.raises(InvalidInput, match=message):
         plan(tmp_path, **settings)
+
+
+def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
+    def unreachable(*arguments: object) -> Iterator[None]:
+        raise InvalidInput("no scheduler answers there")
+        yield
+
+    monkeypatch.setattr("surefoot.experiments.runner.play_all", unreachable)
+    with pytest.raises(InvalidInput, match="no scheduler"):
+        reproduce(EXPERIMENT, plan(tmp_path / "a" / "b"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
+    folder = reproduce(EXPERIMENT, plan(tmp_path, trials=1)).folder
+    (folder / "notes.txt").write_text("thoughts")
+    (folder / "mine").mkdir()
+    (folder / "mine" / "more.txt").write_text("more of them")
+    (folder / "table.parquet").write_text("no table of the result")
+    (folder / "gone").symlink_to("nowhere")
+    reproduce(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
+    reproduce(EXPERIMENT, plan(tmp_path, trials=2, seed=6))
+    assert (folder / "notes.txt").read_text() == "thoughts"
+    assert (folder / "mine" / "more.txt").read_text() == "more of them"
+    assert (folder / "table.parquet").read_text() == "no table of the result"
+    assert (folder / "gone").is_symlink()
+    files = json.loads((folder / "manifest.json").read_text())["files"]
+    assert set(files) == {
+        *("figure.png", "figure.svg", "numbers.parquet", "page.md", "problems.parquet")
+    }
 
 
 def test_kill_9_loses_no_finished_trial(tmp_path):

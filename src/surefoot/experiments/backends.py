@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from surefoot.experiments.experiment import Rows, Trial
 from surefoot.experiments.optional import optional
+from surefoot.experiments.orphans import end_with
 from surefoot.types import InvalidInput
 
 LOCAL = "loky"
@@ -34,7 +36,8 @@ def play_all(
     `jobs` processes of this machine, or all workers of a cluster, which need the same packages.
     """
     joblib = optional("joblib", "an experiment")
-    tasks = [joblib.delayed(_timed)(play, trial) for trial in trials]
+    parent = os.getpid() if backend == LOCAL else None
+    tasks = [joblib.delayed(_timed)(play, trial, parent) for trial in trials]
     with _connected(backend):
         if backend == LOCAL:
             yield from joblib.Parallel(jobs, backend=LOCAL, return_as=_AS_THEY_FINISH)(tasks)
@@ -46,7 +49,11 @@ def play_all(
                 yield from joblib.Parallel()(tasks[first : first + workers])
 
 
-def _timed(play: Callable[[Trial], Rows], trial: Trial) -> tuple[int, Rows, float]:
+def _timed(
+    play: Callable[[Trial], Rows], trial: Trial, parent: int | None
+) -> tuple[int, Rows, float]:
+    if parent is not None:
+        end_with(parent)
     started = time.perf_counter()
     rows = play(trial)
     return trial.number, rows, time.perf_counter() - started

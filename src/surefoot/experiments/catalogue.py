@@ -29,10 +29,14 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
+ALL = "all"  # what the command line calls them together
+
+
 def find(name: str) -> Experiment:
     """The experiment of this name; `InvalidInput` with the nearest names if there is none."""
     if name not in EXPERIMENTS:
-        near = sorted(get_close_matches(name, EXPERIMENTS, n=6, cutoff=0.5))
+        known = [ALL, *EXPERIMENTS]
+        near = sorted(get_close_matches(name.lower(), known, n=6, cutoff=0.5))
         hint = f"nearest are {', '.join(near)}" if near else "see `surefoot reproduce --list`"
         raise InvalidInput(f"there is no experiment {name!r}: {hint}")
     return EXPERIMENTS[name]

@@ -10,7 +10,10 @@ from surefoot.experiments.arm_play import milestones
 from surefoot.experiments.experiment import NUMBERS, Check, Tables
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
+
+_ERRORS = 2.0  # standard errors that a difference is to be away from nothing
+_FEWEST = 5  # trials that such an error can be told from
 
 
 def final(tables: Tables, column: str = "regret") -> DataFrame:
@@ -18,6 +21,15 @@ def final(tables: Tables, column: str = "regret") -> DataFrame:
     numbers = tables[NUMBERS]
     last = numbers[numbers["round"] == numbers["round"].max()]
     return last.pivot_table(column, "trial", "algorithm", sort=False)
+
+
+def decided(differences: Series) -> bool:
+    """Whether so many paired differences would hardly come of chance.
+
+    Their mean is then at least two of its standard errors from 0, and there are at least five.
+    """
+    enough = len(differences) >= _FEWEST
+    return enough and bool(abs(differences.mean()) >= _ERRORS * differences.sem())
 
 
 def below(tables: Tables, lower: Sequence[str], upper: str) -> list[Check]:
@@ -29,6 +41,7 @@ def below(tables: Tables, lower: Sequence[str], upper: str) -> list[Check]:
             bool(ends[name].mean() < ends[upper].mean()),
             f"{ends[name].mean():.3g} against {ends[upper].mean():.3g}; in "
             f"{int((ends[name] < ends[upper]).sum())} of {len(ends)} trials",
+            decided(ends[name] - ends[upper]),
         )
         for name in lower
     ]
@@ -44,17 +57,23 @@ def no_worse(tables: Tables, name: str, other: str, slack: float = 1.05) -> Chec
     )
 
 
-def falling(tables: Tables) -> Check:
-    """The mean regret a round falls for every algorithm, from milestone to milestone."""
+def falling(tables: Tables, only: str | None = None) -> Check:
+    """The mean regret a round falls for every algorithm, or one, (of each task) by milestones."""
     numbers = tables[NUMBERS]
+    if only is not None:
+        numbers = numbers[numbers["algorithm"] == only]
     rounds = milestones(int(numbers["round"].max()))
-    means = numbers.pivot_table("regret", "algorithm", "round", sort=False)[rounds]
+    curves = [name for name in ("task", "algorithm") if name in numbers]
+    means = numbers.pivot_table("regret", curves, "round", sort=False)[rounds]
     fell = (means.diff(axis=1).iloc[:, 1:] < 0).all(axis=1)
     steps = "; ".join(
-        f"{name} {', '.join(f'{value:.3g}' for value in row)}" for name, row in means.T.items()
+        f"{', '.join(name) if isinstance(name, tuple) else name} "
+        f"{', '.join(f'{value:.3g}' for value in row)}"
+        for name, row in means.T.items()
     )
+    whose = "" if only is None else f"{only}: "
     return Check(
-        f"regret a round falls (rounds {', '.join(f'{one:,}' for one in rounds)})",
+        f"{whose}regret a round falls (rounds {', '.join(f'{one:,}' for one in rounds)})",
         bool(fell.all()) and len(rounds) > 1,
         steps,
     )

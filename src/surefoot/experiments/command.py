@@ -8,15 +8,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from surefoot.experiments.catalogue import EXPERIMENTS, find
+from surefoot.experiments.catalogue import ALL, EXPERIMENTS, find
 from surefoot.experiments.data import Data
-from surefoot.experiments.experiment import Experiment
+from surefoot.experiments.experiment import Experiment, count
 from surefoot.experiments.gallery import write_gallery
 from surefoot.experiments.optional import optional
-from surefoot.experiments.runner import Outcome, Plan, reproduce
+from surefoot.experiments.runner import Outcome, Plan, reproduce, require_place
 from surefoot.types import InvalidInput
 
-ALL = "all"
 Say = Callable[[str], None]
 
 
@@ -37,13 +36,16 @@ def run(name: str | None, plan: Plan, say: Say) -> None:
     chosen = list(EXPERIMENTS.values()) if name == ALL else [find(name)]
     for module in ("pandas", "pyarrow", "joblib", "matplotlib", "pymunk"):
         optional(module, "`reproduce`")
-    # Before the first is played: hours later is no time to learn that a file is missing.
+    # Before the first is played: hours later is no time to learn that a file is missing, or that
+    # another is in its place.
     if name == ALL and plan.data is None:
         left_out = [one for one in chosen if one.needs_data]
         chosen = [one for one in chosen if not one.needs_data]
         for one in left_out:
             say(f"{one.name}: left out, since nobody ships its data: give --data a folder")
     data = _loaded(chosen, plan.data)
+    for experiment in chosen:
+        require_place(experiment, plan, data[experiment.name])
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -63,9 +65,9 @@ def run(name: str | None, plan: Plan, say: Say) -> None:
                 progress.update(task, completed=finished, total=trials)  # noqa: B023
 
             outcome = reproduce(experiment, plan, recorded, notice)
-        say(_told(experiment, outcome))
+        say(_told(experiment, plan, outcome))
     if name == ALL:
-        say(f"wrote {write_gallery(plan.out, list(EXPERIMENTS))}")
+        say(f"wrote {write_gallery(plan.out, list(EXPERIMENTS), say)}")
 
 
 def _loaded(chosen: list[Experiment], folder: Path | None) -> dict[str, Data | None]:
@@ -79,13 +81,12 @@ def _loaded(chosen: list[Experiment], folder: Path | None) -> dict[str, Data | N
     return data
 
 
-def _told(experiment: Experiment, outcome: Outcome) -> str:
-    held = sum(check.holds for check in outcome.checks)
-    how = "was there already" if outcome.taken_over else f"took {outcome.seconds:.0f} s"
-    return (
-        f"{experiment.name}: {held} of {len(outcome.checks)} claims hold; {how}; "
-        f"{outcome.folder / 'page.md'}"
-    )
+def _told(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
+    how = f"took {outcome.seconds:.0f} s"
+    if outcome.taken_over:
+        more = outcome.trials > plan.scale(experiment).trials
+        how = "was there already" + f", with {outcome.trials} trials" * more
+    return f"{experiment.name}: {count(outcome.checks)}; {how}; {outcome.folder / 'page.md'}"
 
 
 def _short(paper: str) -> str:

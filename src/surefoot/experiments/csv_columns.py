@@ -1,13 +1,15 @@
 """Numbers from CSV files, with errors that name the file, the line and what was expected."""
 
 import csv
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from surefoot.types import InvalidInput
+
+_LARGEST = 1e30  # beyond, squares and their sums run out of numbers
+_LEAST_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +26,17 @@ def read_columns(
     """All rows of a file, without the first `skip` columns, which may hold anything.
 
     Raises `InvalidInput` for a missing or unreadable file, a row of another length, and an entry
-    that is not a finite number, or not a positive one where `positive`.
+    that is not a finite number of sensible size, or not a positive one where `positive`.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             lines = [(number, row) for number, row in enumerate(csv.reader(file), 1) if row]
     except FileNotFoundError:
         raise InvalidInput(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(f"{path}: cannot be read as CSV: {error}") from None
-    expected = "a positive number" if positive else "a finite number"
+    kind = "a positive number" if positive else "a finite number"
+    expected = f"{kind} of at most {_LARGEST:g} in size"
     if not lines:
         raise InvalidInput(f"{path}: the file is empty, expected rows of {expected} each")
     width = len(lines[0][1])
@@ -54,18 +57,19 @@ def read_columns(
 
 
 def require_spread(path: Path, columns: Columns) -> None:
-    """`InvalidInput` unless rows are more than columns, and every column changes.
+    """`InvalidInput` unless rows are 100 and more than columns, and every column changes.
 
-    Otherwise the columns have no correlation matrix that carries their means.
+    Otherwise the columns have no correlation matrix that carries their means, or the file is not
+    whole.
     """
     rows, number = columns.numbers.shape
-    if number < 2 or rows <= number:
+    if number < 2 or rows < max(_LEAST_ROWS, number + 1):
         raise InvalidInput(
-            f"{path}: got {rows} rows of {number} columns, expected at least 2 columns and more "
-            "rows than columns"
+            f"{path}: got {rows} rows of {number} columns, expected at least 2 columns, and at "
+            f"least {max(_LEAST_ROWS, number + 1)} rows of so many: is it whole?"
         )
     for name, column in zip(columns.names, columns.numbers.T, strict=True):
-        if np.ptp(column) == 0:
+        if not column.std() > 0:
             raise InvalidInput(f"{path}, column {name!r}: it never changes, expected it to")
 
 
@@ -74,4 +78,4 @@ def _is_number(text: str, positive: bool) -> bool:
         value = float(text)
     except ValueError:
         return False
-    return math.isfinite(value) and (value > 0 or not positive)
+    return abs(value) <= _LARGEST and (value > 0 or not positive)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -83,11 +83,35 @@ Tables = Mapping[str, "DataFrame"]  # the same of all trials, with `trial` (and 
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, whether the numbers bear it out, and which numbers."""
+    """A claim, whether the numbers bear it out, and which numbers.
+
+    It is not `decided` where as much might have come of chance.
+    """
 
     claim: str
     holds: bool
     measured: str
+    decided: bool = True
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Check:
+        """One that was written to a manifest, before there were undecided ones or since."""
+        return cls(
+            values["claim"], values["holds"], values["measured"], values.get("decided", True)
+        )
+
+    @property
+    def verdict(self) -> str:
+        """yes, no or undecided."""
+        return ("yes" if self.holds else "no") if self.decided else "undecided"
+
+
+def count(checks: Sequence[Check]) -> str:
+    """How many of them hold, and how many are undecided."""
+    verdicts = [check.verdict for check in checks]
+    doubtful = verdicts.count("undecided")
+    rest = f", {doubtful} {'is' if doubtful == 1 else 'are'} undecided" if doubtful else ""
+    return f"{verdicts.count('yes')} of {len(checks)} claims hold{rest}"
 
 
 @dataclass(frozen=True)

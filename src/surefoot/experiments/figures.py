@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy import stats
 
 from surefoot.experiments.optional import optional
@@ -138,6 +139,10 @@ def style() -> Iterator[None]:
 
 
 def save(figure: Figure, folder: Path, name: str = "figure") -> None:
-    """As SVG and PNG, without the date."""
+    """As SVG and PNG, without the date; a line of a single point, else invisible, as a dot."""
+    for axes in figure.axes:
+        for line in axes.lines:
+            if np.isfinite(line.get_ydata()).sum() == 1 and line.get_marker() == "None":
+                line.set(marker="o", markersize=4)
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     figure.savefig(folder / f"{name}.png", dpi=_DPI, metadata={"Software": None})

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from surefoot.experiments import manifest as manifests
-from surefoot.experiments.page import command, scale_note, sentence
-from surefoot.experiments.whole import explained, write_text
+from surefoot.experiments.experiment import Check, count
+from surefoot.experiments.page import VERDICTS, command, scale_note, sentence
+from surefoot.experiments.whole import write_text
+from surefoot.types import InvalidInput
 
 FILE = "index.html"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -28,24 +30,39 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; 
 """
 
 
-def write_gallery(out: Path, names: Sequence[str]) -> Path:
-    """Write `OUT/index.html` about the finished results of these names; gives its path."""
+def write_gallery(
+    out: Path, names: Sequence[str], say: Callable[[str], None] = lambda line: None
+) -> Path:
+    """Write `OUT/index.html` about the finished results of these names; gives its path.
+
+    One that cannot be read or has no picture is named on the page as left out, and `say` is told
+    why.
+    """
+    contents, sections, left_out = [], [], []
+    for name in names:
+        try:
+            content = manifests.read(out / name)
+            if content is not None:
+                sections.append(_section(out / name, content))
+                contents.append(content)
+        except InvalidInput as error:
+            left_out.append(name)
+            say(f"{name}: left out of the gallery: {error}")
     path = out / FILE
-    found = [
-        (name, content) for name in names if (content := manifests.read(out / name)) is not None
-    ]
-    with explained(path):
-        sections = [_section(out / name, content) for name, content in found]
-    write_text(path, _page([content for _, content in found], sections))
+    write_text(path, _page(contents, sections, left_out))
     return path
 
 
-def _page(contents: Sequence[dict[str, Any]], sections: Sequence[str]) -> str:
+def _page(
+    contents: Sequence[dict[str, Any]], sections: Sequence[str], left_out: Sequence[str]
+) -> str:
     rows = "".join(
         f'<tr><td><a href="#{escape(content["experiment"])}">{escape(content["experiment"])}</a>'
         f"</td><td>{escape(content['title'])}</td><td>{_held(content)}</td></tr>"
         for content in contents
     )
+    missing = ", ".join(map(escape, left_out))
+    note = f"<p>Left out, since not all of it is there: {missing}.</p>" if left_out else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -57,8 +74,10 @@ def _page(contents: Sequence[dict[str, Any]], sections: Sequence[str]) -> str:
 </head>
 <body>
 <h1>The figures, played anew</h1>
+<p>{escape(VERDICTS)}</p>
 <div class="tables"><table><tr><th>experiment</th><th></th><th>claims that hold</th></tr>
 {rows}</table></div>
+{note}
 {"".join(sections)}
 </body>
 </html>
@@ -66,15 +85,20 @@ def _page(contents: Sequence[dict[str, Any]], sections: Sequence[str]) -> str:
 
 
 def _section(folder: Path, content: dict[str, Any]) -> str:
-    picture = base64.b64encode((folder / "figure.svg").read_bytes()).decode()
+    file = folder / "figure.svg"
+    try:
+        picture = base64.b64encode(file.read_bytes()).decode()
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror or error}") from None
     name, title = escape(content["experiment"]), escape(content["title"])
-    checks = "".join(
-        f"<tr><td>{escape(check['claim'])}</td>"
-        f"<td{'' if check['holds'] else ' class=no'}>{'yes' if check['holds'] else 'no'}</td>"
-        f"<td>{escape(check['measured'])}</td></tr>"
-        for check in content["checks"]
+    claims = [Check.of(check) for check in content["checks"]]
+    rows = "".join(
+        f"<tr><td>{escape(check.claim)}</td>"
+        f"<td{' class=no' * (check.verdict == 'no')}>{check.verdict}</td>"
+        f"<td>{escape(check.measured)}</td></tr>"
+        for check in claims
     )
-    data = content["data"]
+    data = content.get("data")
     source = f"<p>{escape(sentence(data['source']))}</p>" if data else ""
     return f"""<section id="{name}">
 <h2>{title}</h2>
@@ -84,8 +108,8 @@ def _section(folder: Path, content: dict[str, Any]) -> str:
 <h3>What the paper says</h3>
 <p>{escape(content["says"])}</p>
 <h3>What came out</h3>
-<p>{_held(content)} claims hold.{escape(scale_note(content))}</p>
-<div class="tables"><table><tr><th>claim</th><th>holds</th><th>measured</th></tr>{checks}
+<p>{count(claims)}.{escape(scale_note(content))}</p>
+<div class="tables"><table><tr><th>claim</th><th>holds</th><th>measured</th></tr>{rows}
 </table></div>
 <h3>How it was played</h3>
 <p>{escape(content["setting"])}</p>
@@ -96,4 +120,5 @@ def _section(folder: Path, content: dict[str, Any]) -> str:
 
 
 def _held(content: dict[str, Any]) -> str:
-    return f"{sum(check['holds'] for check in content['checks'])} of {len(content['checks'])}"
+    verdicts = [Check.of(check).verdict for check in content["checks"]]
+    return f"{verdicts.count('yes')} of {len(verdicts)}"

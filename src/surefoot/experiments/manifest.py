@@ -6,12 +6,15 @@ import hashlib
 import json
 import os
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from surefoot.experiments.data import Data
 from surefoot.experiments.experiment import Experiment, Scale
+from surefoot.experiments.manifest_shape import what_is_wrong
+from surefoot.types import InvalidInput
 
 FILE = "manifest.json"
 _PACKAGES = (
@@ -85,12 +88,38 @@ def describe(
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a finished result, or None where there is none."""
+    """The manifest of a finished result, or None where there is none.
+
+    Raises `InvalidInput` for one that lacks something it needs, or cannot be read.
+    """
+    path = folder / FILE
+    remedy = f"bring it back, or delete {folder} to play it anew"
     try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    return content if isinstance(content, dict) and "fingerprint" in content else None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path}: cannot be read as JSON ({error}): {remedy}") from None
+    if (wrong := what_is_wrong(content)) is not None:
+        raise InvalidInput(f"{path}: {wrong}: {remedy}")
+    return content
+
+
+@cache
+def sources() -> str:
+    """A fingerprint of the package's own files.
+
+    It tells two states of one version apart. Trials do not depend on it: most changes leave their
+    numbers as they are.
+    """
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(
+        package.rglob("*.py"), key=lambda path: path.relative_to(package).as_posix()
+    ):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 def installed(package: str) -> str:

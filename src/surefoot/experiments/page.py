@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from surefoot.experiments.data import Data
-from surefoot.experiments.experiment import NUMBERS, Check, Experiment, Tables
+from surefoot.experiments.experiment import NUMBERS, Check, Experiment, Tables, count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+VERDICTS = (
+    "A claim that one method is below another is undecided where the mean of their paired "
+    "differences is within two of its standard errors of 0, or there are fewer than five trials. "
+    "± is one standard error."
+)
+_SHOWN = {"no": "**no**"}
 
 
 def page(
@@ -20,15 +27,14 @@ def page(
     data: Data | None,
 ) -> str:
     """The page as text."""
-    held = sum(check.holds for check in checks)
     parts = [
         f"# {experiment.title}",
         f"{experiment.paper}. {experiment.figure}.",
         f"![{experiment.title}](figure.svg)",
         f"*{caption(experiment, manifest)}*",
         f"## What the paper says\n\n{experiment.says}",
-        f"## What came out\n\n{held} of {len(checks)} claims hold.{scale_note(manifest)}",
-        _checks(checks),
+        f"## What came out\n\n{count(checks)}.{scale_note(manifest)}",
+        f"{table_of(checks)}\n\n{VERDICTS}",
         _ends(experiment, tables) + _random(tables),
         f"## How it was played\n\n{experiment.setting}",
     ]
@@ -84,9 +90,11 @@ def ends(experiment: Experiment, tables: Tables) -> DataFrame:
     return last.groupby(by, sort=False)[experiment.measure.column].agg(["mean", "std"])
 
 
-def _checks(checks: Sequence[Check]) -> str:
+def table_of(checks: Sequence[Check]) -> str:
+    """Each claim with its verdict and what was measured."""
     rows = [
-        f"| {_cell(check.claim)} | {'yes' if check.holds else '**no**'} | {_cell(check.measured)} |"
+        f"| {_cell(check.claim)} | {_SHOWN.get(check.verdict, check.verdict)} | "
+        f"{_cell(check.measured)} |"
         for check in checks
     ]
     return "\n".join(["| claim | holds | measured |", "| --- | --- | --- |", *rows])

@@ -13,7 +13,7 @@ import torch
 from surefoot._threads import one_thread
 from surefoot.algorithms import rho_kg, v_ucb
 from surefoot.estimators import Huber, StudentT
-from surefoot.experiments.claims import final
+from surefoot.experiments.claims import decided, final
 from surefoot.experiments.experiment import NUMBERS, Check, Measure, Purpose, Rows, Tables, Trial
 from surefoot.optimizer import Optimizer
 from surefoot.problems import RiskProblem
@@ -108,9 +108,14 @@ def _below(claim: str, values: DataFrame, better: str, worse: str, cost: str) ->
     low, high = values[better], values[worse]
     differences = low - high
     error = f" ± {differences.sem():.2f}" if len(differences) > 1 else ""
+    floor = np.log10(LEAST)
+    least = [int((column <= floor + 1e-9).sum()) for column in (low, high)]
+    at_least = f"; at {LEAST:g} in {least[0]} and {least[1]} of them" if any(least) else ""
     return Check(
         claim,
         bool(low.mean() < high.mean()),
-        f"log10 regret {low.mean():.2f} against {high.mean():.2f}, difference "
-        f"{differences.mean():.2f}{error}; {cost}",
+        f"log10 regret {low.mean():.2f} against {high.mean():.2f} (medians {low.median():.2f} and "
+        f"{high.median():.2f}), difference {differences.mean():.2f}{error}; less in "
+        f"{int((differences < 0).sum())} of {len(differences)} trials{at_least}; {cost}",
+        decided(differences),
     )

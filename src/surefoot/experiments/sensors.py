@@ -48,6 +48,7 @@ def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             f"{folder / TEST}, line 1: got {len(test.names)} columns, expected {sensors}, one for "
             f"each sensor of {TRAIN}"
         )
+    require_spread(folder / TEST, test)
     if places.numbers.shape != (sensors, 2):
         raise InvalidInput(
             f"{folder / COORDS}: got {len(places.numbers)} rows of {len(places.names)} columns, "

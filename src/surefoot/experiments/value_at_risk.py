@@ -140,9 +140,6 @@ def _figure(number: int, letter: str, continuous: bool) -> Experiment:
         f"The function is scaled to unit deviation, noise has variance 0.01, the level is 0.1. "
         f"{density if continuous else finite} Under this noise it takes some 200 evaluations to "
         "tell apart two designs that differ by 0.01, so below −2 the order is mostly chance.",
-        claims=((PROB, KG), (HALF, KG), (PROB, RANDOM))
-        if continuous
-        else ((PROB, UNIF), (PROB, KG), (HALF, KG), (PROB, RANDOM)),
     )
 
 
@@ -191,7 +188,6 @@ EXPERIMENTS = [
         "A simulated hand pushes a disc towards a goal from a place that is uncertain by z, on "
         "8 × 8 points of [−1, 1]² of mass proportional to exp(−|z|² / 0.4²); noise has variance "
         "0.01, the level is 0.1. Regrets are exact to about 0.01.",
-        claims=((PROB, KG), (HALF, KG), (PROB, RANDOM)),
     ),
     _heavy("a"),
     _heavy("c"),

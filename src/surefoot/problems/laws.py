@@ -1,5 +1,6 @@
 """What pulling an arm pays: the law of a reward, given the arm and its mean."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,9 +62,9 @@ class ParetoRewards:
     shape: float = 2.0
 
     def __post_init__(self) -> None:
-        if not self.shape > 1:
+        if not 1 < self.shape < math.inf:
             raise InvalidInput(
-                f"`shape` is {self.shape}, expected a number > 1: there is no mean otherwise."
+                f"`shape` is {self.shape}, expected a finite number > 1: else there is no mean."
             )
 
     def draw(self, arms: Tensor, means: Tensor, generator: Generator) -> Tensor:
@@ -96,13 +97,25 @@ class CorruptedArm:
     arm: int
     size: float = 10.0
 
+    def __post_init__(self) -> None:
+        _checks.count("arm", self.arm, 0)
+        if not math.isfinite(self.size):
+            raise InvalidInput(f"`size` is {self.size}, expected a finite number.")
+
     def draw(self, arms: Tensor, means: Tensor, generator: Generator) -> Tensor:
         heads = torch.from_numpy(uniform((len(arms),), generator)).to(means) < 0.5
         sign = 2.0 * heads.to(means) - 1.0
         return torch.where(arms == self.arm, means + self.size * sign, means)
 
     def moment(self, order: float, means: Tensor) -> float:
-        """The larger of max|f|^order and, at the corrupted arm, the mean of |f +- size|^order."""
+        """The larger of max|f|^order and, at the corrupted arm, the mean of |f +- size|^order.
+
+        Raises `InvalidInput` where there is no such arm.
+        """
+        if self.arm >= len(means):
+            raise InvalidInput(
+                f"`arm` is {self.arm}, expected one of {len(means)} arms, 0 to {len(means) - 1}."
+            )
         corrupted = means[self.arm] + means.new_tensor([self.size, -self.size])
         there = float(corrupted.abs().pow(order).mean())
         return max(there, float(means.abs().max()) ** order)

@@ -45,7 +45,7 @@ class Gaussian:
     scale: float
 
     def __post_init__(self) -> None:
-        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         return torch.from_numpy(self.scale * special.ndtri(uniform((count,), generator)))
@@ -64,8 +64,8 @@ class StudentT:
     scale: float
 
     def __post_init__(self) -> None:
-        _require(self.dof > 0, "dof", self.dof, "a number > 0")
-        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+        _require(self.dof > 0, "dof", self.dof, "a finite number > 0")
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         draws = uniform((count,), generator)
@@ -92,7 +92,8 @@ class Spikes:
 
     def __post_init__(self) -> None:
         _require(0 <= self.probability <= 1, "probability", self.probability, "within [0, 1]")
-        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+        _require(math.isfinite(self.size), "size", self.size, "a finite number")
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         body, spike = uniform((2, count), generator)
@@ -124,7 +125,7 @@ class Stable:
 
     def __post_init__(self) -> None:
         _require(0 < self.index <= 2, "index", self.index, "within (0, 2]")
-        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         first, second = uniform((2, count), generator)
@@ -160,8 +161,10 @@ class CenteredPareto:
     scale: float = 0.3
 
     def __post_init__(self) -> None:
-        _require(self.shape > 1, "shape", self.shape, "a number > 1, as the mean is subtracted")
-        _require(self.scale >= 0, "scale", self.scale, "a number >= 0")
+        _require(
+            self.shape > 1, "shape", self.shape, "a finite number > 1, as the mean is subtracted"
+        )
+        _require(self.scale >= 0, "scale", self.scale, "a finite number >= 0")
 
     def sample(self, count: int, generator: Generator) -> Tensor:
         pareto = uniform((count,), generator) ** (-1 / self.shape)
@@ -194,5 +197,6 @@ def _require_moment(order: float, limit: float) -> None:
 
 
 def _require(condition: bool, name: str, value: float, expected: str) -> None:
-    if not condition:
+    """`InvalidInput` unless the value is finite and the condition holds."""
+    if not (condition and math.isfinite(value)):
         raise InvalidInput(f"`{name}` is {value}, expected {expected}.")

@@ -27,6 +27,7 @@ INPUTS = (
     "borrow_cost",
 )
 COLUMNS = (*INPUTS, "annual_return_percent")
+_LARGEST = 1e30  # a return whose square is still a number
 _FITTED = 800  # rows that the hyperparameters are fitted to
 _LEAST_NOISE = 1e-4  # of the variance of the returns
 _PART = 256  # points whose covariance with all rows is held at once, in the cache
@@ -108,7 +109,7 @@ def read(data: str | PathLike[str]) -> tuple[Tensor, Tensor]:
     path = Path(data)
     path = path / FILE if path.is_dir() else path
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(
@@ -134,10 +135,10 @@ def _numbers(path: Path, row: int, cells: list[str]) -> list[float]:
         numbers = [float(cell) for cell in cells]
     except ValueError:
         numbers = []
-    finite = len(numbers) == len(COLUMNS) and all(math.isfinite(number) for number in numbers)
-    if not finite or not all(0.0 <= number <= 1.0 for number in numbers[:-1]):
+    whole = len(numbers) == len(COLUMNS) and abs(numbers[-1]) <= _LARGEST
+    if not whole or not all(0.0 <= number <= 1.0 for number in numbers[:-1]):
         raise InvalidInput(
             f"{path}, row {row} is {','.join(cells)!r}, expected {len(INPUTS)} numbers from 0 to 1 "
-            "and a return in %."
+            f"and a return in % of at most {_LARGEST:g} in size."
         )
     return numbers
