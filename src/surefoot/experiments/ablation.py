@@ -11,7 +11,7 @@ from surefoot.estimators import AdaptiveTruncation, Estimator, LeastSquares, Tru
 from surefoot.experiments import sensors, stocks
 from surefoot.experiments.arm_methods import ata
 from surefoot.experiments.arm_play import Build, Make, play_tasks
-from surefoot.experiments.claims import by_task, falling, final, named
+from surefoot.experiments.claims import by_task, decided, falling, final, named
 from surefoot.experiments.data import Data
 from surefoot.experiments.experiment import Check, Experiment, Purpose, Rows, Scale, Tables, Trial
 from surefoot.experiments.heavy_tails import RECORDED, light_sensors, stock_market
@@ -46,7 +46,8 @@ def root_checks(tables: Tables) -> list[Check]:
     """The root does not matter, the width does."""
     checks = [falling(tables)]
     for task, own in by_task(tables).items():
-        ends = final(own).mean()
+        trials = final(own)
+        ends = trials.mean()
         ratios = {
             width: ends[f"cholesky, {width} width"] / ends[f"symmetric, {width} width"]
             for width in ("published", "theorem's")
@@ -63,6 +64,7 @@ def root_checks(tables: Tables) -> list[Check]:
                 f"{task}: the published width ends below the theorem's",
                 bool(ends["cholesky, published width"] < ends["cholesky, theorem's width"]),
                 named(ends),
+                decided(trials["cholesky, published width"] - trials["cholesky, theorem's width"]),
             )
         )
     return checks
@@ -106,7 +108,8 @@ def play_recorded(trial: Trial, *, rows: str, make: Make) -> Rows:
 
 def width_checks(tables: Tables) -> list[Check]:
     """Which of the two, estimate or width, tells TGP-UCB and ATA-GP-UCB apart."""
-    ends = {task: final(own).mean() for task, own in by_task(tables).items()}
+    trials = {task: final(own) for task, own in by_task(tables).items()}
+    ends = {task: own.mean() for task, own in trials.items()}
     tgp, adaptive = ends["TGP's width"], ends["ATA's width"]
     widths_apart = abs(tgp["no truncation"] - adaptive["no truncation"])
     return [
@@ -115,6 +118,9 @@ def width_checks(tables: Tables) -> list[Check]:
             "without any truncation, ATA's width ends below TGP's",
             bool(adaptive["no truncation"] < tgp["no truncation"]),
             f"{adaptive['no truncation']:.3g} against {tgp['no truncation']:.3g}",
+            decided(
+                trials["ATA's width"]["no truncation"] - trials["TGP's width"]["no truncation"]
+            ),
         ),
         *(
             Check(
