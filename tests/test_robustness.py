@@ -137,3 +137,23 @@ def test_extremes_that_agree_with_each_other_are_not_outliers() -> None:
     with torch.no_grad():
         mean = optimizer.posterior.mean(points[-3:])
     assert float((mean - f[-3:]).abs().max()) < 10.0
+
+
+@pytest.mark.parametrize("standardise", [True, False])
+def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> None:
+    """Rewards near the optimum spread like the noise; the function reaches further elsewhere."""
+    generator = np.random.default_rng(0)
+    near = 0.7 + 0.01 * generator.normal(size=100)
+    points = torch.from_numpy(np.concatenate([[0.0, 0.1, 0.2, 0.3, 0.4, 0.5], near])[:, None])
+    rewards = 10.0 * truth(points) + 0.1 * torch.from_numpy(generator.normal(size=106))
+    optimizer = sf.Optimizer(
+        sf.Box([0.0], [2.0]),
+        sf.kernels.squared_exponential(0.15),
+        estimator=sf.Huber(),
+        standardise=standardise,
+        ridge=0.01,
+    )
+    optimizer.tell_all(points, rewards)
+    unseen = torch.tensor([[1.5]], dtype=torch.float64)
+    deviation = float(optimizer.posterior.variance(unseen).sqrt())
+    assert 1.0 < deviation < 10.0 if standardise else deviation == pytest.approx(1.0, rel=1e-3)

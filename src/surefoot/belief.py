@@ -14,6 +14,7 @@ from surefoot.features import Features
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
 from surefoot.posterior import LEAST_VARIANCE, ArmValues, Posterior
+from surefoot.reward_scale import reward_scale
 from surefoot.ridge import RidgeFactor
 from surefoot.tally import Tally
 
@@ -28,11 +29,13 @@ FURTHEST = 1e6  # robust deviations
 class Units:
     """Rewards as the model sees them: (y - centre) / scale, drawn in to +-1e6 where that is wild.
 
-    A measurement a million deviations off (a sentinel, an overflow) says no more than that.
+    A measurement a million deviations off (a sentinel, an overflow) says no more than that. Where
+    they are `provisional`, the fit says how much wider than one of them the prior is.
     """
 
     centre: float = 0.0
     scale: float = 1.0
+    provisional: bool = False  # whether the prior may be wider than one of these
 
     def of(self, rewards: Tensor) -> Tensor:
         """Rewards (t,) in these units; the very same tensor where they are the rewards' own."""
@@ -57,12 +60,13 @@ class Carry:
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A posterior with the estimate behind it and the x-only factor of the sites."""
+    """A posterior with the estimate behind it, in its units, and the x-only factor of the sites."""
 
     posterior: Posterior
     estimate: Estimate
     factor: RidgeFactor
     sites: int
+    units: Units
 
     def carry(self) -> Carry:
         """What the next belief may start from."""
@@ -97,38 +101,50 @@ def believe(
     )
     with torch.no_grad():
         estimate = estimator(factor, sample, carry.weights)
+    wider = _wider(units, factor, sample, estimate)
     posterior = Posterior(
-        embedding, estimate.factor, estimate.coefficients, units.centre, units.scale
+        embedding,
+        estimate.factor,
+        estimate.coefficients / wider,
+        units.centre,
+        units.scale * wider,
     )
-    return Belief(posterior, estimate, factor, len(sites))
+    return Belief(posterior, estimate, factor, len(sites), units)
 
 
 def believe_tally(tally: Tally, estimator: Estimator, units: Units, carry: Carry) -> Belief:
     """The posterior of all pulls in the tally."""
     factor, table = tally.factor, tally.table
-    estimate = estimator(factor, _measured(tally, units), carry.weights)
+    sample = _measured(tally, units)
+    estimate = estimator(factor, sample, carry.weights)
+    scale = units.scale * (wider := _wider(units, factor, sample, estimate))
     mean = tally.products(estimate.coefficients)
     device = mean.device
     posterior_factor = estimate.factor.to(device)
     variance = tally.variance if estimate.factor is factor else table.variance(posterior_factor)
     deviation = variance.clamp_min(LEAST_VARIANCE).sqrt_()
-    if not units.trivial:
-        mean, deviation = units.centre + units.scale * mean, units.scale * deviation
+    if not units.trivial or units.provisional:
+        mean, deviation = units.centre + units.scale * mean, scale * deviation
     posterior = Posterior(
         table,
         posterior_factor,
-        estimate.coefficients.to(device),
+        estimate.coefficients.to(device) / wider,
         units.centre,
-        units.scale,
+        scale,
         ArmValues(table.points, mean, deviation),
     )
-    return Belief(posterior, estimate, factor, 0)
+    return Belief(posterior, estimate, factor, 0, units)
 
 
 def reward_weights(tally: Tally, estimator: Estimator, units: Units) -> Tensor | None:
     """Weights (t,) of all rewards, which the estimator's log does not keep one by one; O(t)."""
     sample = _plain(tally, units)
     return estimator(tally.factor, sample).weights
+
+
+def _wider(units: Units, factor: RidgeFactor, sample: Measured, estimate: Estimate) -> float:
+    """How many of these units the prior's deviation is."""
+    return reward_scale(factor, sample, estimate.coefficients) if units.provisional else 1.0
 
 
 def _measured(tally: Tally, units: Units) -> Measured:

@@ -81,7 +81,7 @@ class Model:
         self._learnt_at = 0
         self._belief: Belief | None = None
         self._carry = Carry()
-        self._standard = 0, Units()
+        self._standard = 0, Units(provisional=True)
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
         batched = self._tally is not None and self._tally.batched
@@ -249,7 +249,7 @@ class Model:
             values["dictionary_sites"],
         )
         known, centre, scale = values["standard"]
-        self._standard = known, Units(centre, scale)
+        self._standard = known, Units(centre, scale, provisional=True)
         if self._tally is not None:
             self._tally.restore(tensors)
         if self._site_sketching is not None:
@@ -315,7 +315,7 @@ class Model:
         due = number > known * (1.0 + _UNITS_EVERY) if known > _UNITS_AT_ONCE else number != known
         if due:
             rewards = self.history.rewards
-            units = Units(float(rewards.median()), robust_spread(rewards))
+            units = Units(float(rewards.median()), robust_spread(rewards), provisional=True)
             self._standard = number, units
         return units
 

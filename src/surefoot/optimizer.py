@@ -53,11 +53,12 @@ class Optimizer:
     says what is maximised; `kernel` a GPyTorch kernel (of x followed by z on a `Joint`), or None
     to learn one (on spaces with coordinates); `features`, `estimator`, `width` and `policy` are the
     parts that a named algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards
-    are centred and scaled by median and MAD first. `ridge` is the regularisation, which is
-    the noise variance in the units of the (standardised) rewards; a learnt kernel brings its own.
-    The first `initial` points on a space are spread evenly instead of chosen. With `repeat_until`
-    above 1 a chosen point is to be measured until its variance has fallen by that factor
-    (`Query.repeats`; Calandriello et al. 2022), though never more often than all before it.
+    are centred by their median and scaled by their MAD, or by more where the fit says that the
+    function reaches further. `ridge` is the regularisation, which is the noise variance in the
+    units of the (standardised) rewards; a learnt kernel brings its own. The first `initial` points
+    on a space are spread evenly instead of chosen. With `repeat_until` above 1 a chosen point is to
+    be measured until its variance has fallen by that factor (`Query.repeats`; Calandriello et al.
+    2022), though never more often than all before it.
 
     All randomness comes from `seed`; the same seed and the same rewards give the same run.
     """
@@ -459,7 +460,7 @@ class Optimizer:
             width=self.width,
             threshold=None
             if belief.estimate.threshold is None
-            else belief.estimate.threshold * belief.posterior.scale,
+            else belief.estimate.threshold * belief.units.scale,
             truncated=int(estimate.last_truncated),
             truncated_total=estimate.truncated,
             dimension=belief.factor.dimension,
