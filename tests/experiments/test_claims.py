@@ -49,7 +49,7 @@ def test_verdicts_are_counted_and_shown():
         Check("d|e", False, "x", decided=False),
     ]
     assert [check.verdict for check in checks] == ["yes", "no", "undecided", "undecided"]
-    assert count(checks) == "1 of 4 claims hold, 2 are undecided"
+    assert count(checks) == "1 of 4 claims hold, 2 undecided"
     assert count(checks[:1]) == "1 of 1 claims hold"
     rows = table_of(checks).splitlines()[2:]
     assert rows[1] == "| b | **no** | x |"

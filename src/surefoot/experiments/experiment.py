@@ -110,7 +110,7 @@ def count(checks: Sequence[Check]) -> str:
     """How many of them hold, and how many are undecided."""
     verdicts = [check.verdict for check in checks]
     doubtful = verdicts.count("undecided")
-    rest = f", {doubtful} {'is' if doubtful == 1 else 'are'} undecided" if doubtful else ""
+    rest = f", {doubtful} undecided" if doubtful else ""
     return f"{verdicts.count('yes')} of {len(checks)} claims hold{rest}"
 
 

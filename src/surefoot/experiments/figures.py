@@ -61,6 +61,7 @@ _STYLE = {
     "svg.fonttype": "path",
 }
 _ACROSS, _WIDTH, _HEIGHT, _DPI = 3, 4.2, 3.2, 150  # panels in a row; inches of each
+_TICKS = 5  # most steps along the rounds, whose numbers are long
 _LABEL = 2.1  # inches that a name takes
 
 
@@ -105,6 +106,7 @@ def curves(tables: Tables, measure: Measure) -> Figure:
     with_tasks = "task" in numbers
     tasks = list(numbers["task"].unique()) if with_tasks else [""]
     columns = min(len(tasks), _ACROSS)
+    ticks = optional("matplotlib.ticker", "a figure")
     figure, axes = new_figure(columns, -(-len(tasks) // columns))
     for axis, task in zip(axes, tasks, strict=False):
         own = numbers[numbers["task"] == task] if with_tasks else numbers
@@ -113,6 +115,8 @@ def curves(tables: Tables, measure: Measure) -> Figure:
             by_round = one.pivot(index="round", columns="trial", values=measure.column)
             band(axis, by_round, name, measure)
         axis.set(title=task, xlabel="round")
+        axis.xaxis.set_major_locator(ticks.MaxNLocator(_TICKS, integer=True))
+        axis.xaxis.set_major_formatter(ticks.StrMethodFormatter("{x:,.0f}"))
         if measure.logarithmic:
             axis.set_yscale("log")
         elif own[measure.column].min() >= 0.0:
