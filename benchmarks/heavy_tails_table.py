@@ -34,9 +34,9 @@ problem, through `ask` and `tell`.
 - **robust**: `robust_ucb(arms, kernel)`, told the kernel only.
 - **gp-ucb**, **median-of-means** (9 blocks): least squares and `MedianOfMeans()` with the width of
   `robust_ucb`, half of sqrt(2 ln(t^2 pi^2 / 0.6)), on rewards as they are; **-standardised**:
-  on rewards centred and scaled by median and MAD, or wider where the fit says so
-  (`surefoot.reward_scale`), as `robust_ucb` does. With the bounds told, **robust** is from before
-  that was so.
+  under the prior mean and width that make the rewards likeliest (`surefoot.likeliest_prior`), as
+  `robust_ucb` does. With the bounds told, **robust** is from before that was so, when rewards were
+  centred and scaled by median and MAD.
 
 Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """

@@ -13,8 +13,8 @@ from surefoot.estimators.digest import Digest
 from surefoot.features import Features
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.history import History
+from surefoot.likeliest_prior import likeliest_prior
 from surefoot.posterior import LEAST_VARIANCE, ArmValues, Posterior
-from surefoot.reward_scale import reward_scale
 from surefoot.ridge import RidgeFactor
 from surefoot.tally import Tally
 
@@ -30,12 +30,12 @@ class Units:
     """Rewards as the model sees them: (y - centre) / scale, drawn in to +-1e6 where that is wild.
 
     A measurement a million deviations off (a sentinel, an overflow) says no more than that. Where
-    they are `provisional`, the fit says how much wider than one of them the prior is.
+    they are `provisional`, mean and deviation of the prior are those that the fit makes likeliest.
     """
 
     centre: float = 0.0
     scale: float = 1.0
-    provisional: bool = False  # whether the prior may be wider than one of these
+    provisional: bool = False  # whether the prior has another mean and deviation than these
 
     def of(self, rewards: Tensor) -> Tensor:
         """Rewards (t,) in these units; the very same tensor where they are the rewards' own."""
@@ -101,14 +101,8 @@ def believe(
     )
     with torch.no_grad():
         estimate = estimator(factor, sample, carry.weights)
-    wider = _wider(units, factor, sample, estimate)
-    posterior = Posterior(
-        embedding,
-        estimate.factor,
-        estimate.coefficients / wider,
-        units.centre,
-        units.scale * wider,
-    )
+        of_prior, coefficients = _prior(units, factor, sample, estimate)
+    posterior = Posterior(embedding, estimate.factor, coefficients, of_prior.centre, of_prior.scale)
     return Belief(posterior, estimate, factor, len(sites), units)
 
 
@@ -117,20 +111,20 @@ def believe_tally(tally: Tally, estimator: Estimator, units: Units, carry: Carry
     factor, table = tally.factor, tally.table
     sample = _measured(tally, units)
     estimate = estimator(factor, sample, carry.weights)
-    scale = units.scale * (wider := _wider(units, factor, sample, estimate))
-    mean = tally.products(estimate.coefficients)
+    of_prior, coefficients = _prior(units, factor, sample, estimate)
+    mean = tally.products(coefficients)
     device = mean.device
     posterior_factor = estimate.factor.to(device)
     variance = tally.variance if estimate.factor is factor else table.variance(posterior_factor)
     deviation = variance.clamp_min(LEAST_VARIANCE).sqrt_()
-    if not units.trivial or units.provisional:
-        mean, deviation = units.centre + units.scale * mean, scale * deviation
+    if not of_prior.trivial:
+        mean, deviation = of_prior.centre + of_prior.scale * mean, of_prior.scale * deviation
     posterior = Posterior(
         table,
         posterior_factor,
-        estimate.coefficients.to(device) / wider,
-        units.centre,
-        scale,
+        coefficients.to(device),
+        of_prior.centre,
+        of_prior.scale,
         ArmValues(table.points, mean, deviation),
     )
     return Belief(posterior, estimate, factor, 0, units)
@@ -142,9 +136,14 @@ def reward_weights(tally: Tally, estimator: Estimator, units: Units) -> Tensor |
     return estimator(tally.factor, sample).weights
 
 
-def _wider(units: Units, factor: RidgeFactor, sample: Measured, estimate: Estimate) -> float:
-    """How many of these units the prior's deviation is."""
-    return reward_scale(factor, sample, estimate.coefficients) if units.provisional else 1.0
+def _prior(
+    units: Units, factor: RidgeFactor, sample: Measured, estimate: Estimate
+) -> tuple[Units, Tensor]:
+    """Mean and deviation of the prior, as units, and the estimate in those."""
+    if not units.provisional:
+        return units, estimate.coefficients
+    mean, width, coefficients = likeliest_prior(factor, sample, estimate.coefficients)
+    return Units(units.centre + units.scale * mean, units.scale * width), coefficients / width
 
 
 def _measured(tally: Tally, units: Units) -> Measured:

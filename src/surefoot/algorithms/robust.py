@@ -35,9 +35,9 @@ def robust_ucb(
     """The default for measurements that jump about; needs no constants from its user.
 
     Without a kernel, lengthscales, noise scale and tail are learnt with Student-t noise, and
-    outliers lose their weight. With one, the estimate is Huber's on rewards centred by their median
-    and scaled by their MAD, or by more where the fit says that the function reaches further, and
-    `ridge` (1 by default) is the noise variance in those units. `scale` is that of the width
+    outliers lose their weight. With one, the estimate is Huber's, the prior's mean and width are
+    those under which the rewards are likeliest, and `ridge` (1 by default) is the noise variance as
+    a share of the prior's. `scale` is that of the width
     sqrt(2 ln(t^2 pi^2 / 0.6)). The first `initial` points are spread evenly. A `Joint` space, of
     designs beside a random environment, needs the `risk` to maximise.
     """
