@@ -31,12 +31,12 @@ problem, through `ask` and `tell`.
 - **tgp**, **ata-exact**, **ata-fourier** (32 nodes), **ata-nystrom**: `tgp_ucb` and `ata_gp_ucb`
   with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),
   told alpha, v and B = max|f| as there; the Nyström dictionary is drawn anew when it is due.
-- **robust**: `robust_ucb(arms, kernel)`, told the kernel only.
+- **robust**: `robust_ucb(arms, kernel)`, told the kernel only. With the bounds told, it is from
+  before its prior became the likeliest one (`surefoot.likeliest_prior`), when rewards were centred
+  and scaled by median and MAD.
 - **gp-ucb**, **median-of-means** (9 blocks): least squares and `MedianOfMeans()` with the width of
   `robust_ucb`, half of sqrt(2 ln(t^2 pi^2 / 0.6)), on rewards as they are; **-standardised**:
-  under the prior mean and width that make the rewards likeliest (`surefoot.likeliest_prior`), as
-  `robust_ucb` does. With the bounds told, **robust** is from before that was so, when rewards were
-  centred and scaled by median and MAD.
+  on rewards centred and scaled by median and MAD.
 
 Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """

@@ -23,7 +23,7 @@ class Prior(NamedTuple):
 
 
 def likeliest_prior(factor: RidgeFactor, sample: Measured, coefficients: Tensor) -> Prior:
-    """The prior under which the rewards are likeliest, given an estimate with mean 0 and width 1.
+    """The prior under which the rewards are likeliest, given Huber's estimate for mean 0, width 1.
 
     The median of rewards and their deviation will not do: a search that has homed in measures near
     the optimum, where rewards spread like the noise. By generalised least squares the mean is

@@ -13,7 +13,7 @@ from surefoot import kernels, saving
 from surefoot._threads import one_thread
 from surefoot.batches import Batches
 from surefoot.belief import Belief, Carry, Units, believe, believe_tally, reward_weights
-from surefoot.estimators import Estimator, StudentT
+from surefoot.estimators import Estimator, Huber, StudentT
 from surefoot.estimators.log import Logging, Terms
 from surefoot.estimators.spread import robust_spread
 from surefoot.features import (
@@ -81,7 +81,9 @@ class Model:
         self._learnt_at = 0
         self._belief: Belief | None = None
         self._carry = Carry()
-        self._standard = 0, Units(provisional=True)
+        # The likeliest prior rests on residuals that are clipped as in this estimate.
+        self._clips = isinstance(estimator, Huber) and not estimator.growing
+        self._standard = 0, Units(provisional=self._clips)
         self._prior: tuple[Kernel, float] | None = None
         self._tally = self._begin_tally()
         batched = self._tally is not None and self._tally.batched
@@ -249,7 +251,7 @@ class Model:
             values["dictionary_sites"],
         )
         known, centre, scale = values["standard"]
-        self._standard = known, Units(centre, scale, provisional=True)
+        self._standard = known, Units(centre, scale, provisional=self._clips)
         if self._tally is not None:
             self._tally.restore(tensors)
         if self._site_sketching is not None:
@@ -315,7 +317,7 @@ class Model:
         due = number > known * (1.0 + _UNITS_EVERY) if known > _UNITS_AT_ONCE else number != known
         if due:
             rewards = self.history.rewards
-            units = Units(float(rewards.median()), robust_spread(rewards), provisional=True)
+            units = Units(float(rewards.median()), robust_spread(rewards), provisional=self._clips)
             self._standard = number, units
         return units
 

@@ -53,13 +53,13 @@ class Optimizer:
     says what is maximised; `kernel` a GPyTorch kernel (of x followed by z on a `Joint`), or None
     to learn one (on spaces with coordinates); `features`, `estimator`, `width` and `policy` are the
     parts that a named algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards
-    are centred by their median and scaled by their MAD, and then the mean and the width of the
-    prior are those under which they are likeliest. `ridge` is the regularisation, which is the
-    noise variance as a share of the prior's (in reward units where these are not standardised); a
-    learnt kernel brings its own. The first `initial` points on a space are spread evenly instead of
-    chosen. With `repeat_until` above 1 a chosen point is to be measured until its variance has
-    fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more often than
-    all before it.
+    are centred by their median and scaled by their MAD, and with `Huber()` the mean and the width
+    of the prior are then those under which they are likeliest. `ridge` is the regularisation, which
+    is the noise variance as a share of the prior's (in reward units where these are not
+    standardised); a learnt kernel brings its own. The first `initial` points on a space are spread
+    evenly instead of chosen. With `repeat_until` above 1 a chosen point is to be measured until its
+    variance has fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never
+    more often than all before it.
 
     All randomness comes from `seed`; the same seed and the same rewards give the same run.
     """
