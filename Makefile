@@ -16,9 +16,9 @@ help:
 	@echo "make pictures  the pictures of the documentation"
 	@echo "make clean     remove what the above leaves, .venv included"
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml experiments/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]' --editable ./experiments
 	@touch $@
 
 demo: $(READY)
@@ -34,17 +34,17 @@ test: lint
 	$(BIN)/pytest -n 2
 
 bench: $(READY)
-	$(BIN)/python benchmarks/robust_vs_peers.py --jobs 2
-	$(BIN)/python benchmarks/robust_vs_peers.py --table
-	$(BIN)/python benchmarks/ask_time.py
-	$(BIN)/python benchmarks/round_cost.py
-	$(BIN)/python benchmarks/heavy_tails.py --jobs 2
-	$(BIN)/python benchmarks/coverage.py --jobs 2
-	$(BIN)/python benchmarks/sketch_cost.py
-	$(BIN)/python benchmarks/sketch_cost.py --only big
-	$(BIN)/python benchmarks/sketch_regret.py --jobs 2
-	$(BIN)/python benchmarks/risk_ask_time.py
-	$(BIN)/python benchmarks/risk_coverage.py
+	$(BIN)/python experiments/benchmarks/robust_vs_peers.py --jobs 2
+	$(BIN)/python experiments/benchmarks/robust_vs_peers.py --table
+	$(BIN)/python experiments/benchmarks/ask_time.py
+	$(BIN)/python experiments/benchmarks/round_cost.py
+	$(BIN)/python experiments/benchmarks/heavy_tails.py --jobs 2
+	$(BIN)/python experiments/benchmarks/coverage.py --jobs 2
+	$(BIN)/python experiments/benchmarks/sketch_cost.py
+	$(BIN)/python experiments/benchmarks/sketch_cost.py --only big
+	$(BIN)/python experiments/benchmarks/sketch_regret.py --jobs 2
+	$(BIN)/python experiments/benchmarks/risk_ask_time.py
+	$(BIN)/python experiments/benchmarks/risk_coverage.py
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py

@@ -12,7 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Polygon
 from torch import Tensor
 
-from surefoot.problems.robot_pushing import HAND, RADIUS, RobotPushing, Trajectory, trajectory
+from surefoot_experiments.problems.robot_pushing import (
+    HAND,
+    RADIUS,
+    RobotPushing,
+    Trajectory,
+    trajectory,
+)
 
 IMAGES = Path(__file__).parent / "images"
 PUSH = (-4.4, -3.4, 24.0)  # rx, ry, duration

@@ -10,8 +10,8 @@ import torch
 from scipy import integrate, stats
 
 import surefoot as sf
-from surefoot import problems
 from surefoot.types import InvalidInput
+from surefoot_experiments import problems
 
 DRAWS = 20_000
 # Dvoretzky-Kiefer-Wolfowitz: 20,000 draws from the law pass this with probability below 1e-6.

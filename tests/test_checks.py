@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 import surefoot as sf
-from surefoot import policies
+from surefoot import acquisition
 from surefoot.algorithms import gp_ucb, robust_ucb
-from surefoot.fit import Learner
+from surefoot.hyperparameters.student_t_fit import Learner
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 KERNEL = sf.kernels.squared_exponential(0.2)
@@ -50,7 +50,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(not_numbers, not_finite, negative),
     ),
     "chowdhury-delta": (lambda v: sf.widths.chowdhury_gopalan(1.0, 1.0, v), not_probability),
-    "improvement-samples": (lambda v: policies.NoisyExpectedImprovement(v), not_count),
+    "improvement-samples": (lambda v: acquisition.NoisyExpectedImprovement(v), not_count),
     "squared_exponential-lengthscale": (
         sf.kernels.squared_exponential,
         st.one_of(st.text(max_size=5), st.none(), not_finite, negative, st.just([])),

@@ -19,9 +19,9 @@ from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
 from surefoot.cli import app
-from surefoot.tuning import StudyFile, open_study
-from surefoot.tuning.ledger import counts
-from surefoot.tuning.opening import begin_study
+from surefoot.tune import StudyFile, open_study
+from surefoot.tune.ledger import counts
+from surefoot.tune.opening import begin_study
 
 STUDY = """
 [study]

@@ -7,9 +7,9 @@ import torch
 from torch.distributions import Beta, Dirichlet, LogNormal, Normal, Uniform
 
 import surefoot as sf
-from surefoot.environments import truncated_normal
-from surefoot.joint_policies import SurrogateBound
-from surefoot.neural_surrogate import Surrogate
+from surefoot.acquisition import SurrogateBound
+from surefoot.acquisition.neural_surrogate import Surrogate
+from surefoot.spaces.environments import truncated_normal
 
 LINE = sf.Box([0.0], [1.0])
 KERNEL = sf.kernels.squared_exponential([0.3, 0.3])

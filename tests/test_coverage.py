@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import surefoot as sf
-from surefoot.problems import ArmProblem, Gaussian, Spikes, noisy_arms, pareto_arms
+from surefoot_experiments.problems import ArmProblem, Gaussian, Spikes, noisy_arms, pareto_arms
 
 PROBLEMS, ROUNDS, ARMS = 40, 40, 30
 DELTA = 0.01

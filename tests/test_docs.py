@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.tuning import StudyFile
+from surefoot.tune import StudyFile
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,11 +6,11 @@ import torch
 
 import surefoot as sf
 from reference import covariance, gaussian_process, robust_regression
+from surefoot.acquisition import NoisyExpectedImprovement, Situation, UpperConfidenceBound
 from surefoot.algorithms import gp_ucb
 from surefoot.estimators import Estimate, Estimator, Sample
 from surefoot.features import NystromEmbedding
-from surefoot.policies import NoisyExpectedImprovement, Situation, UpperConfidenceBound
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 RIDGE = 0.2
 FORMULA = covariance.matern_five_halves(np.array([0.3]))

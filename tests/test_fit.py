@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from surefoot.fit import GAUSSIAN, Learner
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Learner
 
 SPREAD, HOMED = 15, 100
 LOWER, SPAN = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from surefoot import problems
 from surefoot.types import InvalidInput
+from surefoot_experiments import problems
 
 FAMILIES = {
     problems.Gaussian: {"scale": 1.0},

@@ -21,11 +21,10 @@ from kernel_cases import table
 from reference import covariance, gaussian_process
 from reference import risk as reference
 from surefoot import algorithms
+from surefoot.acquisition import RiskBound, UpperConfidenceBound
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
-from surefoot.environments import truncated_normal
-from surefoot.joint_policies import RiskBound
-from surefoot.policies import UpperConfidenceBound
 from surefoot.risks import Risk
+from surefoot.spaces.environments import truncated_normal
 
 LINE = torch.linspace(0.0, 1.0, 8, dtype=torch.float64).unsqueeze(-1)
 MASSES = np.array([2, 5, 3])

@@ -10,13 +10,14 @@ from torch import Tensor
 
 import surefoot as sf
 from reference import covariance
-from surefoot.environments import ContinuousEnvironment, FiniteEnvironment, truncated_normal
-from surefoot.joint_policies import JointSituation, RiskKnowledgeGradient
-from surefoot.joint_policies.fantasies import Draws, Fantasies
-from surefoot.joint_policies.many_risks import many_risks
-from surefoot.posterior import Posterior
-from surefoot.ridge import RidgeFactor
+from surefoot.acquisition import JointSituation, RiskKnowledgeGradient
+from surefoot.acquisition.fantasies import Draws, Fantasies
+from surefoot.regression.posterior import Posterior
+from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
+from surefoot.risks.batched import many_risks
+from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
+from surefoot.spaces.environments import truncated_normal
 from surefoot.types import InvalidInput
 
 RIDGE, CENTRE, SCALE, LENGTHSCALE = 0.05, 0.3, 2.0, np.array([0.3, 0.4])

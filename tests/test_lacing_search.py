@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surefoot.lacing_search import search
+from surefoot.acquisition.lacing_search import search
 from surefoot.types import InvalidInput
 
 LOW = torch.zeros(2, dtype=torch.float64)

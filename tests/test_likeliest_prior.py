@@ -7,8 +7,8 @@ import torch
 import surefoot as sf
 from surefoot.estimators import Sample
 from surefoot.features import Exact
-from surefoot.likeliest_prior import likeliest_prior
-from surefoot.ridge import RidgeFactor
+from surefoot.hyperparameters.empirical_bayes import likeliest_prior
+from surefoot.regression.ridge import RidgeFactor
 
 
 def sample_of(points: torch.Tensor, rewards: torch.Tensor) -> Sample:

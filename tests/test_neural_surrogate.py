@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from surefoot.environments import ContinuousEnvironment, truncated_normal
-from surefoot.neural_surrogate import Surrogate, maximise_var
+from surefoot.acquisition.neural_surrogate import Surrogate, maximise_var
+from surefoot.spaces import ContinuousEnvironment
+from surefoot.spaces.environments import truncated_normal
 from surefoot.types import InvalidInput
 
 LEVEL = 0.1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from surefoot.pinball import pinball, quantile_by_pinball
+from surefoot.risks.pinball import pinball, quantile_by_pinball
 from surefoot.types import InvalidInput
 
 LAWS = {

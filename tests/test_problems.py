@@ -8,8 +8,8 @@ import torch
 from scipy import stats
 from torch.quasirandom import SobolEngine
 
-from surefoot import problems
 from surefoot.types import InvalidInput
+from surefoot_experiments import problems
 
 FAMILIES = {
     "ackley-2": problems.ackley,

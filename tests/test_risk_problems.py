@@ -11,9 +11,9 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot import problems
-from surefoot.problems import RiskProblem, portfolio_returns
 from surefoot.types import InvalidInput
+from surefoot_experiments import problems
+from surefoot_experiments.problems import RiskProblem, portfolio_returns
 
 SYNTHETIC = {
     "branin-11": problems.branin_11,

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
-from surefoot.environments import FiniteEnvironment
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
+from surefoot.spaces import FiniteEnvironment
 from surefoot.types import InvalidInput
 
 seeds = given(seed=st.integers(0, 2**32 - 1))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.problems.robot_pushing import CONTACT, RobotPushing, push, trajectory
 from surefoot.types import InvalidInput, NotReady, SurefootError
+from surefoot_experiments.problems.robot_pushing import CONTACT, RobotPushing, push, trajectory
 
 pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
 

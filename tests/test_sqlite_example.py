@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.tuning import StudyFile
+from surefoot.tune import StudyFile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "sqlite"
 BENCH = [sys.executable, str(EXAMPLE / "bench.py"), "--seconds", "0.01"]

@@ -19,8 +19,8 @@ from scipy import stats
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
+from surefoot.acquisition import RiskBound
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
-from surefoot.joint_policies import RiskBound
 from surefoot.risks import Risk
 
 NOISE = 0.05  # variance of the rewards

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import surefoot as sf
 from reference import budgeted, heavy_tails, width
-from surefoot import algorithms, guesses, widths
+from surefoot import algorithms, widths
+from surefoot._internal import doubling
 from surefoot.widths import Progress
 
 ALPHA, V = 0.5, 3.0
@@ -164,9 +165,9 @@ class TestGuesses:
     def test_a_horizon_covers_the_round_to_come_and_is_the_smallest_to(
         self, rewards: int, delta: float
     ) -> None:
-        horizon, share = guesses.horizon(None, delta, rewards)
-        epoch = (horizon // guesses.FIRST_HORIZON).bit_length() - 1
-        assert horizon == guesses.FIRST_HORIZON * 2**epoch
+        horizon, share = doubling.horizon(None, delta, rewards)
+        epoch = (horizon // doubling.FIRST_HORIZON).bit_length() - 1
+        assert horizon == doubling.FIRST_HORIZON * 2**epoch
         assert rewards + 1 <= horizon
         assert epoch == 0 or horizon < 2 * (rewards + 1)
         assert share == pytest.approx(delta / ((epoch + 1) * (epoch + 2)), rel=1e-12)
@@ -176,7 +177,7 @@ class TestGuesses:
 
     def test_shares_sum_to_delta_at_most(self) -> None:
         starts = [0, *(1024 * 2**epoch for epoch in range(300))]
-        taken = [Fraction(1) / round(1 / guesses.horizon(None, 1.0, t)[1]) for t in starts]
+        taken = [Fraction(1) / round(1 / doubling.horizon(None, 1.0, t)[1]) for t in starts]
         assert all(Fraction(0) < total < 1 for total in accumulate(taken))
         assert sum(taken) > Fraction(99, 100)
 
@@ -186,24 +187,24 @@ class TestGuesses:
         if ratio > 30.0:  # more rewards than there will ever be
             return
         latest = math.ceil(2.0 ** (2.0 * ratio)) if ratio > 1.0 else 0
-        assert guesses.norm_bound(None, unit, latest) >= norm * (1 - 1e-12)
+        assert doubling.norm_bound(None, unit, latest) >= norm * (1 - 1e-12)
 
     @given(st.integers(2, 2**62))
     def test_a_norm_is_about_the_logarithm_of_the_rewards(self, rewards: int) -> None:
-        guess = guesses.norm_bound(None, 1.0, rewards)
+        guess = doubling.norm_bound(None, 1.0, rewards)
         assert 2**guess <= rewards < 2 ** (2 * guess)
 
     @given(rounds, positive)
     def test_what_is_given_is_not_guessed(self, rewards: int, given_: float) -> None:
-        assert guesses.norm_bound(given_, 7.0, rewards) == given_
-        assert guesses.horizon(5, 0.3, rewards) == (5, 0.3)
+        assert doubling.norm_bound(given_, 7.0, rewards) == given_
+        assert doubling.horizon(5, 0.3, rewards) == (5, 0.3)
 
     @pytest.mark.parametrize("name", OF_NORM)
     @given(rewards=rounds)
     def test_a_width_takes_the_guessed_norm(self, name: str, rewards: int) -> None:
         make, unit = OF_NORM[name]
         progress = after(rewards, effective_dimension=lambda: 3.0)
-        norm = guesses.norm_bound(None, unit, rewards)
+        norm = doubling.norm_bound(None, unit, rewards)
         assert make(None)(progress) == pytest.approx(make(norm)(progress), rel=1e-12)
 
     @pytest.mark.parametrize("name", OF_HORIZON)
@@ -212,7 +213,7 @@ class TestGuesses:
         self, name: str, rewards: int, delta: float
     ) -> None:
         make, progress = OF_HORIZON[name], after(rewards)
-        explicit = make(*guesses.horizon(None, delta, rewards))
+        explicit = make(*doubling.horizon(None, delta, rewards))
         assert make(None, delta)(progress) == pytest.approx(explicit(progress), rel=1e-12)
 
     @pytest.mark.parametrize("name", OF_NORM)
@@ -232,7 +233,7 @@ class TestGuesses:
         self, rewards: int, dimension: int, alpha: float, v: float, delta: float
     ) -> None:
         moment = sf.Moment(alpha, v)
-        horizon, share = guesses.horizon(None, delta, rewards)
+        horizon, share = doubling.horizon(None, delta, rewards)
         guessed = sf.AdaptiveTruncation(moment, delta=delta).threshold(rewards, dimension)
         expected = heavy_tails.fourier_threshold(v, alpha, share, rewards, dimension, horizon)
         assert guessed == pytest.approx(expected, rel=1e-12)
@@ -282,7 +283,7 @@ class TestAlgorithms:
                 optimizer.tell(t % 3, float(y))
             return optimizer
 
-        horizon, share = guesses.horizon(None, 0.1, len(rewards))
+        horizon, share = doubling.horizon(None, 0.1, len(rewards))
         guessed, told = after_all(), after_all(horizon=horizon, delta=share)
         means = (optimizer.posterior.mean(optimizer.space.points) for optimizer in (guessed, told))
         torch.testing.assert_close(*means, rtol=1e-9, atol=1e-12)

@@ -4,120 +4,98 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from surefoot import algorithms, kernels, problems, widths
-    from surefoot.environments import ContinuousEnvironment, FiniteEnvironment
-    from surefoot.estimators import (
-        AdaptiveTruncation,
-        Huber,
-        LeastSquares,
-        MedianOfMeans,
-        StudentT,
-        Truncation,
-    )
-    from surefoot.features import (
-        Dictionary,
-        Exact,
-        Nystrom,
-        QuadratureFourier,
-        RandomFourier,
-        Sketch,
-    )
-    from surefoot.joint import Joint
-    from surefoot.optimizer import Optimizer
-    from surefoot.risks import CVaR, Mean, VaR, WorstCase
-    from surefoot.spaces import Arms, Box
-    from surefoot.tails import Moment
-    from surefoot.types import (
-        Info,
-        InvalidInput,
-        NotReady,
-        NumericalError,
-        Query,
-        Recommendation,
-        SurefootError,
-    )
+    from surefoot import acquisition as acquisition
+    from surefoot import algorithms as algorithms
+    from surefoot import estimators as estimators
+    from surefoot import features as features
+    from surefoot import hyperparameters as hyperparameters
+    from surefoot import kernels as kernels
+    from surefoot import risks as risks
+    from surefoot import spaces as spaces
+    from surefoot import widths as widths
+    from surefoot.estimators import AdaptiveTruncation as AdaptiveTruncation
+    from surefoot.estimators import Huber as Huber
+    from surefoot.estimators import LeastSquares as LeastSquares
+    from surefoot.estimators import MedianOfMeans as MedianOfMeans
+    from surefoot.estimators import StudentT as StudentT
+    from surefoot.estimators import Truncation as Truncation
+    from surefoot.features import Dictionary as Dictionary
+    from surefoot.features import Exact as Exact
+    from surefoot.features import Nystrom as Nystrom
+    from surefoot.features import QuadratureFourier as QuadratureFourier
+    from surefoot.features import RandomFourier as RandomFourier
+    from surefoot.features import Sketch as Sketch
+    from surefoot.optimizer import Optimizer as Optimizer
+    from surefoot.risks import CVaR as CVaR
+    from surefoot.risks import Mean as Mean
+    from surefoot.risks import VaR as VaR
+    from surefoot.risks import WorstCase as WorstCase
+    from surefoot.spaces import Arms as Arms
+    from surefoot.spaces import Box as Box
+    from surefoot.spaces import ContinuousEnvironment as ContinuousEnvironment
+    from surefoot.spaces import FiniteEnvironment as FiniteEnvironment
+    from surefoot.spaces import Joint as Joint
+    from surefoot.spaces import environments as environments
+    from surefoot.tails import Moment as Moment
+    from surefoot.types import Info as Info
+    from surefoot.types import InvalidInput as InvalidInput
+    from surefoot.types import NotReady as NotReady
+    from surefoot.types import NumericalError as NumericalError
+    from surefoot.types import Query as Query
+    from surefoot.types import Recommendation as Recommendation
+    from surefoot.types import SurefootError as SurefootError
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "AdaptiveTruncation": "estimators",
-    "Arms": "spaces",
-    "Box": "spaces",
-    "CVaR": "risks",
-    "ContinuousEnvironment": "environments",
-    "Dictionary": "features",
-    "Exact": "features",
-    "FiniteEnvironment": "environments",
-    "Huber": "estimators",
-    "Info": "types",
-    "InvalidInput": "types",
-    "Joint": "joint",
-    "LeastSquares": "estimators",
-    "Mean": "risks",
-    "MedianOfMeans": "estimators",
-    "Moment": "tails",
-    "NotReady": "types",
-    "NumericalError": "types",
-    "Nystrom": "features",
-    "Optimizer": "optimizer",
-    "QuadratureFourier": "features",
-    "Query": "types",
-    "RandomFourier": "features",
-    "Recommendation": "types",
-    "Sketch": "features",
-    "StudentT": "estimators",
-    "SurefootError": "types",
-    "Truncation": "estimators",
-    "VaR": "risks",
-    "WorstCase": "risks",
+_NAMES = {
+    "estimators": (
+        "AdaptiveTruncation",
+        "Huber",
+        "LeastSquares",
+        "MedianOfMeans",
+        "StudentT",
+        "Truncation",
+    ),
+    "features": ("Dictionary", "Exact", "Nystrom", "QuadratureFourier", "RandomFourier", "Sketch"),
+    "optimizer": ("Optimizer",),
+    "risks": ("CVaR", "Mean", "VaR", "WorstCase"),
+    "spaces": ("Arms", "Box", "ContinuousEnvironment", "FiniteEnvironment", "Joint"),
+    "tails": ("Moment",),
+    "types": (
+        "Info",
+        "InvalidInput",
+        "NotReady",
+        "NumericalError",
+        "Query",
+        "Recommendation",
+        "SurefootError",
+    ),
 }
-_MODULES = ("algorithms", "environments", "kernels", "problems", "widths")
+_MODULES = {
+    name: f"surefoot.{name}"
+    for name in (
+        "acquisition",
+        "algorithms",
+        "estimators",
+        "features",
+        "hyperparameters",
+        "kernels",
+        "risks",
+        "spaces",
+        "widths",
+    )
+} | {"environments": "surefoot.spaces.environments"}
+_HOMES = {name: f"surefoot.{module}" for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "AdaptiveTruncation",
-    "Arms",
-    "Box",
-    "CVaR",
-    "ContinuousEnvironment",
-    "Dictionary",
-    "Exact",
-    "FiniteEnvironment",
-    "Huber",
-    "Info",
-    "InvalidInput",
-    "Joint",
-    "LeastSquares",
-    "Mean",
-    "MedianOfMeans",
-    "Moment",
-    "NotReady",
-    "NumericalError",
-    "Nystrom",
-    "Optimizer",
-    "QuadratureFourier",
-    "Query",
-    "RandomFourier",
-    "Recommendation",
-    "Sketch",
-    "StudentT",
-    "SurefootError",
-    "Truncation",
-    "VaR",
-    "WorstCase",
-    "algorithms",
-    "environments",
-    "kernels",
-    "problems",
-    "widths",
-]
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use, so that the command line answers without loading torch."""
     if name in _MODULES:
-        return import_module(f"surefoot.{name}")
+        return import_module(_MODULES[name])
     if name in _HOMES:
-        return getattr(import_module(f"surefoot.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
 
 

@@ -16,7 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
-    from surefoot.tuning.risk_section import StatedRisk
+    from surefoot.tune.risk_section import StatedRisk
 
 STOPPED, WRONG, INTERRUPTED = 1, 2, 130
 
@@ -88,8 +88,8 @@ def tune(
     it twice to end at once), and the same command goes on later, also after a crash or kill -9.
     """
     with one_line_errors():
-        from surefoot.tuning.opening import quiet_optuna
-        from surefoot.tuning.run import run
+        from surefoot.tune.opening import quiet_optuna
+        from surefoot.tune.run import run
 
         quiet_optuna()
         outcome = run(study, rounds=rounds, workers=workers, quiet=quiet)
@@ -115,7 +115,7 @@ def recommend(
     are those of the risk, and the key risk says which.
     """
     with one_line_errors():
-        from surefoot.tuning import open_study, summarise
+        from surefoot.tune import open_study, summarise
         from surefoot.types import NotReady
 
         study_file, opened = open_study(study)
@@ -152,7 +152,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page about the study."""
     with one_line_errors():
-        from surefoot.report import write_report
+        from surefoot.tune.report import write_report
 
         write_report(study, output)
         typer.echo(f"wrote {output}")
@@ -167,9 +167,9 @@ def export(
 ) -> None:
     """Write the table of trials."""
     with one_line_errors():
-        from surefoot.tuning import open_study
-        from surefoot.tuning.export import check_output
-        from surefoot.tuning.export import export as write_table
+        from surefoot.tune import open_study
+        from surefoot.tune.export import check_output
+        from surefoot.tune.export import export as write_table
 
         check_output(output)
         count = write_table(*open_study(study), output)
@@ -189,8 +189,8 @@ def diagnose(
     """Say how heavy the tails of repeated measurements are, and which algorithm suits them."""
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
-        from surefoot.tuning.measurements_file import read_column
-        from surefoot.tuning.tail_plot import check_plot, write_plot
+        from surefoot.tune.measurements_file import read_column
+        from surefoot.tune.tail_plot import check_plot, write_plot
 
         if plot is not None:
             check_plot(plot)
@@ -237,9 +237,9 @@ def reproduce(
     gives the same numbers, in however many processes.
     """
     with one_line_errors():
-        from surefoot.experiments.command import listing as experiments
-        from surefoot.experiments.command import run as run_experiments
-        from surefoot.experiments.runner import Plan
+        from surefoot_experiments.command import listing as experiments
+        from surefoot_experiments.command import run as run_experiments
+        from surefoot_experiments.runner import Plan
 
         if listing:
             typer.echo(experiments())

@@ -4,9 +4,9 @@ Where a `norm_bound` of ||f|| may be None it is guessed: it starts at the size o
 v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The theorem's bounds
 then hold, with its probability 1 - delta, in all rounds from which on the guess is at least ||f||,
 which is after 2^(2 ||f|| / start) rewards at the latest, and from the first where ||f|| <= start;
-before, nothing is promised (`guesses.norm_bound`). Where a `horizon` may be None it is guessed at
+before, nothing is promised (`doubling.norm_bound`). Where a `horizon` may be None it is guessed at
 1024 and doubled whenever it is reached, each epoch with its share of delta, and the bounds hold in
-all rounds, without end, with probability 1 - delta (`guesses.horizon`).
+all rounds, without end, with probability 1 - delta (`doubling.horizon`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from surefoot import _checks, guesses
+from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
@@ -50,7 +50,7 @@ class constant:  # noqa: N801
     width: float
 
     def __post_init__(self) -> None:
-        _checks.non_negative("width", self.width)
+        checks.non_negative("width", self.width)
 
     def __call__(self, progress: Progress) -> float:
         return float(self.width)
@@ -67,8 +67,8 @@ class srinivas:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _checks.probability("delta", self.delta)
-        _checks.non_negative("scale", self.scale)
+        checks.probability("delta", self.delta)
+        checks.non_negative("scale", self.scale)
 
     def __call__(self, progress: Progress) -> float:
         t = progress.round + 1
@@ -90,11 +90,11 @@ class chowdhury_gopalan:  # noqa: N801
 
     def __post_init__(self) -> None:
         _check_noise(self.norm_bound, self.noise)
-        _checks.probability("delta", self.delta)
-        _checks.non_negative("scale", self.scale)
+        checks.probability("delta", self.delta)
+        checks.non_negative("scale", self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
+        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
         return self.scale * (norm + self.noise * math.sqrt(2.0 * exponent))
 
@@ -119,12 +119,12 @@ class bkb:  # noqa: N801
 
     def __post_init__(self) -> None:
         _check_noise(self.norm_bound, self.noise)
-        _checks.probability("delta", self.delta)
-        _checks.probability("accuracy", self.accuracy)
-        _checks.non_negative("scale", self.scale)
+        checks.probability("delta", self.delta)
+        checks.probability("accuracy", self.accuracy)
+        checks.non_negative("scale", self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
+        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
         inflation = (1.0 + self.accuracy) / (1.0 - self.accuracy)
         logarithm = math.log(max(progress.prior_variance * progress.round, 1.0))
         exponent = inflation * logarithm * progress.effective_dimension() + math.log(1 / self.delta)
@@ -147,11 +147,11 @@ class bkb_as_published:  # noqa: N801
 
     def __post_init__(self) -> None:
         _check_noise(self.norm_bound, self.noise)
-        _checks.probability("delta", self.delta)
-        _checks.non_negative("scale", self.scale)
+        checks.probability("delta", self.delta)
+        checks.non_negative("scale", self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        norm = guesses.norm_bound(self.norm_bound, self.noise, progress.round)
+        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
         exponent = progress.effective_dimension() * math.log(max(progress.round, 1))
         deviation = math.sqrt((exponent + math.log(1.0 / self.delta)) / progress.ridge)
         return self.scale * (norm + self.noise * deviation)
@@ -217,7 +217,7 @@ class adaptive_fourier:  # noqa: N801
         _check(self.norm_bound, self.horizon, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        horizon, delta = guesses.horizon(self.horizon, self.delta, progress.round)
+        horizon, delta = doubling.horizon(self.horizon, self.delta, progress.round)
         deviation = _adaptive_deviation(self.moment, 2.0 * horizon / delta, progress)
         norm = _norm(self.norm_bound, self.moment, progress)
         return self.scale * (norm + 4.0 * deviation)
@@ -240,10 +240,10 @@ class adaptive_nystrom:  # noqa: N801
 
     def __post_init__(self) -> None:
         _check(self.norm_bound, self.horizon, self.delta, self.scale)
-        _checks.probability("accuracy", self.accuracy)
+        checks.probability("accuracy", self.accuracy)
 
     def __call__(self, progress: Progress) -> float:
-        horizon, delta = guesses.horizon(self.horizon, self.delta, progress.round)
+        horizon, delta = doubling.horizon(self.horizon, self.delta, progress.round)
         deviation = _adaptive_deviation(self.moment, 4.0 * horizon / delta, progress)
         norm = _norm(self.norm_bound, self.moment, progress)
         return self.scale * (_projected(norm, self.accuracy) + 4.0 * deviation)
@@ -265,14 +265,14 @@ class adaptive_as_published:  # noqa: N801
         _check(self.norm_bound, self.horizon, 0.5, self.scale)
 
     def __call__(self, progress: Progress) -> float:
-        horizon, _ = guesses.horizon(self.horizon, 0.5, progress.round)
+        horizon, _ = doubling.horizon(self.horizon, 0.5, progress.round)
         deviation = _adaptive_deviation(self.moment, float(horizon), progress)
         return self.scale * (_norm(self.norm_bound, self.moment, progress) + deviation)
 
 
 def _norm(given: float | None, moment: Moment, progress: Progress) -> float:
     """B, or a guess from v^(1/(1+a)), which |f| nowhere exceeds."""
-    return guesses.norm_bound(given, moment.bound ** (1.0 / (1.0 + moment.alpha)), progress.round)
+    return doubling.norm_bound(given, moment.bound ** (1.0 / (1.0 + moment.alpha)), progress.round)
 
 
 def _projected(norm: float, accuracy: float) -> float:
@@ -298,15 +298,15 @@ def _adaptive_deviation(moment: Moment, events: float, progress: Progress) -> fl
 
 def _check(norm_bound: float | None, horizon: int | None, delta: float, scale: float) -> None:
     if norm_bound is not None:
-        _checks.positive("norm_bound", norm_bound)
+        checks.positive("norm_bound", norm_bound)
     if horizon is not None:
-        _checks.count("horizon", horizon)
-    _checks.probability("delta", delta)
-    _checks.non_negative("scale", scale)
+        checks.count("horizon", horizon)
+    checks.probability("delta", delta)
+    checks.non_negative("scale", scale)
 
 
 def _check_noise(norm_bound: float | None, noise: float) -> None:
     if norm_bound is not None:
-        _checks.positive("norm_bound", norm_bound)
-    if _checks.non_negative("noise", noise) == 0.0 and norm_bound is None:
+        checks.positive("norm_bound", norm_bound)
+    if checks.non_negative("noise", noise) == 0.0 and norm_bound is None:
         raise InvalidInput("`noise` is 0, from which no `norm_bound` can be guessed: pass one.")

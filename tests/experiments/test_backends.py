@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surefoot.experiments import backends, find
-from surefoot.experiments.backends import play_all
-from surefoot.experiments.data import Data
-from surefoot.experiments.experiment import Trial
 from surefoot.types import InvalidInput
+from surefoot_experiments import backends, find
+from surefoot_experiments.backends import play_all
+from surefoot_experiments.data import Data
+from surefoot_experiments.experiment import Trial
 
 PRICES = Data("made up", {"prices": np.random.default_rng(0).lognormal(3.0, 0.5, (60, 12))})
 TRIALS = [Trial(number, 40, 3, PRICES) for number in range(4)]

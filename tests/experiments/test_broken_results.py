@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surefoot.experiments import Plan, find, reproduce, write_gallery
-from surefoot.experiments.result import Result
 from surefoot.types import InvalidInput
+from surefoot_experiments import Plan, find, reproduce, write_gallery
+from surefoot_experiments.result import Result
 
 EXPERIMENT = find("heavy-tails-1c")
 TRIALS, ROUNDS = 2, 15

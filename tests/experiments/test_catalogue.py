@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surefoot.experiments import EXPERIMENTS, Trial, find, sensors, stocks
-from surefoot.experiments.data import Data
-from surefoot.experiments.experiment import NUMBERS, Purpose
-from surefoot.experiments.figures import style
 from surefoot.types import InvalidInput
+from surefoot_experiments import EXPERIMENTS, Trial, find, sensors, stocks
+from surefoot_experiments.data import Data
+from surefoot_experiments.experiment import NUMBERS, Purpose
+from surefoot_experiments.figures import style
 
 SMALL = 12
 

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from surefoot.experiments.experiment import MEAN_REGRET
-from surefoot.experiments.figures import curves, save
+from surefoot_experiments.experiment import MEAN_REGRET
+from surefoot_experiments.figures import curves, save
 
 
 def drawn(rounds: list[int], values: list[float]):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.experiments import Plan, find, reproduce
-from surefoot.experiments.lock import alone
 from surefoot.types import InvalidInput
+from surefoot_experiments import Plan, find, reproduce
+from surefoot_experiments.lock import alone
 
 EXPERIMENT = find("heavy-tails-1c")
 SRC = Path(__file__).parents[2] / "src" / "surefoot"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from surefoot.experiments import sensors, stocks
-from surefoot.experiments.normality import distances
-from surefoot.experiments.sensor_simulator import simulate
-from surefoot.problems import portfolio_returns
 from surefoot.types import InvalidInput
+from surefoot_experiments import sensors, stocks
+from surefoot_experiments.normality import distances
+from surefoot_experiments.problems import portfolio_returns
+from surefoot_experiments.sensor_simulator import simulate
 
 RANDOM = np.random.default_rng(0)
 

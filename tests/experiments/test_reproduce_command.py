@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from surefoot.cli import app
-from surefoot.experiments import EXPERIMENTS, write_gallery
-from surefoot.experiments import command as commands
+from surefoot_experiments import EXPERIMENTS, write_gallery
+from surefoot_experiments import command as commands
 
 
 def surefoot(*arguments: object) -> tuple[int, str, str]:

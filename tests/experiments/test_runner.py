@@ -19,11 +19,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from surefoot.experiments import Plan, find, legs, reproduce
-from surefoot.experiments import manifest as manifests
-from surefoot.experiments.experiment import Check
-from surefoot.experiments.manifest import sources
 from surefoot.types import InvalidInput
+from surefoot_experiments import Plan, find, legs, reproduce
+from surefoot_experiments import manifest as manifests
+from surefoot_experiments.experiment import Check
+from surefoot_experiments.manifest import sources
 
 EXPERIMENT = find("heavy-tails-1c")
 TRIALS, ROUNDS = 3, 40
@@ -274,7 +274,7 @@ def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
 
 
 def test_too_little_room_is_said_before_anything_is_played(tmp_path, monkeypatch):
-    monkeypatch.setattr("surefoot.experiments.runner._ROOM", 1e12)
+    monkeypatch.setattr("surefoot_experiments.runner._ROOM", 1e12)
     with pytest.raises(InvalidInput, match=r"no room on disk: .* MB are free, expected at least"):
         reproduce(EXPERIMENT, plan(tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -320,7 +320,7 @@ def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
         raise InvalidInput("no scheduler answers there")
         yield
 
-    monkeypatch.setattr("surefoot.experiments.runner.play_all", unreachable)
+    monkeypatch.setattr("surefoot_experiments.runner.play_all", unreachable)
     with pytest.raises(InvalidInput, match="no scheduler"):
         reproduce(EXPERIMENT, plan(tmp_path / "a" / "b"))
     assert list(tmp_path.iterdir()) == []

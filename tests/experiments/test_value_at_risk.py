@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surefoot.experiments import EXPERIMENTS, Trial, find
-from surefoot.experiments.experiment import NUMBERS
-from surefoot.experiments.figures import style
-from surefoot.experiments.risk_play import LEAST
-from surefoot.experiments.value_at_risk import load_portfolio
 from surefoot.types import InvalidInput
+from surefoot_experiments import EXPERIMENTS, Trial, find
+from surefoot_experiments.experiment import NUMBERS
+from surefoot_experiments.figures import style
+from surefoot_experiments.risk_play import LEAST
+from surefoot_experiments.value_at_risk import load_portfolio
 
 
 @pytest.mark.parametrize("name", ["value-at-risk-3a", "value-at-risk-4a", "own-risk-heavy-tails-c"])

@@ -2,7 +2,7 @@
 
 import math
 
-from surefoot.report.data import (
+from surefoot.tune.report.data import (
     Checkpoint,
     Interval,
     Parameter,

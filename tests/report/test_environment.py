@@ -10,13 +10,13 @@ from optuna.trial import create_trial
 from report_stand_ins import report_data, surroundings, trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
-from surefoot.report import write_report
-from surefoot.report.data import Interval
-from surefoot.report.over_several import against, in_order
-from surefoot.report.over_variable import over_one
-from surefoot.report.page import page
-from surefoot.tuning import StudyFile
-from surefoot.tuning.opening import begin_study
+from surefoot.tune import StudyFile
+from surefoot.tune.opening import begin_study
+from surefoot.tune.report import write_report
+from surefoot.tune.report.data import Interval
+from surefoot.tune.report.over_several import against, in_order
+from surefoot.tune.report.over_variable import over_one
+from surefoot.tune.report.page import page
 
 EVIL = "<script>alert(1)</script>"
 FEW = surroundings((4.0,), (1.0,), (2.0,), (3.0,))

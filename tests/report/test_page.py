@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 from report_stand_ins import CHOICE, NUMBER, cut, report_data, trial
 
-from surefoot.report.data import Parameter
-from surefoot.report.page import page
+from surefoot.tune.report.data import Parameter
+from surefoot.tune.report.page import page
 
 EVIL = "<script>alert(1)</script>"
 

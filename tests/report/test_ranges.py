@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.report.numbers import number, setting, within
-from surefoot.report.ranges import Range
-from surefoot.report.slices import log_ticks
+from surefoot.tune.report.numbers import number, setting, within
+from surefoot.tune.report.ranges import Range
+from surefoot.tune.report.slices import log_ticks
 
 finite = st.floats(-1e12, 1e12)
 

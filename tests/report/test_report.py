@@ -6,12 +6,12 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from surefoot.report import write_report
-from surefoot.report.cuts import cuts
-from surefoot.report.history import MOMENTS, _moments
-from surefoot.report.reproduce import without_passwords
-from surefoot.tuning import StudyFile
-from surefoot.tuning.opening import begin_study
+from surefoot.tune import StudyFile
+from surefoot.tune.opening import begin_study
+from surefoot.tune.report import write_report
+from surefoot.tune.report.cuts import cuts
+from surefoot.tune.report.history import MOMENTS, _moments
+from surefoot.tune.report.reproduce import without_passwords
 from surefoot.types import InvalidInput, NotReady
 
 HEAD = """

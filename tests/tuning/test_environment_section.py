@@ -11,9 +11,9 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot.tuning.environment_section import ListedVariable
-from surefoot.tuning.risk_section import RiskSection
-from surefoot.tuning.study_file import StudyFile, StudyFileError
+from surefoot.tune.environment_section import ListedVariable
+from surefoot.tune.risk_section import RiskSection
+from surefoot.tune.study_file import StudyFile, StudyFileError
 
 # As the documentation of the file's tables has it.
 LOAD = """

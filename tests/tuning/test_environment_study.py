@@ -21,13 +21,13 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
-from surefoot.tuning import open_study, run
-from surefoot.tuning.ledger import Ledger
-from surefoot.tuning.loop import tune
-from surefoot.tuning.objective import Failure, Measurement
-from surefoot.tuning.opening import begin_study
-from surefoot.tuning.stopping import Stop
-from surefoot.tuning.study_file import StudyFile, StudyFileError
+from surefoot.tune import open_study, run
+from surefoot.tune.ledger import Ledger
+from surefoot.tune.loop import tune
+from surefoot.tune.objective import Failure, Measurement
+from surefoot.tune.opening import begin_study
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study_file import StudyFile, StudyFileError
 
 TABLES = """
 [environment]

@@ -15,14 +15,14 @@ from optuna.trial import TrialState, create_trial
 from tuning_stand_ins import Scripted, ledger_of
 
 from surefoot.integrations.optuna import INTERRUPTED
-from surefoot.tuning import liveness, loop
-from surefoot.tuning.ledger import PROCESS, Ledger, NoTrial, counts
-from surefoot.tuning.loop import Failing, tune
-from surefoot.tuning.objective import Failure, Measurement
-from surefoot.tuning.opening import begin_study, open_study
-from surefoot.tuning.stopping import Stop
-from surefoot.tuning.storage import NoStudy, StorageFailed
-from surefoot.tuning.study_file import StudyFile, StudyFileError
+from surefoot.tune import liveness, loop
+from surefoot.tune.ledger import PROCESS, Ledger, NoTrial, counts
+from surefoot.tune.loop import Failing, tune
+from surefoot.tune.objective import Failure, Measurement
+from surefoot.tune.opening import begin_study, open_study
+from surefoot.tune.stopping import Stop
+from surefoot.tune.storage import NoStudy, StorageFailed
+from surefoot.tune.study_file import StudyFile, StudyFileError
 
 FAILED = Failure("exit status 1", "sorry", 0.1)
 

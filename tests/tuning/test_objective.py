@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tuning.child import Child, Tail
-from surefoot.tuning.command_line import CommandTemplate, WrongCommand
-from surefoot.tuning.function import FunctionObjective
-from surefoot.tuning.objective import CommandObjective, Failure, Measurement, last_number
+from surefoot.tune.child import Child, Tail
+from surefoot.tune.command_line import CommandTemplate, WrongCommand
+from surefoot.tune.function import FunctionObjective
+from surefoot.tune.objective import CommandObjective, Failure, Measurement, last_number
 
 PYTHON = sys.executable
 
@@ -188,7 +188,7 @@ def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
             "one = child.Child(['sh', '-c', 'sleep 66 & echo $$ $!; wait'], pathlib.Path('.'))\n"
             "while not one.stdout.text(): one.read(1)\n"
             "print(one.stdout.text(), flush=True); one.wait(None)",
-            sys.modules["surefoot.tuning.child"].__file__,
+            sys.modules["surefoot.tune.child"].__file__,
         ],
         stdout=subprocess.PIPE,
         text=True,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.tuning.command_line import CommandTemplate
-from surefoot.tuning.environment_section import EnvironmentSection
-from surefoot.tuning.function import FunctionObjective
-from surefoot.tuning.objective import CommandObjective, Failure, Measurement
-from surefoot.tuning.observed import Observed
+from surefoot.tune.command_line import CommandTemplate
+from surefoot.tune.environment_section import EnvironmentSection
+from surefoot.tune.function import FunctionObjective
+from surefoot.tune.objective import CommandObjective, Failure, Measurement
+from surefoot.tune.observed import Observed
 
 OBSERVED = Observed(
     EnvironmentSection.model_validate(

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from surefoot.tuning.stopping import Stop, on_signals
+from surefoot.tune.stopping import Stop, on_signals
 
 
 def send(number: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from surefoot.tuning.study_file import StudyFile, StudyFileError
+from surefoot.tune.study_file import StudyFile, StudyFileError
 
 
 def test_a_good_file_gives_its_parts(write_study):

@@ -9,10 +9,10 @@ from typing import Any
 
 import optuna
 
-from surefoot.tuning.ledger import Ledger
-from surefoot.tuning.objective import Failure, Measurement
-from surefoot.tuning.opening import begin_study
-from surefoot.tuning.study_file import StudyFile
+from surefoot.tune.ledger import Ledger
+from surefoot.tune.objective import Failure, Measurement
+from surefoot.tune.opening import begin_study
+from surefoot.tune.study_file import StudyFile
 
 
 @dataclass

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot.acquisition import UpperConfidenceBound
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import LeastSquares
 from surefoot.features import Exact, Features, Nystrom
 from surefoot.optimizer import Optimizer
-from surefoot.policies import UpperConfidenceBound
 from surefoot.spaces import Space
 from surefoot.widths import Width, srinivas
 

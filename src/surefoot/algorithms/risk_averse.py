@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import torch
 
+from surefoot.acquisition import JointPolicy, RiskBound, RiskKnowledgeGradient, SurrogateBound
 from surefoot.algorithms._defaults import first_points, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, Sketch
-from surefoot.fit import GAUSSIAN, Learner
-from surefoot.joint import Joint
-from surefoot.joint_policies import JointPolicy, RiskBound, RiskKnowledgeGradient, SurrogateBound
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Learner
 from surefoot.optimizer import Optimizer
 from surefoot.risks import CVaR, Risk, VaR, WorstCase
+from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 from surefoot.widths import Width, srinivas
 

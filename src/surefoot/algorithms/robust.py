@@ -9,11 +9,10 @@ import torch
 from surefoot.algorithms._defaults import first_points
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Sketch
-from surefoot.fit import Learner
-from surefoot.joint import Joint
+from surefoot.hyperparameters.student_t_fit import Learner
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
-from surefoot.spaces import Space
+from surefoot.spaces import Joint, Space
 from surefoot.types import InvalidInput
 from surefoot.widths import srinivas
 

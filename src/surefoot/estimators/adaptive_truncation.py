@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot import _checks, guesses
+from surefoot._internal import checks, doubling
 from surefoot.estimators.estimator import Estimate, Measured, totals
 from surefoot.estimators.live_rewards import FAR, Columns, LiveRewards
 from surefoot.estimators.log import Terms
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
@@ -27,7 +27,7 @@ class AdaptiveTruncation:
     Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2, over all rewards at today's
     b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))) with L = ln(2 m T / delta), or ln(4 m T / delta) with
     Nyström features (`unions` = 2 or 4). A `horizon` T of None is guessed, and doubled whenever it
-    is reached, with a share of delta for each guess (`guesses.horizon`), so that the paper's
+    is reached, with a share of delta for each guess (`doubling.horizon`), so that the paper's
     bounds hold in all rounds; the threshold falls a little at each new guess.
 
     The same number is the ridge estimate less V^{-1/2} c, c_i the sum of the terms that are cut.
@@ -45,16 +45,16 @@ class AdaptiveTruncation:
 
     def __post_init__(self) -> None:
         if self.horizon is not None:
-            _checks.count("horizon", self.horizon)
-        _checks.probability("delta", self.delta)
-        _checks.count("unions", self.unions)
+            checks.count("horizon", self.horizon)
+        checks.probability("delta", self.delta)
+        checks.count("unions", self.unions)
         if self.root not in ("cholesky", "symmetric"):
             raise InvalidInput(f"`root` is {self.root!r}, expected 'cholesky' or 'symmetric'.")
 
     def threshold(self, round_: int, dimension: int) -> float:
         """b_t after t rewards in m features."""
         alpha, v = self.moment.alpha, self.moment.bound
-        horizon, delta = guesses.horizon(self.horizon, self.delta, round_)
+        horizon, delta = doubling.horizon(self.horizon, self.delta, round_)
         spread = math.log(self.unions * max(dimension, 1) * horizon / delta)
         return float(
             (v / spread) ** (1.0 / (1.0 + alpha))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.log import Log
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 
 class Measured(Protocol):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot._internal import checks
 from surefoot.estimators.digest import WHOLE, Digest
 from surefoot.estimators.estimator import Estimate, Measured, totals
 from surefoot.estimators.log import Terms
 from surefoot.estimators.spread import MAD_TO_SD, median, robust_spread
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
@@ -37,9 +37,9 @@ class Huber:
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
-        _checks.positive("k", self.k)
-        _checks.count("passes", self.passes)
-        _checks.positive("tolerance", self.tolerance)
+        checks.positive("k", self.k)
+        checks.count("passes", self.passes)
+        checks.positive("tolerance", self.tolerance)
 
     def log(self, terms: Terms) -> Digest:
         return Digest()

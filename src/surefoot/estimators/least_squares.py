@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from surefoot.estimators.estimator import Estimate, Measured
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 
 @dataclass(frozen=True)

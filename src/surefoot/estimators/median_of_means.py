@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot import _checks
-from surefoot._linalg import cholesky
+from surefoot._internal import checks
+from surefoot._internal.linalg import cholesky
 from surefoot.estimators.estimator import Estimate, Measured
 from surefoot.estimators.log import Terms
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class MedianOfMeans:
     blocks: int = 9
 
     def __post_init__(self) -> None:
-        _checks.count("blocks", self.blocks)
+        checks.count("blocks", self.blocks)
 
     def log(self, terms: Terms) -> BlockSums:
         return BlockSums(self.blocks)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot._internal import checks
 from surefoot.estimators.digest import Digest
 from surefoot.estimators.estimator import Estimate, Measured, totals
 from surefoot.estimators.log import Terms
 from surefoot.estimators.spread import median, robust_spread
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 
 _LEAST_START = 1e-14
 
@@ -31,9 +31,9 @@ class StudentT:
     tolerance: float = 1e-2
 
     def __post_init__(self) -> None:
-        _checks.positive("dof", self.dof)
-        _checks.count("passes", self.passes)
-        _checks.positive("tolerance", self.tolerance)
+        checks.positive("dof", self.dof)
+        checks.count("passes", self.passes)
+        checks.positive("tolerance", self.tolerance)
 
     def log(self, terms: Terms) -> Digest:
         return Digest()

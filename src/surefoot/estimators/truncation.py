@@ -9,7 +9,7 @@ from torch import Tensor
 
 from surefoot.estimators.estimator import Estimate, Measured
 from surefoot.estimators.log import Terms
-from surefoot.ridge import RidgeFactor
+from surefoot.regression.ridge import RidgeFactor
 from surefoot.tails import Moment
 
 

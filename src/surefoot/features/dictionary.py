@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot._internal import checks
 from surefoot.features.nystrom import NystromEmbedding
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.features.embedding import Embedding
+    from surefoot.regression.embedding import Embedding
 
 
 @dataclass(frozen=True, init=False)
@@ -30,7 +30,7 @@ class Dictionary:
     points: tuple[tuple[float, ...], ...]
 
     def __init__(self, points: Tensor | Sequence) -> None:
-        rows = _checks.matrix("points", points).cpu().tolist()
+        rows = checks.matrix("points", points).cpu().tolist()
         object.__setattr__(self, "points", tuple(tuple(row) for row in rows))
 
     def embed(

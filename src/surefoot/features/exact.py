@@ -12,7 +12,7 @@ from surefoot.features.nystrom import NystromEmbedding
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.features.embedding import Embedding
+    from surefoot.regression.embedding import Embedding
 
 
 @dataclass(frozen=True)

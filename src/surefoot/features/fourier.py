@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot import _checks
+from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.features.embedding import Embedding
+    from surefoot.regression.embedding import Embedding
 
 MOST_FEATURES = 16384
 
@@ -64,7 +64,7 @@ class QuadratureFourier:
     nodes: int = 32
 
     def __post_init__(self) -> None:
-        _checks.count("nodes", self.nodes, least=2)
+        checks.count("nodes", self.nodes, least=2)
         if self.nodes % 2:
             raise InvalidInput(f"`nodes` is {self.nodes}, expected an even number.")
 
@@ -119,8 +119,8 @@ class RandomFourier:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _checks.count("count", self.count, least=2)
-        _checks.count("seed", self.seed, least=0)
+        checks.count("count", self.count, least=2)
+        checks.count("seed", self.seed, least=0)
         if self.count % 2:
             raise InvalidInput(f"`count` is {self.count}, expected an even number.")
 
@@ -129,7 +129,7 @@ class RandomFourier:
     ) -> Embedding:
         from gpytorch.kernels import MaternKernel, RBFKernel
 
-        from surefoot._matern import GeneralMaternKernel
+        from surefoot.kernels.general_matern import GeneralMaternKernel
 
         base, variance = _unscaled(kernel)
         if not isinstance(base, RBFKernel | MaternKernel | GeneralMaternKernel):

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot import _checks, kernels
-from surefoot._linalg import cholesky, pivoted_cholesky, pivoted_root
+from surefoot import kernels
+from surefoot._internal import checks
+from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.features.embedding import Embedding
+    from surefoot.regression.embedding import Embedding
 
 TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
 
@@ -105,7 +106,7 @@ class Sketch:
     size: int = 256
 
     def __post_init__(self) -> None:
-        _checks.count("size", self.size)
+        checks.count("size", self.size)
 
     def embed(
         self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from surefoot import _checks, guesses
+from surefoot._internal import checks, doubling
 from surefoot.types import InvalidInput
 
 
@@ -72,7 +72,7 @@ class Nystrom:
         """Probability of a single pull, given sigma^2 / lambda, after so many pulls in all."""
         rate = self.oversampling
         if rate is None:
-            horizon, delta = guesses.horizon(self.horizon, self.delta, round(pulls))
+            horizon, delta = doubling.horizon(self.horizon, self.delta, round(pulls))
             rate = oversampling(horizon, delta, self.accuracy)
         return (rate * relative).clamp(0.0, 1.0)
 
@@ -96,13 +96,13 @@ def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> flo
     Calandriello et al. 2019 (BKB), Theorem 1, and Chowdhury and Gopalan 2019, Theorem 4: with it,
     all variances of the sketch are within a factor of a of the exact ones.
     """
-    _checks.count("horizon", horizon)
-    _checks.probability("delta", delta)
-    _checks.probability("accuracy", accuracy)
+    checks.count("horizon", horizon)
+    checks.probability("delta", delta)
+    checks.probability("accuracy", accuracy)
     ratio = (1.0 + accuracy) / (1.0 - accuracy)
     return 6.0 * ratio * math.log(4.0 * horizon / delta) / accuracy**2
 
 
 def _at_least_one(name: str, value: float) -> None:
-    if _checks.positive(name, value) < 1.0:
+    if checks.positive(name, value) < 1.0:
         raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")

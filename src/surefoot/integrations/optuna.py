@@ -13,12 +13,13 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot import _checks, algorithms, risks
+from surefoot import algorithms, risks
+from surefoot._internal import checks
 from surefoot.integrations._encoding import Encoding
 from surefoot.integrations._study_model import BLAMELESS, INTERRUPTED, StudyModel
 from surefoot.integrations.study_belief import OverEnvironment, StudyBelief, StudyRecommendation
 from surefoot.integrations.study_environment import ENVIRONMENT, StudyEnvironment
-from surefoot.joint import Joint
+from surefoot.spaces import Joint
 from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ class SurefootSampler(BaseSampler):
         device: str = "cpu",
     ) -> None:
         if seed is not None:
-            _checks.count("seed", seed, least=0)
+            checks.count("seed", seed, least=0)
         self._entropy = np.random.SeedSequence(seed)
         if initial is not None:
-            _checks.count("initial", initial, least=0)
+            checks.count("initial", initial, least=0)
         _check_environment(environment, risk, search_space)
         self.environment, self.risk = environment, risk
         self._given = None if search_space is None else dict(search_space)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from surefoot.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.types import InvalidInput
 
 ENVIRONMENT = "surefoot:environment"

@@ -1,0 +1,82 @@
+"""Test problems: known functions under known noise, for tests, benchmarks and experiments."""
+
+from surefoot_experiments.problems.arm_problem import ArmProblem
+from surefoot_experiments.problems.arm_tasks import (
+    corrupted_arms,
+    noisy_arms,
+    pareto_arms,
+    resampled_arms,
+)
+from surefoot_experiments.problems.functions import ackley, branin, hartmann, rosenbrock
+from surefoot_experiments.problems.kernel_function import (
+    KernelFunction,
+    interpolant,
+    random_function,
+)
+from surefoot_experiments.problems.laws import (
+    Additive,
+    CorruptedArm,
+    Law,
+    ParetoRewards,
+    ResampledRows,
+)
+from surefoot_experiments.problems.noise import (
+    CenteredPareto,
+    Gaussian,
+    Noise,
+    Spikes,
+    Stable,
+    StudentT,
+    SymmetricNoise,
+)
+from surefoot_experiments.problems.problem import Problem
+from surefoot_experiments.problems.risk_problem import RiskProblem
+from surefoot_experiments.problems.risk_tasks import (
+    branin_11,
+    goldstein_price_11,
+    hartmann_12,
+    hartmann_21,
+    portfolio,
+    portfolio_of,
+    robot_pushing,
+)
+from surefoot_experiments.problems.robot_pushing import RobotPushing
+from surefoot_experiments.problems.tasks import robust_tasks
+
+__all__ = [
+    "Additive",
+    "ArmProblem",
+    "CenteredPareto",
+    "CorruptedArm",
+    "Gaussian",
+    "KernelFunction",
+    "Law",
+    "Noise",
+    "ParetoRewards",
+    "Problem",
+    "ResampledRows",
+    "RiskProblem",
+    "RobotPushing",
+    "Spikes",
+    "Stable",
+    "StudentT",
+    "SymmetricNoise",
+    "ackley",
+    "branin",
+    "branin_11",
+    "corrupted_arms",
+    "goldstein_price_11",
+    "hartmann",
+    "hartmann_12",
+    "hartmann_21",
+    "interpolant",
+    "noisy_arms",
+    "pareto_arms",
+    "portfolio",
+    "portfolio_of",
+    "random_function",
+    "resampled_arms",
+    "robot_pushing",
+    "robust_tasks",
+    "rosenbrock",
+]

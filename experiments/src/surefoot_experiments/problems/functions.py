@@ -1,0 +1,67 @@
+"""The usual test functions as problems: maximised, and scaled to unit standard deviation.
+
+The scale makes noise and regret comparable across functions: a regret of 0.1 is a tenth of the
+standard deviation of the function over its box. Formulas, boxes and optima are BoTorch's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from surefoot_experiments.problems.noise import Gaussian, Noise
+from surefoot_experiments.problems.problem import Problem
+
+SCALE_POINTS = 2**15
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    raw: Callable[[Tensor], Tensor]
+    scale: float
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return self.raw(points) / self.scale
+
+
+def ackley(noise: Noise = Gaussian(0.3), dimension: int = 2) -> Problem:
+    """Ackley on [-32.768, 32.768]^d: a funnel covered with ripples, best at the centre."""
+    return _problem("Ackley", dimension, noise)
+
+
+def rosenbrock(noise: Noise = Gaussian(0.3), dimension: int = 3) -> Problem:
+    """Rosenbrock on [-5, 10]^d: a flat curved valley between very high walls."""
+    return _problem("Rosenbrock", dimension, noise)
+
+
+def branin(noise: Noise = Gaussian(0.3)) -> Problem:
+    """Branin on [-5, 10] x [0, 15]: smooth, with three equal maxima."""
+    return _problem("Branin", None, noise)
+
+
+def hartmann(noise: Noise = Gaussian(0.3), dimension: int = 6) -> Problem:
+    """Hartmann on [0, 1]^d, d = 3 or 6: a few bumps in an otherwise flat cube."""
+    return _problem("Hartmann", dimension, noise)
+
+
+def _problem(name: str, dimension: int | None, noise: Noise) -> Problem:
+    function, lower, upper, optimum = _scaled(name, dimension)
+    label = f"{name.lower()}-{len(lower)}"
+    return Problem(label, function, lower.clone(), upper.clone(), optimum, noise)
+
+
+@cache
+def _scaled(
+    name: str,
+    dimension: int | None,
+) -> tuple[_Scaled, Tensor, Tensor, float]:
+    from botorch.test_functions import synthetic  # lazily: importing it changes gpytorch settings
+
+    family = getattr(synthetic, name)
+    raw = family(negate=True) if dimension is None else family(dim=dimension, negate=True)
+    lower, upper = raw.bounds.to(torch.float64)
+    cube = torch.quasirandom.SobolEngine(len(lower)).draw(SCALE_POINTS, dtype=torch.float64)
+    scale = float(raw(lower + (upper - lower) * cube).std())
+    return _Scaled(raw, scale), lower, upper, float(raw.optimal_value) / scale

@@ -1,0 +1,73 @@
+"""Expected improvement over a best point that is itself uncertain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.acquisition.policy import Score, Situation
+from surefoot.regression.posterior import Posterior
+
+
+@dataclass(frozen=True)
+class NoisyExpectedImprovement:
+    r"""log E[(f(x) - max f(sites))+], the expectation over functions from the posterior.
+
+    Letham et al. 2019, eq. 3-5, in features: given coefficients theta_s, what is left of f(x) is
+    :math:`N(\phi(x)^\top\theta_s, k(x,x) - \|\phi(x)\|^2)`, so that each sample has the closed form
+    of noiseless expected improvement, and all of them one product of matrices. The logarithm is
+    taken as in Ament et al. 2023, so that gradients do not vanish where improvement is unlikely.
+    """
+
+    samples: int = 64
+
+    def __post_init__(self) -> None:
+        checks.count("samples", self.samples)
+
+    def __call__(self, situation: Situation) -> Score:
+        posterior, embedding = situation.posterior, situation.posterior.embedding
+        feasible = situation.feasible
+        alone = replace(posterior, pending=None)
+        normals = _normals(self.samples, embedding.dimension, situation.generator)
+        theta = posterior.sample_coefficients(normals.to(situation.sites.device))  # (s, m)
+        best = (theta @ embedding(situation.sites).T).amax(-1)  # (s,)
+        floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
+
+        def score(points: Tensor) -> Tensor:
+            features = embedding(points)
+            deviation = (embedding.residual(points, features) + floor).sqrt()  # (n,)
+            standardised = (features @ theta.T - best) / deviation[:, None]  # (n, s)
+            log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
+            value = log_improvement + deviation.log()
+            if posterior.pending is not None:
+                value = value + _left(posterior, alone, points)
+            return value if feasible is None else value + feasible(points).log()
+
+        return score
+
+
+def _left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
+    """log of the share of the deviation that pending measurements will leave."""
+    left = posterior.mean_and_deviation(points)[1]
+    return (left / alone.mean_and_deviation(points)[1]).log()
+
+
+def _normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
+    return torch.randn(number, dimension, dtype=torch.float64, generator=generator)
+
+
+def _log_h(u: Tensor) -> Tensor:
+    """log(density(u) + u distribution(u)) of the standard normal, without cancellation."""
+    high = u.clamp_min(-1.0)
+    density = torch.exp(-0.5 * high.square()) / math.sqrt(2.0 * math.pi)
+    above = (density + high * torch.special.ndtr(high)).log()
+    low = u.clamp(-1e5, -1.0)
+    # For u < 0: h(u) = density(u) (1 - |u| R(|u|)) with Mills' ratio R; erfcx gives R directly.
+    mills = math.sqrt(0.5 * math.pi) * torch.special.erfcx(-low / math.sqrt(2.0))
+    ratio = torch.where(low > -1e3, 1.0 + low * mills, low.square().reciprocal())
+    below = -0.5 * low.square() - 0.5 * math.log(2.0 * math.pi) + ratio.clamp_min(1e-300).log()
+    return torch.where(u > -1.0, above, below)

@@ -1,0 +1,5 @@
+"""The optimization loop: ask, tell, recommend, save and load."""
+
+from surefoot.optimizer.optimizer import Optimizer
+
+__all__ = ["Optimizer"]

@@ -1,0 +1,1 @@
+"""Ridge regression in features: observations, factor, posterior."""

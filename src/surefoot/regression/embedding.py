@@ -1,0 +1,30 @@
+"""What a feature map is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+
+class Embedding(Protocol):
+    """A fixed feature map phi with phi(x)'phi(x') close to k(x, x')."""
+
+    @property
+    def dimension(self) -> int:
+        """m, the number of features."""
+        ...
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """Features (n, m) of points (n, d)."""
+        ...
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
+        ...
+
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
+        ...

@@ -1,0 +1,122 @@
+"""The geometry of ridge regression: V = ridge I + sum of phi phi', its factor and leverages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.linalg.lapack import dpotrf, dtrtrs
+from torch import Tensor
+
+from surefoot._internal.linalg import SMALL, cholesky
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFactor:
+    """V = ridge I + F' diag(counts) F in m features, with its Cholesky factor when it is needed.
+
+    `known_inverse` and `known_gain` are V^{-1} and the information gain where rank-one updates
+    have kept them up.
+    """
+
+    ridge: float
+    gram: Tensor  # (m, m), V
+    known_inverse: Tensor | None = None  # (m, m)
+    known_gain: float | None = None
+
+    @classmethod
+    def of(cls, features: Tensor, ridge: float, counts: Tensor | None = None) -> RidgeFactor:
+        """From features (S, m) of the sites, each as often as `counts` (S,) says (or weighs)."""
+        weighted = features if counts is None else features * counts[:, None]
+        eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
+        return cls(ridge, ridge * eye + features.T @ weighted)
+
+    def extended(self, features: Tensor) -> RidgeFactor:  # (n, m)
+        """With more points, each once."""
+        return RidgeFactor(self.ridge, self.gram + features.T @ features)
+
+    def stepped(self, feature: Tensor) -> tuple[RidgeFactor, Tensor, float]:  # (m,)
+        """With one more point, by a rank-one update; V^{-1} phi (m,) and 1 + phi' V^{-1} phi.
+
+        phi(x)' V^{-1} phi(x) falls by (phi(x)' V^{-1} phi)^2 / (1 + phi' V^{-1} phi) everywhere.
+        """
+        solved = self.inverse @ feature
+        growth = 1.0 + float(feature @ solved)
+        inverse = torch.addr(self.inverse, solved, solved, alpha=-1.0 / growth)
+        gram = torch.addr(self.gram, feature, feature)
+        gain = self.information_gain + 0.5 * math.log(growth)
+        return RidgeFactor(self.ridge, gram, inverse, gain), solved, growth
+
+    def to(self, device: torch.device) -> RidgeFactor:
+        """The same on a device."""
+        if self.gram.device == device:
+            return self
+        inverse = None if self.known_inverse is None else self.known_inverse.to(device)
+        return RidgeFactor(self.ridge, self.gram.to(device), inverse, self.known_gain)
+
+    @property
+    def dimension(self) -> int:
+        return self.gram.shape[0]
+
+    @cached_property
+    def root(self) -> Tensor:
+        """(m, m), lower, root root' = V."""
+        return cholesky(self.gram)
+
+    def directions(self, features: np.ndarray) -> np.ndarray:  # (k, m) -> (m, k)
+        """Columns root^{-1} phi for the few rows phi of a host array."""
+        if self.dimension <= SMALL:
+            return np.asarray(dtrtrs(self._small_root, features.T, lower=1)[0])
+        return self.whiten(torch.from_numpy(features).to(self.gram.device)).T.cpu().numpy()
+
+    def undirected(self, totals: np.ndarray) -> np.ndarray:  # (m,) -> (m,)
+        """root^{-T} totals, the way back from `directions`."""
+        if self.dimension <= SMALL:
+            return np.asarray(dtrtrs(self._small_root, totals, lower=1, trans=1)[0])
+        column = torch.from_numpy(totals).to(self.gram.device).unsqueeze(-1)
+        solved = torch.linalg.solve_triangular(self.root.T, column, upper=True)
+        return solved.squeeze(-1).cpu().numpy()
+
+    @cached_property
+    def _small_root(self) -> np.ndarray:
+        """The root for LAPACK; what is above its diagonal is not to be read."""
+        root, failed = dpotrf(self.gram.cpu().numpy(), lower=1, clean=0)
+        return self.root.cpu().numpy() if failed else np.asarray(root)
+
+    @cached_property
+    def inverse(self) -> Tensor:
+        """V^{-1} (m, m)."""
+        if self.known_inverse is not None:
+            return self.known_inverse
+        return torch.cholesky_inverse(self.root).contiguous()
+
+    def solve(self, moments: Tensor) -> Tensor:  # (m,) -> (m,)
+        """V^{-1} moments."""
+        if self.known_inverse is not None:
+            return self.known_inverse @ moments
+        return torch.cholesky_solve(moments.unsqueeze(-1), self.root).squeeze(-1)
+
+    def whiten(self, features: Tensor) -> Tensor:  # (n, m) -> (n, m)
+        """Rows u = root^{-1} phi; ||u||^2 is the leverage phi' V^{-1} phi."""
+        return torch.linalg.solve_triangular(self.root.T, features, upper=True, left=False)
+
+    def leverage(self, features: Tensor) -> Tensor:  # (n, m) -> (n,)
+        """phi' V^{-1} phi, differentiable in the features."""
+        return self.whiten(features).square().sum(-1)
+
+    @cached_property
+    def symmetric_inverse_root(self) -> Tensor:
+        """V^{-1/2}, the symmetric one (m, m)."""
+        values, vectors = torch.linalg.eigh(self.gram)
+        return vectors @ torch.diag(values.clamp_min(self.ridge).rsqrt()) @ vectors.T
+
+    @cached_property
+    def information_gain(self) -> float:
+        """Half of ln det(V / ridge) = half of ln det(I + K / ridge)."""
+        if self.known_gain is not None:
+            return self.known_gain
+        log_det = 2.0 * float(self.root.diagonal().log().sum())
+        return max(0.0, 0.5 * (log_det - self.dimension * math.log(self.ridge)))

@@ -1,0 +1,66 @@
+"""A risk of millions of small sets of values at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot.risks.functionals import CVaR, Risk, VaR, counted_as
+
+
+def many_risks(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
+    """The risk (...) of values (..., n), which it may overwrite, without gradients.
+
+    NumPy sorts rows of 64 about ten times as fast as torch. VaR and CVaR need no order among the
+    values before the last that counts where all weights are the same, and elsewhere no index
+    beside the values: it is written into their last bits, which moves them by up to n 2^-52 of
+    themselves.
+    """
+    if weights.device.type != "cpu" or not isinstance(risk, VaR | CVaR):
+        return lambda values: risk(values, weights)
+    if bool((weights == weights[0]).all()):
+        return _of_ranks(risk, weights)
+    return _of_weighted(risk, weights.numpy())
+
+
+def _of_ranks(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
+    with torch.enable_grad():
+        ranks = torch.arange(len(weights), dtype=torch.float64, requires_grad=True)
+        (counts,) = torch.autograd.grad(risk(ranks, weights), ranks)
+    last = int(counts.nonzero().max())  # VaR counts this value only, CVaR all before it alike
+    before, edge = float(counts[0]) if last else 0.0, float(counts[last])
+
+    def of(values: Tensor) -> Tensor:
+        rows = values.numpy()
+        rows.partition(last, axis=-1)
+        total = edge * rows[..., last]
+        if before:
+            total = total + before * rows[..., :last].sum(-1)
+        return torch.from_numpy(total)
+
+    return of
+
+
+def _of_weighted(risk: VaR | CVaR, weights: np.ndarray) -> Callable[[Tensor], Tensor]:
+    number, level = len(weights), risk.level
+    wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
+    mask = (1 << (number - 1).bit_length()) - 1
+    running = np.triu(np.ones((number, number)))
+
+    def of(values: Tensor) -> Tensor:
+        rows = values.numpy()
+        bits = rows.view(np.int64)
+        bits &= ~mask
+        bits |= np.arange(number)
+        rows.sort(-1)
+        reached = weights[bits & mask] @ running
+        if isinstance(risk, VaR):
+            index = (reached < wanted).sum(-1, keepdims=True).clip(max=number - 1)
+            return torch.from_numpy(np.take_along_axis(rows, index, -1)[..., 0])
+        inside = np.diff(reached.clip(max=level), axis=-1, prepend=0.0)
+        return torch.from_numpy((rows * inside).sum(-1) / inside.sum(-1))
+
+    return of

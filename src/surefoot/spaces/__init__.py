@@ -1,0 +1,18 @@
+"""Search spaces: arms, boxes, random environments and their products."""
+
+from surefoot.spaces.arms import Arms
+from surefoot.spaces.box import Box, Space
+from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces.joint import Joint
+from surefoot.spaces.truncated_normal import truncated_normal
+
+__all__ = [
+    "Arms",
+    "Box",
+    "ContinuousEnvironment",
+    "Environment",
+    "FiniteEnvironment",
+    "Joint",
+    "Space",
+    "truncated_normal",
+]

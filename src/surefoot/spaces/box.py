@@ -1,0 +1,131 @@
+"""A box of continuous coordinates, discrete levels and one-hot choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.spaces.arms import Arms
+from surefoot.types import InvalidInput
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Box:
+    """All points between `lower` and `upper`, both (d,).
+
+    `levels` restricts coordinates to listed values (coordinate -> sorted values), and each of
+    `choices` names coordinates of which exactly one is 1 and the others 0 (a one-hot category).
+    """
+
+    lower: Tensor  # (d,)
+    upper: Tensor  # (d,)
+    levels: Mapping[int, Tensor] = field(default_factory=dict)
+    choices: tuple[tuple[int, ...], ...] = ()
+
+    def __init__(
+        self,
+        lower: Tensor | Sequence,
+        upper: Tensor | Sequence,
+        *,
+        levels: Mapping[int, Tensor | Sequence] | None = None,
+        choices: Sequence[Sequence[int]] = (),
+    ) -> None:
+        low = checks.vector("lower", lower)
+        high = checks.vector("upper", upper, len(low))
+        if not bool((low < high).all()):
+            worst = int((high - low).argmin())
+            raise InvalidInput(
+                f"`lower` is {float(low[worst])} and `upper` {float(high[worst])} in coordinate "
+                f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
+            )
+        if not bool(torch.isfinite(high - low).all()):
+            raise InvalidInput("`upper` - `lower` overflows, expected a finite extent.")
+        values = {
+            c: checks.vector(f"levels[{c}]", v).sort().values for c, v in (levels or {}).items()
+        }
+        _check_restrictions(low, high, values, choices)
+        object.__setattr__(self, "lower", low)
+        object.__setattr__(self, "upper", high)
+        object.__setattr__(self, "levels", values)
+        object.__setattr__(self, "choices", tuple(tuple(group) for group in choices))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lower)
+
+    def to(self, device: str | torch.device) -> Box:
+        """The same box on a device."""
+        moved = Box(self.lower.cpu(), self.upper.cpu(), levels={}, choices=self.choices)
+        object.__setattr__(moved, "lower", self.lower.to(device))
+        object.__setattr__(moved, "upper", self.upper.to(device))
+        levels = {coordinate: values.to(device) for coordinate, values in self.levels.items()}
+        object.__setattr__(moved, "levels", levels)
+        return moved
+
+    @property
+    def span(self) -> Tensor:
+        return self.upper - self.lower
+
+    @property
+    def continuous(self) -> list[int]:
+        """Coordinates that move freely."""
+        fixed = {*self.levels, *(c for group in self.choices for c in group)}
+        return [c for c in range(self.dimension) if c not in fixed]
+
+    def snap(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
+        """The nearest points that the space allows."""
+        snapped = points.clamp(self.lower, self.upper)
+        for coordinate, values in self.levels.items():
+            nearest = (snapped[:, coordinate, None] - values).abs().argmin(-1)
+            snapped[:, coordinate] = values[nearest]
+        for group in self.choices:
+            columns = list(group)
+            chosen = snapped[:, columns].argmax(-1)
+            snapped[:, columns] = torch.nn.functional.one_hot(chosen, len(columns)).to(points)
+        return snapped
+
+    def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
+        """Whether the point (d,) lies between the bounds, up to rounding."""
+        room = slack * self.span
+        return bool(((point >= self.lower - room) & (point <= self.upper + room)).all())
+
+    def sample(self, number: int, generator: torch.Generator) -> Tensor:
+        """Scrambled Sobol points (number, d) of the space, the scrambling from `generator`."""
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
+        sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
+        unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
+        return self.snap(self.lower + self.span * unit)
+
+
+Space = Arms | Box
+
+
+def _check_restrictions(
+    lower: Tensor, upper: Tensor, levels: Mapping[int, Tensor], choices: Sequence[Sequence[int]]
+) -> None:
+    """`InvalidInput` unless levels lie in the bounds and choices are disjoint parts of [0, 1]^c."""
+    restricted = [*levels, *(c for group in choices for c in group)]
+    for coordinate in restricted:
+        if checks.integer(coordinate) is None or not 0 <= coordinate < len(lower):
+            raise InvalidInput(f"coordinate {coordinate!r} is not one of 0 to {len(lower) - 1}.")
+        if restricted.count(coordinate) > 1:
+            raise InvalidInput(
+                f"coordinate {coordinate} is restricted twice in `levels`, `choices`."
+            )
+    for coordinate, values in levels.items():
+        if float(values[0]) < float(lower[coordinate]) or values[-1] > float(upper[coordinate]):
+            raise InvalidInput(
+                f"levels[{coordinate}] go from {float(values[0])} to {float(values[-1])}, expected "
+                f"values from {float(lower[coordinate])} to {float(upper[coordinate])}."
+            )
+    for group in choices:
+        columns = list(group)
+        unit = bool((lower[columns] == 0.0).all() and (upper[columns] == 1.0).all())
+        if not columns or not unit:
+            raise InvalidInput(
+                f"the choice {tuple(group)} is expected to name coordinates with bounds 0 and 1."
+            )

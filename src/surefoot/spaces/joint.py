@@ -1,0 +1,167 @@
+"""Where an optimiser may look when the world has a say: designs x beside an environment Z."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.spaces.arms import Arms
+from surefoot.spaces.box import Box
+from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.types import InvalidInput
+
+Perturbation = Callable[[Tensor, Tensor], Tensor]  # x (n, dx), z (n, dz) -> (n, d)
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Designs (`Arms` or `Box`) beside an environment, finite or continuous.
+
+    The unknown function is f(x, z), of the coordinates of x followed by those of z. With
+    `observed`, the world draws z, which is then told with the reward; otherwise the optimiser
+    chooses z as well. With `perturbation`, the function is f(perturbation(x, z)) instead: control
+    noise is `lambda x, z: x + z`, and one whose size depends on x `lambda x, z: x + x * z`; it must
+    be differentiable in x where x is in a `Box`. `InvalidInput` where the parts do not fit.
+    """
+
+    design: Arms | Box
+    environment: Environment
+    observed: bool = False
+    perturbation: Perturbation | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.design, Arms | Box):
+            raise InvalidInput(f"`design` is {self.design!r}, expected `Arms` or `Box`.")
+        if not isinstance(self.environment, FiniteEnvironment | ContinuousEnvironment):
+            raise InvalidInput(
+                f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "
+                "weights)` or `ContinuousEnvironment(distribution)`."
+            )
+        if self.perturbation is not None:
+            self._check_perturbation(self.perturbation)
+        elif isinstance(self.environment, ContinuousEnvironment) and not self._has_coordinates:
+            raise InvalidInput(
+                "`Arms` without coordinates go with a `FiniteEnvironment`, whose points they "
+                "are crossed with: pass `Arms(points)` with their coordinates."
+            )
+
+    @property
+    def _has_coordinates(self) -> bool:
+        return isinstance(self.design, Box) or self.design.has_coordinates
+
+    @property
+    def _numbered(self) -> bool:
+        """Whether the model knows pairs by their numbers."""
+        return self.perturbation is None and not self._has_coordinates
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates of a design."""
+        return self.design.dimension
+
+    @cached_property
+    def seen(self) -> Arms | Box:
+        """The space that the model sees: all pairs as arms where they are few, else a box.
+
+        Pair x, z of A designs and n environments is arm x * n + z.
+        """
+        if isinstance(self.design, Arms) and isinstance(self.environment, FiniteEnvironment):
+            if self._numbered:
+                return Arms(len(self.design) * len(self.environment))
+            pairs = self.points(self.design.points, self.environment.points)
+            return Arms(pairs.reshape(-1, pairs.shape[-1]))
+        if self.perturbation is not None:
+            around = self._some_points()
+            lower, upper = around.amin(0), around.amax(0)
+        else:
+            lower = torch.cat([self.design.lower, self.environment.lower])
+            upper = torch.cat([self.design.upper, self.environment.upper])
+        flat = (upper - lower <= 0.0).to(lower)  # coordinates with one value have no extent
+        return Box(lower - 0.5 * flat, upper + 0.5 * flat)
+
+    def points(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n, m, d)
+        """What the model sees of every design with every environment."""
+        if self._numbered:
+            return (x * len(self.environment) + self._numbers(z)).unsqueeze(-1)  # type: ignore[arg-type]
+        designs = x.unsqueeze(1).expand(-1, len(z), -1)
+        environments = z.to(x).unsqueeze(0).expand(len(x), -1, -1)
+        if self.perturbation is None:
+            return torch.cat([designs, environments], -1)
+        seen = self.perturbation(designs.reshape(-1, x.shape[1]), environments.flatten(0, 1))
+        return seen.reshape(len(x), len(z), -1)
+
+    def pairs(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (n, dz) -> (n, d)
+        """What the model sees of a design and an environment each."""
+        if self._numbered:
+            return x * len(self.environment) + self._numbers(z).unsqueeze(-1)  # type: ignore[arg-type]
+        if self.perturbation is None:
+            return torch.cat([x, z.to(x)], -1)
+        return self.perturbation(x, z.to(x))
+
+    def _numbers(self, z: Tensor) -> Tensor:  # (m, dz) -> (m,)
+        """Which value of a finite environment each is."""
+        known = self.environment.points.to(z)  # type: ignore[union-attr]
+        return (known - z.unsqueeze(1)).abs().sum(-1).argmin(-1)
+
+    def pair(self, design_arm: int | None, z: Tensor) -> int | None:
+        """The arm of `seen` that a design and an environment (dz,) are; None if it is a box."""
+        if design_arm is None or not isinstance(self.environment, FiniteEnvironment):
+            return None
+        index = self.environment.index(z)
+        return None if index is None else design_arm * len(self.environment) + index
+
+    def to(self, device: str | torch.device) -> Joint:
+        """The same with the designs on a device; environments are moved where they are used."""
+        return Joint(self.design.to(device), self.environment, self.observed, self.perturbation)
+
+    def _some_points(self) -> Tensor:
+        generator = torch.Generator().manual_seed(0)
+        design = self.design
+        x = design.points if isinstance(design, Arms) else design.sample(64, generator)
+        if isinstance(design, Box):
+            x = torch.cat([x, design.lower.unsqueeze(0), design.upper.unsqueeze(0)])
+        environment = self.environment
+        if isinstance(environment, FiniteEnvironment):
+            z = environment.points
+        else:
+            z = environment.sample(256, generator)
+        return self.points(x, z).flatten(0, 1)
+
+    def _check_perturbation(self, perturbation: Perturbation) -> None:
+        if not callable(perturbation):
+            raise InvalidInput(
+                f"`perturbation` is {perturbation!r}, expected a function of x (n, dx), z (n, dz)."
+            )
+        generator = torch.Generator().manual_seed(0)
+        x = self.design.points[:1] if isinstance(self.design, Arms) else self.design.lower[None]
+        x, z = x.repeat(2, 1), self.environment.sample(2, generator)
+        tracked = x.clone().requires_grad_(isinstance(self.design, Box))
+        try:
+            seen = perturbation(tracked, z.to(x))
+            checks.matrix("perturbation(x, z)", seen.detach())
+        except Exception as error:
+            raise InvalidInput(
+                f"`perturbation` of x {tuple(x.shape)} and z {tuple(z.shape)} failed, expected "
+                f"finite points (2, d): {error}"
+            ) from error
+        if seen.ndim != 2 or len(seen) != 2:
+            raise InvalidInput(
+                f"`perturbation` of x {tuple(x.shape)} and z {tuple(z.shape)} has shape "
+                f"{tuple(seen.shape)}, expected (2, d)."
+            )
+        if isinstance(self.design, Box) and not seen.requires_grad:
+            raise InvalidInput(
+                "`perturbation` has no gradient in x, expected one that is differentiable: write "
+                "it with torch, without `detach` or NumPy."
+            )
+        everywhere = self._some_points()
+        if not bool(torch.isfinite(everywhere).all()):
+            raise InvalidInput(
+                "`perturbation` gives values that are NaN or infinite for some designs and "
+                "environments, expected finite points for all of them."
+            )
