@@ -1,4 +1,4 @@
-"""Where the prior has its mean, and how wide it is, where only a kernel and a ridge are given."""
+"""Empirical-Bayes prior mean and output scale, for a given kernel and ridge."""
 
 from __future__ import annotations
 
@@ -10,42 +10,53 @@ from surefoot.estimators import Measured
 from surefoot.estimators.huber import degrees_of_freedom, robust_scale
 from surefoot.regression.ridge import RidgeFactor
 
-_CLIPPED = 1.345  # robust deviations beyond which a residual counts no more, as in Huber's estimate
-_EXPECTED = 4.0  # rewards' worth of belief that the prior is as wide as rewards spread
+_CLIP = 1.345  # robust deviations at which residuals are clipped, as in Huber's estimate
+_PRIOR_STRENGTH = 4.0  # pseudo-observations in favour of a squared output scale of 1
 
 
 class Prior(NamedTuple):
-    """The mean of the prior and its width, in the units of the rewards, and what follows."""
+    """Prior mean and output scale, with the estimate under them.
+
+    Args:
+        mean: Prior mean, in the units of the rewards.
+        width: Output scale, the factor of the prior standard deviation.
+        coefficients: Coefficients (m,) of the function less its prior mean.
+    """
 
     mean: float
     width: float
-    coefficients: Tensor  # (m,), of the function less that mean
+    coefficients: Tensor
 
 
 def likeliest_prior(factor: RidgeFactor, sample: Measured, coefficients: Tensor) -> Prior:
-    """The prior under which the rewards are likeliest, given Huber's estimate for mean 0, width 1.
+    """Robust maximum marginal likelihood of the prior mean and output scale.
 
-    The median of rewards and their deviation will not do: a search that has homed in measures near
-    the optimum, where rewards spread like the noise. By generalised least squares the mean is
-    1'(K + ridge)^-1 y / 1'(K + ridge)^-1 1, where (K + ridge)^-1 y are the residuals over ridge;
-    and the squared width is y'(K + ridge)^-1 y / t, or (|residuals|^2 / ridge +
-    |coefficients|^2) / t. Residuals are clipped for the one, and go by their robust scale in the
-    other.
+    The median and deviation of the rewards are no substitute: a search that has converged
+    measures near the optimum, where the rewards vary like the noise. The generalised
+    least-squares mean is 1'(K + ridge)^-1 y / 1'(K + ridge)^-1 1, where (K + ridge)^-1 y are the
+    residuals over ridge; the squared output scale is y'(K + ridge)^-1 y / t, which equals
+    (|residuals|^2 / ridge + |coefficients|^2) / t. For robustness residuals are clipped in the
+    former and replaced by their robust scale in the latter.
+
+    Args:
+        factor: Ridge factor of the features.
+        sample: Features, counts and rewards.
+        coefficients: Huber's estimate (m,) for prior mean 0 and output scale 1.
     """
     number = float(sample.counts.sum())
     leverage = factor.leverage(sample.features)
     residual = sample.rewards - (sample.features @ coefficients)[sample.site]
     noise = robust_scale(residual, sample, degrees_of_freedom(leverage, sample))
 
-    clipped = residual.clamp(-_CLIPPED * noise, _CLIPPED * noise)
+    clipped = residual.clamp(-_CLIP * noise, _CLIP * noise)
     total = float(clipped.sum() if sample.mass is None else clipped @ sample.mass)
     ones = sample.features.T @ sample.counts
-    constant = factor.solve(ones)  # the fit of the function that is 1 everywhere
+    constant = factor.solve(ones)  # ridge fit of the constant 1
     unexplained = max(number - float(ones @ constant), 0.0)
-    mean = total / (unexplained + factor.ridge)  # of a prior of its own, as wide as the function's
+    mean = total / (unexplained + factor.ridge)  # itself with a unit-variance prior
     coefficients = coefficients - mean * constant
 
     free = number - float((sample.counts * leverage).sum())
     power = free * noise**2 / factor.ridge + float(coefficients.square().sum())
-    width = ((_EXPECTED + power) / (_EXPECTED + number)) ** 0.5
+    width = ((_PRIOR_STRENGTH + power) / (_PRIOR_STRENGTH + number)) ** 0.5
     return Prior(mean, width, coefficients)

@@ -61,7 +61,7 @@ _PARTS = {
         risks.VaR,
         risks.CVaR,
         risks.WorstCase,
-        hyperparameters.Learner,
+        hyperparameters.HyperparameterFit,
     )
 }
 
