@@ -129,7 +129,7 @@ class RandomFourier:
     ) -> Embedding:
         from gpytorch.kernels import MaternKernel, RBFKernel
 
-        from surefoot.kernels.general_matern import GeneralMaternKernel
+        from surefoot.kernels import GeneralMaternKernel
 
         base, variance = _unscaled(kernel)
         if not isinstance(base, RBFKernel | MaternKernel | GeneralMaternKernel):

@@ -58,7 +58,7 @@ class Model:
     ) -> None:
         device = space.lower.device
         self.space = space
-        self.given = None if given is None else kernels.owned(given, space).to(device)
+        self.given = None if given is None else kernels.validated(given, space).to(device)
         self.hyperparameter_fit = hyperparameter_fit or HyperparameterFit()
         if isinstance(features, Nystrom) and given is None:
             raise InvalidInput(
