@@ -112,14 +112,14 @@ class srinivas:  # noqa: N801
 
     Args:
         delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
 
     References:
-        Srinivas et al. 2010, Theorem 1, for a set of one point. The experiments of Nguyen et al. 2021
-        (V-UCB) use it with delta = 0.1.
+        Srinivas et al. 2010, Theorem 1, for a set of one point; Nguyen et al. 2021 (V-UCB) use it
+        in their experiments, with delta = 0.1.
 
     Example:
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
@@ -149,7 +149,7 @@ class chowdhury_gopalan:  # noqa: N801
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
         noise: Sub-Gaussian constant R of the noise, in reward units.
         delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -188,15 +188,15 @@ class bkb:  # noqa: N801
     :math:`a = (1 + \epsilon) / (1 - \epsilon)`, :math:`\kappa^2` the prior variance and D the
     effective dimension. It is that of the theorem divided by :math:`\sqrt{\lambda}`, since the
     deviation of the paper is :math:`\sigma / \sqrt{\lambda}`. The theorem requires an oversampling
-    of at least :math:`6 a \ln(4 T / \delta) / \epsilon^2`. A logarithm below 0 counts as 0; the last
-    step of the proof requires :math:`\kappa^2 t \geq 1 + e / \min(\lambda, 1)`.
+    of at least :math:`6 a \ln(4 T / \delta) / \epsilon^2`. A logarithm below 0 counts as 0; the
+    last step of the proof requires :math:`\kappa^2 t \geq 1 + e / \min(\lambda, 1)`.
 
     Args:
         norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
         noise: Sub-Gaussian constant xi of the noise, in reward units.
         delta: Probability that the bounds fail in some round, in (0, 1).
         accuracy: Accuracy epsilon of the dictionary, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -277,14 +277,15 @@ class bkb_as_published:  # noqa: N801
 class truncated:  # noqa: N801
     """Width of truncated rewards, for rewards with a moment of order 1 + a.
 
-    B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)), with the threshold b_t
-    of `Truncation`.
+    B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)), with the threshold
+    b_t of `Truncation`.
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from v^(1/(1+a)).
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
         delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -321,7 +322,8 @@ class truncated_as_published:  # noqa: N801
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from v^(1/(1+a)).
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
         scale: Factor on the whole width; 1 is that of the published experiments.
 
     Raises:
@@ -358,11 +360,12 @@ class adaptive_fourier:  # noqa: N801
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from v^(1/(1+a)).
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
         horizon: Number of rounds T; None doubles it from 1024, and must then be None in
             `AdaptiveTruncation` too, with the same `delta`.
         delta: Probability that the bounds fail in some round, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -397,16 +400,18 @@ class adaptive_nystrom:  # noqa: N801
     """Width of adaptive truncation in Nyström features.
 
     That of `adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta). The
-    oversampling q = 6 a ln(4 T / delta) / accuracy^2 of the dictionary must use the same T and delta.
+    oversampling q = 6 a ln(4 T / delta) / accuracy^2 of the dictionary must use the same T
+    and delta.
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from v^(1/(1+a)).
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
         horizon: Number of rounds T; None doubles it from 1024, and must then be None in
             `AdaptiveTruncation` too, with the same `delta`.
         delta: Probability that the bounds fail in some round, in (0, 1).
         accuracy: Accuracy epsilon of the dictionary, in (0, 1).
-        scale: Factor on the whole width; 1 is the theorem.
+        scale: Factor on the whole width; 1 is that of the theorem.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -442,12 +447,13 @@ class adaptive_nystrom:  # noqa: N801
 class adaptive_as_published:  # noqa: N801
     """Width of the published experiments with adaptive truncation.
 
-    B + sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m T): without the factor 4,
-    without delta and without a guarantee.
+    B + sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m T): no factor 4, no
+    delta and no guarantee.
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from v^(1/(1+a)).
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
         horizon: Number of rounds T; None doubles it from 1024.
         scale: Factor on the whole width; 1 is that of the published experiments.
 
@@ -459,7 +465,7 @@ class adaptive_as_published:  # noqa: N801
 
     Example:
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> adaptive_as_published(Moment(alpha=1.0, bound=2.0), norm_bound=1.0, horizon=1000)(progress)
+        >>> adaptive_as_published(Moment(1.0, 2.0), norm_bound=1.0, horizon=1000)(progress)
         20.90...
     """
 
