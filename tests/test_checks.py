@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 import surefoot as sf
 from surefoot import acquisition
 from surefoot.algorithms import gp_ucb, robust_ucb
-from surefoot.hyperparameters.student_t_fit import Learner
+from surefoot.hyperparameters import HyperparameterFit
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 KERNEL = sf.kernels.squared_exponential(0.2)
@@ -152,7 +152,9 @@ REFUSED: dict[str, Callable[[], object]] = {
     "empty choices": lambda: sf.Box([0.0], [1.0], choices=[()]),
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
-    "a learner and a kernel": lambda: sf.Optimizer(BOX, KERNEL, learner=Learner()),
+    "a hyperparameter fit and a kernel": lambda: sf.Optimizer(
+        BOX, KERNEL, hyperparameters=HyperparameterFit()
+    ),
     "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is learnt": lambda: robust_ucb(BOX, ridge=0.1),
 }

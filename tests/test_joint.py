@@ -617,11 +617,11 @@ class TestBelief:
     @pytest.mark.parametrize("estimator", [sf.LeastSquares(), sf.Huber()], ids=repr)
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:
         optimizer = v_ucb(JOINTS[name](), level=0.3, estimator=estimator)
-        assert optimizer.learnt is None
+        assert optimizer.hyperparameters is None
         inform(optimizer, 24, spike=0.0)
         assert of_the_space(optimizer.space, optimizer.ask())
-        assert optimizer.learnt is not None
-        scales = optimizer.learnt.kernel.base_kernel.lengthscale
+        assert optimizer.hyperparameters is not None
+        scales = optimizer.hyperparameters.kernel.base_kernel.lengthscale
         assert scales.numel() == optimizer.space.seen.dimension
         found = optimizer.recommend()
         assert found.lower <= found.value <= found.upper

@@ -10,7 +10,7 @@ from surefoot.acquisition import JointPolicy, RiskBound, RiskKnowledgeGradient, 
 from surefoot.algorithms._defaults import first_points, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, Sketch
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Learner
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import CVaR, Risk, VaR, WorstCase
 from surefoot.spaces import Joint
@@ -133,7 +133,7 @@ def _risk_averse(
         raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
-    learner = Learner(nu=None, dof=tail, every=3, lengthscales="short") if kernel is None else None
+    fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Sketch()
     first = 0 if kernel is not None else first_points(space.seen)
     return Optimizer(
@@ -144,7 +144,7 @@ def _risk_averse(
         estimator=estimator,
         width=width_or(width, scale, srinivas(scale=scale)),
         policy=policy,
-        learner=learner,
+        hyperparameters=fit if kernel is None else None,
         ridge=1.0 if ridge is None else ridge,
         initial=first if initial is None else initial,
         seed=seed,

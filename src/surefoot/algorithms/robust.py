@@ -9,7 +9,7 @@ import torch
 from surefoot.algorithms._defaults import first_points
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Sketch
-from surefoot.hyperparameters.student_t_fit import Learner
+from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Joint, Space
@@ -50,7 +50,7 @@ def robust_ucb(
             features=Sketch(),
             estimator=StudentT(),
             width=srinivas(scale=scale),
-            learner=Learner(lengthscales="long" if risk is None else "short"),
+            hyperparameters=HyperparameterFit(lengthscales="long" if risk is None else "short"),
             initial=first_points(seen) if initial is None else initial,
             seed=seed,
             device=device,

@@ -173,7 +173,7 @@ class RandomFourier:
         """
         from gpytorch.kernels import MaternKernel, RBFKernel
 
-        from surefoot.kernels.general_matern import GeneralMaternKernel
+        from surefoot.kernels import GeneralMaternKernel
 
         base, variance = _unscaled(kernel)
         if not isinstance(base, RBFKernel | MaternKernel | GeneralMaternKernel):

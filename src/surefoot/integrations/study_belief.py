@@ -52,7 +52,7 @@ class StudyBelief:
         self._encoding, self._sign = model.encoding, model.sign
         self._best = optimizer.recommend()
         self._posterior, self._width = optimizer.posterior, optimizer.width
-        self._learnt = optimizer.learnt
+        self._learnt = optimizer.hyperparameters
         self._beside = None
         if model.environment is not None and optimizer.risk is not None:
             self._beside = _Beside(model.environment, optimizer.risk)

@@ -15,7 +15,7 @@ from surefoot.estimators import Estimator, Huber, StudentT
 from surefoot.estimators.log import Logging, Terms
 from surefoot.estimators.spread import robust_spread
 from surefoot.features import Dictionary, Exact, Features, Nystrom, QuadratureFourier, RandomFourier
-from surefoot.hyperparameters.student_t_fit import Learner, Learnt
+from surefoot.hyperparameters import Fitted, HyperparameterFit
 from surefoot.optimizer import serialization
 from surefoot.optimizer.batches import Batches
 from surefoot.optimizer.belief import Belief, Carry, Units, believe, believe_tally, reward_weights
@@ -35,21 +35,21 @@ _LEARN_EVERY = 0.01  # share of the rewards that may be new before the kernel is
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the exact dictionary
 _UNITS_EVERY = 0.01  # share of the rewards that may be new before units are worked out again
 _UNITS_AT_ONCE = 1000  # rewards up to which they are after each
-_LEARNT = ("noise", "dof", "centre", "scale")
+_LEARNT = ("noise", "dof", "center", "scale")
 
 
 class Model:
     """Keeps a belief up to date as rewards arrive.
 
-    The kernel is given, or learnt by `learner`. Where the features of all arms last, pulls are
-    tallied and a round costs the same however many came before.
+    The kernel is given, or comes from `hyperparameter_fit`. Where the features of all arms last,
+    pulls are tallied and a round costs the same however many came before.
     """
 
     def __init__(
         self,
         space: Space,
         given: Kernel | None,
-        learner: Learner | None,
+        hyperparameter_fit: HyperparameterFit | None,
         features: Features | Nystrom,
         estimator: Estimator,
         ridge: float,
@@ -58,8 +58,8 @@ class Model:
     ) -> None:
         device = space.lower.device
         self.space = space
-        self.given = None if given is None else kernels.owned(given, space).to(device)
-        self.learner = learner or Learner()
+        self.given = None if given is None else kernels.validated(given, space).to(device)
+        self.hyperparameter_fit = hyperparameter_fit or HyperparameterFit()
         if isinstance(features, Nystrom) and given is None:
             raise InvalidInput(
                 "`Nystrom` features need a kernel that is given: pass a `kernel`, or `Sketch()` "
@@ -71,8 +71,8 @@ class Model:
         self.standardise = standardise
         self._generator = generator
         self.history = History(space.dimension, device)
-        self.learnt: Learnt | None = None
-        self._learnt_at = 0
+        self.fitted: Fitted | None = None
+        self._fitted_at = 0
         self._belief: Belief | None = None
         self._carry = Carry()
         # The likeliest prior rests on residuals that are clipped as in this estimate.
@@ -91,12 +91,12 @@ class Model:
         """The kernel in use; one that is to be learnt is learnt from the rewards there are."""
         if self.given is not None:
             return self.given
-        return (self.learnt or self._learn()).kernel
+        return (self.fitted or self._learn()).kernel
 
     @property
     def ridge(self) -> float:
         """The regularisation in use, in the model's units."""
-        return self.given_ridge if self.learnt is None else self.learnt.noise
+        return self.given_ridge if self.fitted is None else self.fitted.noise
 
     @property
     def latest(self) -> Belief | None:
@@ -124,7 +124,7 @@ class Model:
     @property
     def prior_variance(self) -> float:
         """The largest k(x, x) that can be seen: of all arms, or of the ends of a box."""
-        if self.given is None and self.learnt is None:
+        if self.given is None and self.fitted is None:
             return 1.0
         kernel = self.kernel
         if self._prior is None or self._prior[0] is not kernel:
@@ -215,12 +215,13 @@ class Model:
         if self._site_sketching is not None:
             tensors |= self._site_sketching.state()
         learnt = None
-        if self.learnt is not None:
-            learnt = {name: getattr(self.learnt, name) for name in _LEARNT}
-            learnt["kernel"] = serialization.kernel_to_values(self.learnt.kernel, "learnt", tensors)
+        if self.fitted is not None:
+            learnt = {name: getattr(self.fitted, name) for name in _LEARNT}
+            tensors["learnt.weights"] = self.fitted.weights
+            learnt["kernel"] = serialization.kernel_to_values(self.fitted.kernel, "learnt", tensors)
         return {
             "learnt": learnt,
-            "learnt_at": self._learnt_at,
+            "learnt_at": self._fitted_at,
             "believed": self._belief is not None and not self.batched,
             "batches": None if self._batches is None else self._batches.state(tensors),
             "dictionary_sites": self._carry.sites,
@@ -237,8 +238,10 @@ class Model:
         if values["learnt"] is not None:
             learnt = dict(values["learnt"])
             kernel = serialization.kernel_from_values(learnt.pop("kernel"), "learnt", tensors)
-            self.learnt = Learnt(kernel=kernel.to(device), **learnt)
-        self._learnt_at = values["learnt_at"]
+            self.fitted = Fitted(
+                kernel=kernel.to(device), weights=tensors["learnt.weights"], **learnt
+            )
+        self._fitted_at = values["learnt_at"]
         self._carry = Carry(
             tensors.get("carry.weights"),
             tensors.get("carry.dictionary"),
@@ -257,8 +260,8 @@ class Model:
 
     def _believe_anew(self) -> Belief:
         estimator, features = self.estimator, self.features
-        if self.learnt is not None and isinstance(estimator, StudentT):
-            estimator = replace(estimator, dof=self.learnt.dof)
+        if self.fitted is not None and isinstance(estimator, StudentT):
+            estimator = replace(estimator, dof=self.fitted.dof)
         if self._site_sketching is not None:
             features = self._site_sketching.features
         if isinstance(features, Nystrom):
@@ -274,23 +277,23 @@ class Model:
         )
 
     def _learning_is_due(self, wanted: bool) -> bool:
-        if self.learnt is None or not wanted:
-            return self.learnt is None
-        fresh = len(self.history) - self._learnt_at
-        return fresh >= self.learner.every and fresh > _LEARN_EVERY * self._learnt_at
+        if self.fitted is None or not wanted:
+            return self.fitted is None
+        fresh = len(self.history) - self._fitted_at
+        return fresh >= self.hyperparameter_fit.every and fresh > _LEARN_EVERY * self._fitted_at
 
-    def _learn(self) -> Learnt:
+    def _learn(self) -> Fitted:
         self._set_aside()
         span = self.space.upper - self.space.lower
         span = torch.where(span > 0.0, span, 1.0)
         points = self.history.sites[self.history.site]
         with one_thread():
-            self.learnt, weights = self.learner(
+            self.fitted = self.hyperparameter_fit.fit(
                 points, self.history.rewards, self.space.lower, span
             )
-        self._learnt_at = len(self.history)
-        self._carry = Carry(weights)
-        return self.learnt
+        self._fitted_at = len(self.history)
+        self._carry = Carry(self.fitted.weights)
+        return self.fitted
 
     def _set_aside(self) -> None:
         """The belief is no longer that of all rewards; the next one starts from it."""
@@ -299,8 +302,8 @@ class Model:
             self._belief = None
 
     def _units(self) -> Units:
-        if self.learnt is not None:
-            return Units(self.learnt.centre, self.learnt.scale)
+        if self.fitted is not None:
+            return Units(self.fitted.center, self.fitted.scale)
         if self.standardise:
             return self._standard_units()
         return Units()

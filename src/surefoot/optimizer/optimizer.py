@@ -28,7 +28,7 @@ from surefoot.acquisition.search import By, checked
 from surefoot.acquisition.search_for_space import search_of
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom
-from surefoot.hyperparameters.student_t_fit import Learner, Learnt
+from surefoot.hyperparameters import Fitted, HyperparameterFit
 from surefoot.optimizer import saved_space, serialization
 from surefoot.optimizer.belief import Belief
 from surefoot.optimizer.model import Model
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 Environment = Tensor | Sequence[float] | float | None
-_PARTS = ("features", "estimator", "width", "policy", "learner", "risk")
+_PARTS = ("features", "estimator", "width", "policy", "hyperparameters", "risk")
 
 
 class Optimizer:
@@ -77,7 +77,7 @@ class Optimizer:
         estimator: Estimator | None = None,
         width: Width | None = None,
         policy: Policy | JointPolicy | None = None,
-        learner: Learner | None = None,
+        hyperparameters: HyperparameterFit | None = None,
         ridge: float = 1.0,
         standardise: bool = False,
         initial: int = 0,
@@ -87,8 +87,8 @@ class Optimizer:
     ) -> None:
         if not isinstance(space, Arms | Box | Joint):
             raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
-        if kernel is not None and learner is not None:
-            raise InvalidInput("both `kernel` and `learner` came: pass one of them.")
+        if kernel is not None and hyperparameters is not None:
+            raise InvalidInput("both `kernel` and `hyperparameters` came: pass one of them.")
         design = space.design if isinstance(space, Joint) else space
         if isinstance(design, Arms) and not design.has_coordinates and kernel is None:
             raise InvalidInput(
@@ -115,7 +115,7 @@ class Optimizer:
         self._model = Model(
             self._search.seen,
             kernel,
-            learner,
+            hyperparameters,
             features or Exact(),
             estimator or LeastSquares(),
             checks.positive("ridge", ridge),
@@ -287,9 +287,9 @@ class Optimizer:
         return list(self._waiting.queries.values())
 
     @property
-    def learnt(self) -> Learnt | None:
-        """The hyperparameters in use, where the kernel is learnt and there was data to learn."""
-        return self._model.learnt
+    def hyperparameters(self) -> Fitted | None:
+        """The fitted hyperparameters; None where the kernel is given, or before the first fit."""
+        return self._model.fitted
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that the run needs to go on, to one file (safetensors with JSON).
@@ -377,10 +377,10 @@ class Optimizer:
         self._generator.set_state(tensors["generator"])
 
     def _parts(self) -> dict[str, object]:
-        """The parts by the names of the constructor's arguments; no learner beside a kernel."""
+        """The parts by the names of the constructor's arguments; no fit beside a kernel."""
         model = self._model
-        learner = model.learner if model.given is None else None
-        parts = (model.features, model.estimator, self.width_rule, self.policy, learner, self.risk)
+        fit = model.hyperparameter_fit if model.given is None else None
+        parts = (model.features, model.estimator, self.width_rule, self.policy, fit, self.risk)
         return dict(zip(_PARTS, parts, strict=True))
 
     def reseed(self, seed: int) -> None:

@@ -61,7 +61,7 @@ _PARTS = {
         risks.VaR,
         risks.CVaR,
         risks.WorstCase,
-        hyperparameters.Learner,
+        hyperparameters.HyperparameterFit,
     )
 }
 
@@ -132,8 +132,7 @@ def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor
     """A kernel of `surefoot.kernels` as values and tensors; `OUTSIDE` for any other."""
     from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
 
-    from surefoot.kernels.general_matern import GeneralMaternKernel
-    from surefoot.kernels.precomputed_kernel import PrecomputedKernel
+    from surefoot.kernels import GeneralMaternKernel, PrecomputedKernel
 
     if kernel is None:
         return None

@@ -1,4 +1,4 @@
-"""The units in which the model sees rewards."""
+"""Standardised reward units: the location and scale in which the model sees the rewards."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-MAX_DEVIATIONS = 1e6
+MAX_DEVIATIONS = 1e6  # standardised rewards are clamped to +- this many
 
 
 @dataclass(frozen=True)
 class RewardUnits:
-    """An affine change of units, clipped at a million deviations: (y - center) / scale.
-
-    A measurement a million deviations away (a sentinel, an overflow) carries no more information
-    than that it is far away.
+    """Affine transform from reward units to the standardised units of the model.
 
     Args:
-        center: Origin, in reward units.
-        scale: Positive unit, in reward units.
-        empirical: Whether `center` and `scale` only standardize the rewards, so that an estimator
-            may replace them by an empirical-Bayes prior mean and output scale.
+        center: Location, in reward units; it becomes 0.
+        scale: Scale, in reward units, above 0; it becomes 1.
+        empirical: Whether `center` and `scale` only standardise the rewards, so that an estimator
+            may add an empirical-Bayes prior mean and output scale.
+
+    Example:
+        >>> import torch
+        >>> units = RewardUnits(center=10.0, scale=2.0)
+        >>> units.transform(torch.tensor([12.0, 1e9])).tolist()
+        [1.0, 1000000.0]
+        >>> RewardUnits().is_identity
+        True
     """
 
     center: float = 0.0
@@ -29,22 +34,32 @@ class RewardUnits:
 
     @property
     def is_identity(self) -> bool:
-        """Whether rewards stay as they are."""
+        """Whether the standardised units are those of the rewards."""
         return self.center == 0.0 and self.scale == 1.0
 
     def transform(self, rewards: Tensor) -> Tensor:
-        """Rewards (t,) in these units; the same tensor under the identity."""
+        """Standardise rewards, clamped to a million scales.
+
+        A value so far out is a sentinel or an overflow, and its size carries no information.
+
+        Args:
+            rewards: Rewards (t,), in reward units.
+
+        Returns:
+            (rewards - center) / scale as (t,), clamped to +-`MAX_DEVIATIONS`; the tensor that was
+            passed, unclamped, where the units are the rewards' own.
+        """
         if self.is_identity:
             return rewards
         return ((rewards - self.center) / self.scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
 
     def transform_value(self, reward: float) -> float:
-        """One reward in these units."""
+        """Standardise one reward, as `transform` does."""
         if self.is_identity:
             return reward
         value = (reward - self.center) / self.scale
         return min(max(value, -MAX_DEVIATIONS), MAX_DEVIATIONS)
 
     def within(self, center: float, scale: float) -> RewardUnits:
-        """The units whose origin and unit are `center` and `scale` in these."""
+        """The units whose location and scale are `center` and `scale` in these."""
         return RewardUnits(self.center + self.scale * center, self.scale * scale)
