@@ -78,6 +78,11 @@ class Sketched:
         return self.rule.batched
 
     @property
+    def max_dimension(self) -> int:
+        """All arms may be in the dictionary."""
+        return len(self.points)
+
+    @property
     def is_due(self) -> bool:
         """Whether the next batch begins, with a new dictionary."""
         return self.batched and self._calls_for_a_draw()
@@ -124,8 +129,10 @@ class Sketched:
     def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
         return self.tabulated.posterior(sample, estimate)
 
-    def kept(self, posterior: Posterior) -> Posterior:
-        return self.tabulated.kept(posterior)
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> ArmPosterior:
+        return self.tabulated.kept(posterior, sample, estimate)
 
     def after_load(self) -> None:
         """The table of the dictionary, which is not saved."""

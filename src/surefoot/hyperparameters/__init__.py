@@ -3,6 +3,7 @@
 `HyperparameterFit.fit(points, rewards, lower, span)` is a pure function that returns `Fitted`.
 """
 
+from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
 
-__all__ = ["GAUSSIAN", "Fitted", "HyperparameterFit"]
+__all__ = ["GAUSSIAN", "Fitted", "GivenHyperparameters", "HyperparameterFit"]

@@ -23,7 +23,7 @@ from surefoot.hyperparameters.evidence import (
     log_likelihood,
     variational_bound,
 )
-from surefoot.regression.units import MAX_DEVIATIONS
+from surefoot.regression.units import MAX_DEVIATIONS, RewardUnits
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing o
     "kernel.raw_outputscale": (-10.0, 1e13),
     "kernel.base_kernel.raw_lengthscale": (-6.0, 1e3),
 }
+_NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _OUTLIER = 0.1  # precision below which a reward counts as an outlier
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
@@ -59,6 +60,8 @@ class Fitted:
         scale: Unit of the standardised rewards, in reward units.
         weights: Precisions (t,) of the rewards relative to 1 / `noise`, near 1 for inliers and
             near 0 for outliers.
+        empirical: Whether `center` and `scale` are only the location and scale of the rewards, so
+            that an estimator may add an empirical-Bayes prior mean and output scale.
     """
 
     kernel: Kernel
@@ -67,6 +70,12 @@ class Fitted:
     center: float
     scale: float
     weights: Tensor
+    empirical: bool = False
+
+    @property
+    def units(self) -> RewardUnits:
+        """The standardised units."""
+        return RewardUnits(self.center, self.scale, self.empirical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +153,22 @@ class HyperparameterFit:
                 f"`lengthscales` is {self.lengthscales!r}, expected 'long' or 'short'."
             )
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the kernel stays for the whole run."""
+        return False
+
+    def is_due(self, number: int, fitted_at: int) -> bool:
+        """Whether to fit after `number` rewards, given the number at the last fit."""
+        new = number - fitted_at
+        return fitted_at == 0 or (new >= self.every and new > _NEW_SHARE * fitted_at)
+
     def fit(self, points: Tensor, rewards: Tensor, lower: Tensor, span: Tensor) -> Fitted:
         """Fit the hyperparameters to observations.
 
         Args:
-            points: Observed points (t, d), one for each reward, t >= 1.
+            points: Observed points (t, d), one for each reward; without rewards, the
+                hyperparameters are those that a fit starts from.
             rewards: Rewards (t,), in reward units.
             lower: Lower bounds (d,) of the space.
             span: Extents (d,) of the space, above 0.
@@ -158,6 +178,12 @@ class HyperparameterFit:
         """
         unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
         rewards = rewards.cpu()
+        if not len(rewards):
+            start = Hyperparameters(
+                len(span), self.nu, 1.0, 1.0, LENGTHSCALE_PRIORS[self.lengthscales]
+            )
+            kernel = self._kernel(start, span).to(points.device)
+            return Fitted(kernel, float(start.noise.detach()), 4.0, 0.0, 1.0, rewards)
         center, scale = self._location_and_scale(rewards)
         y = ((rewards - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
         subset = _subset(len(y))

@@ -7,6 +7,7 @@ can be passed to an optimizer as well.
 from surefoot.kernels.evaluation import block, diagonal, validated
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
+from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "block",
     "custom",
     "diagonal",
+    "from_recipe",
     "linear",
     "matern",
     "precomputed",
     "scaled",
     "squared_exponential",
+    "to_recipe",
     "validated",
 ]

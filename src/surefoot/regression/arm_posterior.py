@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior, Pull
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.table import Table
@@ -103,6 +104,10 @@ class ArmPosterior:
         if points is self.points:
             return self.mean_of_arms, self.deviation_of_arms
         return self.elsewhere.mean_and_deviation(points)
+
+    def deviation_at(self, observations: Observations) -> Tensor:
+        """Standard deviation (S,) of the arms that were observed."""
+        return self.deviation_of_arms[observations.arms]
 
     def updated(self, pulls: Sequence[Pull]) -> ArmPosterior:
         """The posterior as if arms had been pulled with their means as rewards.

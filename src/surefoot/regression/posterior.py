@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor
 
 LEAST_VARIANCE = 1e-18  # so that its root has a gradient
@@ -52,6 +53,7 @@ class Posterior(Protocol):
     def mean(self, points: Tensor) -> Tensor: ...
     def variance(self, points: Tensor) -> Tensor: ...
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]: ...
+    def deviation_at(self, observations: Observations) -> Tensor: ...
     def updated(self, pulls: Sequence[Pull]) -> Posterior: ...
     def sample_coefficients(self, normals: Tensor) -> Tensor: ...
     def evaluate(self, points: Tensor) -> Evaluation: ...
@@ -93,6 +95,8 @@ class FeaturePosterior:
     scale: float = 1.0
     pulls: tuple[Pull, ...] = ()
 
+    derived: ClassVar[bool] = True  # from regression and estimate: not saved
+
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
         features = self.embedding(self._tensor(points))
@@ -113,6 +117,10 @@ class FeaturePosterior:
             whitened = self.factor.ridge**0.5 * self.factor.whiten(features)
             variance = variance - self._conditioned(points, features, whitened).square().sum(-1)
         return mean, self.scale * variance.clamp_min(LEAST_VARIANCE).sqrt()
+
+    def deviation_at(self, observations: Observations) -> Tensor:
+        """Standard deviation (S,) at the sites of observations."""
+        return self.mean_and_deviation(observations.sites)[1]
 
     def updated(self, pulls: Sequence[Pull]) -> FeaturePosterior:
         """The posterior as if points had been measured with their means as rewards.

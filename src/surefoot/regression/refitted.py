@@ -59,6 +59,7 @@ class Refitted:
 
     batched = False
     is_due = False
+    max_dimension = 2**20
 
     def update(self, pull: Pull) -> None:
         self.version += 1
@@ -92,5 +93,7 @@ class Refitted:
             units.scale,
         )
 
-    def kept(self, posterior: Posterior) -> Posterior:
-        return posterior
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> FeaturePosterior:
+        return self.posterior(sample, estimate)

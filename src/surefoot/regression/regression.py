@@ -20,6 +20,7 @@ class Regression(Protocol):
     """
 
     batched: bool
+    max_dimension: int  # the largest number of features that there can be
 
     @property
     def is_due(self) -> bool:
@@ -46,8 +47,8 @@ class Regression(Protocol):
         """The posterior of an estimate from a sample."""
         ...
 
-    def kept(self, posterior: Posterior) -> Posterior:
-        """A saved posterior, with the feature map attached that is not in a file."""
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> Posterior:
+        """A posterior that was saved, or the one of the estimate where none was."""
         ...
 
 

@@ -53,6 +53,11 @@ class Tabulated:
     batched = False
     is_due = False
 
+    @property
+    def max_dimension(self) -> int:
+        """The number of features."""
+        return self.table.dimension
+
     def __post_init__(self) -> None:
         if self.pulls:
             self._number = round(sum(self.pulls.values()))
@@ -107,7 +112,11 @@ class Tabulated:
             on_device, coefficients, units.center, units.scale, mean, variance, self.table
         )
 
-    def kept(self, posterior: Posterior) -> Posterior:
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> ArmPosterior:
+        if posterior is None:
+            return self.posterior(sample, estimate)
         return replace(posterior, table=self.table)  # type: ignore[type-var]
 
     def _refresh(self) -> None:
