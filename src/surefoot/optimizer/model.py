@@ -15,6 +15,7 @@ from surefoot import kernels
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features
 from surefoot.hyperparameters import Fitted
+from surefoot.optimizer.serialization import Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
@@ -206,15 +207,33 @@ class Model:
             )
         )
 
-    def after_load(self) -> None:
-        """Attach what is not in a file."""
-        if self.inference is None:
-            return
+    def restore(self, values: Any, decoder: Decoder) -> None:
+        """Go on from a saved model of the same parts."""
+        fields = values["fields"]
+        fitted = decoder.decode(fields["fitted"])
+        if self.hyperparameters.lasting:
+            fitted = replace(fitted, kernel=self.fitted.kernel)
+        decoder.fill(self.observations, fields["observations"])
+        self._use(fitted)
+        decoder.fill(self.regression, fields["regression"])
+        for name in ("fitted_at", "outstanding", "inference", "_selection", "_selected"):
+            setattr(self, name, decoder.decode(fields[name]))
+        if is_whole(fields["state"]):
+            self.state = decoder.decode(fields["state"])
+        else:
+            self.state = self.replay(self.estimator.init(self._constants))
+        if self.inference is not None:
+            self._attach(self.inference)
+
+    def _attach(self, inference: Inference) -> None:
+        """What is not in a file: feature maps, and posteriors that follow from the estimate."""
         sample = self.regression.sample(self.observations, self.fitted.units)
-        estimate = self.inference.estimate
-        for holder, name in ((self.inference, "posterior"), (self, "_selection")):
-            kept = self.regression.kept(getattr(holder, name), sample, estimate)
-            setattr(holder, name, kept)
+        kept = self.regression.kept(inference.posterior, sample, inference.estimate)
+        if self._selection is inference.posterior or self._selection is None:
+            self._selection, self._selected = None, 0
+        else:
+            self._selection = self.regression.kept(self._selection, sample, inference.estimate)
+        inference.posterior = kept
 
     def replay(self, state: Any) -> Any:
         """A state of the estimator after all rewards."""
