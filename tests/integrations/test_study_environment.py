@@ -144,10 +144,10 @@ class TestTrials:
         study.sampler = other  # as another worker sees those that run
         trial = study.ask(SPACE)
         assert (trial.params["x"], other.environment_of(trial)["load"]) not in pairs
-        assert len(other._model.optimizer.pending) == 5
+        assert len(other._tracker.optimizer.pending) == 5
 
     def test_whole_numbers_stay_whole(self) -> None:
-        environment = StudyEnvironment("n", sf.FiniteEnvironment([1, 2, 4]), whole=["n"])
+        environment = StudyEnvironment("n", sf.FiniteEnvironment([1, 2, 4]), integer=["n"])
         assert environment.names == ("n",)
         for value in (1, 2, 4):
             decoded = environment.decode(environment.encode({"n": value}))
