@@ -8,7 +8,8 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot.kernels.user_defined import PrecomputedKernel
-from surefoot.spaces import Arms, Space
+from surefoot.spaces.arms import Arms
+from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
 
 

@@ -1,4 +1,4 @@
-"""A finite set of arms."""
+"""Finite sets of arms, with or without coordinates."""
 
 from __future__ import annotations
 
@@ -14,14 +14,29 @@ from surefoot.types import InvalidInput
 
 @dataclass(frozen=True, eq=False, init=False)
 class Arms:
-    """A finite set of arms: `Arms(points)` with coordinates (A, d), or `Arms(29)` without.
+    """Finite set of arms, the space of a kernel bandit.
 
-    Arms without coordinates have their index as their only coordinate, and need
-    `kernels.precomputed`.
+    Arms without coordinates are represented by their index, and require `kernels.precomputed` or
+    `kernels.custom`.
+
+    Args:
+        points: Coordinates (A, d) of the arms, or the number A of arms without coordinates.
+
+    Raises:
+        InvalidInput: If the coordinates are not a finite matrix, or the number is below 1.
+
+    Example:
+        >>> arms = Arms([[0.0, 1.0], [0.5, 1.0], [1.0, 1.0]])
+        >>> len(arms), arms.dimension
+        (3, 2)
+        >>> Arms(29).has_coordinates
+        False
     """
 
-    points: Tensor  # (A, d)
+    points: Tensor
+    """Coordinates (A, d); for arms without coordinates their indices (A, 1)."""
     has_coordinates: bool
+    """Whether the arms were given by coordinates."""
 
     def __init__(self, points: Tensor | Sequence | int) -> None:
         has_coordinates = checks.integer(points) is None
@@ -38,24 +53,44 @@ class Arms:
 
     @property
     def dimension(self) -> int:
+        """Number of coordinates d."""
         return self.points.shape[1]
 
     @property
     def lower(self) -> Tensor:
+        """Smallest coordinates (d,)."""
         return self.points.amin(0)
 
     @property
     def upper(self) -> Tensor:
+        """Largest coordinates (d,)."""
         return self.points.amax(0)
 
     def to(self, device: str | torch.device) -> Arms:
-        """The same arms on a device."""
+        """Move to a device.
+
+        Args:
+            device: A torch device.
+
+        Returns:
+            The same arms on that device.
+        """
         moved = Arms(len(self)) if not self.has_coordinates else Arms(self.points.cpu())
         object.__setattr__(moved, "points", self.points.to(device))
         return moved
 
     def index(self, arm: int) -> int:
-        """The arm's index, checked; `InvalidInput` when there is no such arm."""
+        """Check an arm index.
+
+        Args:
+            arm: Index of an arm.
+
+        Returns:
+            The same index.
+
+        Raises:
+            InvalidInput: If there is no such arm.
+        """
         if not 0 <= arm < len(self):
             raise InvalidInput(f"arm {arm} does not exist, expected 0 to {len(self) - 1}.")
         return arm
