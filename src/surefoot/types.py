@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Query:
         repeats: How often to take the measurement.
         environment: Environment z (dz,) to measure under, in a `Joint` whose environment is chosen
             by the optimizer; None otherwise.
+        owner: Token of the optimizer that made the query. To any other, the query is no more than
+            the point that it names.
 
     Example:
         >>> import surefoot as sf
@@ -69,6 +71,7 @@ class Query:
     arm: int | None = None
     repeats: int = 1
     environment: Tensor | None = None
+    owner: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

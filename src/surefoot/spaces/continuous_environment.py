@@ -167,7 +167,7 @@ class ContinuousEnvironment:
             name = type(_base(distribution)).__name__
             raise InvalidInput(
                 f"{name} has no `log_prob`, by which lacing values are chosen: pass "
-                'lacing="unif" (`policy=acquisition.RiskBound("unif")` to `Optimizer`), or a '
+                'lacing="unif" (`policy=acquisition.ScorePolicy(lacing="unif")` to `Optimizer`), or a '
                 "distribution that has one."
             ) from error
         return torch.where(inside, density, -torch.inf)
