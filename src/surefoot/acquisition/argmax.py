@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -16,6 +17,13 @@ _CHUNK = 4096
 _ANCHORS = 8  # designs of largest risk of the mean, to start from
 
 
+@runtime_checkable
+class ArmScore(Protocol):
+    """A score of arms that knows its own maximiser."""
+
+    def best_arm(self, among: Tensor) -> int: ...
+
+
 def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:
     """The design of largest score, which on a space without an environment is the location.
 
@@ -27,12 +35,17 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
     Returns:
         The location of the design, on a `Joint` space one without an environment.
     """
+    if isinstance(score, ArmScore):
+        arms = [] if among is None else [location.arm for location in among]
+        return context.space.design.locate(score.best_arm(torch.tensor(arms, dtype=torch.int64)))
     if among is not None:
         return among[best_row(score, torch.stack([location.design for location in among]))]
     design = context.space.design
     if isinstance(design, Arms):
-        tabulated = context.posterior.table is not None  # looks up these very points, all at once
-        arm = int(score(design.points).argmax()) if tabulated else best_row(score, design.points)
+        if context.posterior.tabulates(design.points):  # all of them are looked up at once
+            arm = int(score(design.points).argmax())
+        else:
+            arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
     anchors = best_measured(context.mean, context, _ANCHORS)
     with one_thread(), torch.enable_grad():

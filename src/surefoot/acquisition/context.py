@@ -144,7 +144,9 @@ class Context:
 
     def _tabulates(self, x: Tensor, z: Tensor) -> bool:
         """Whether the posterior has a table of these very designs, with all values of Z."""
-        if self.posterior.table is None or not isinstance(self.space, Joint):
+        if not isinstance(self.space, Joint) or isinstance(self.space.seen, Box):
+            return False
+        if not self.posterior.tabulates(self.space.seen.points):
             return False
         design, environment = self.space.design, self.space.environment
         whole = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)

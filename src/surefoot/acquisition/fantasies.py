@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -10,7 +9,6 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context
-from surefoot.regression.posterior import Posterior
 from surefoot.risks import CVaR, Mean, VaR, WorstCase
 from surefoot.risks.batched import batched_risk
 from surefoot.spaces import Joint
@@ -28,15 +26,6 @@ class Draws(NamedTuple):
     weights: Tensor  # (n,)
     outcomes: Tensor  # (K,), of the fantasised observations
     functions: Tensor  # (M, n), of the functions from each posterior
-
-
-class _Evaluated(NamedTuple):
-    """What covariances between points are made of."""
-
-    points: Tensor  # (p, d)
-    features: Tensor  # (p, m)
-    explained: Tensor  # (p, m), whose products are the posterior covariance of the features' part
-    pending: Tensor | None  # (p, q), whose products are what pending queries subtract from it
 
 
 class _Update(NamedTuple):
@@ -82,14 +71,14 @@ class Fantasies:
         number = len(draws.z)
         self.designs = self._best_of_many(context.designs)  # (D, dx)
         points = self._joint.points(self.designs, draws.z)  # (D, n, d)
-        self._evaluated = _evaluate(self._posterior, points.flatten(0, 1))
+        self._evaluated = self._posterior.evaluate(points.flatten(0, 1))
         starts = range(0, len(self._evaluated.points), number)
-        each = [_rows(self._evaluated, slice(i, i + number)) for i in starts]
+        each = [self._evaluated.rows(slice(i, i + number)) for i in starts]
         prior = self._posterior.embedding.residual(points[0], each[0].features)
         prior = prior + each[0].features.square().sum(-1)
         self._jitter = _JITTER * self._posterior.scale**2 * float(prior.mean())
-        self._roots = self._root(torch.stack([_covariance(self._posterior, a, a) for a in each]))
-        means = _mean(self._posterior, self._evaluated).reshape(-1, number)
+        self._roots = self._root(torch.stack([self._posterior.covariance(a, a) for a in each]))
+        means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
         self.today = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
 
@@ -177,23 +166,21 @@ class Fantasies:
         number, pairs = len(self._draws.z), len(x)
         own = self._joint.points(x, self._draws.z)
         points = torch.cat([own, self._joint.pairs(x, z).unsqueeze(1)], 1).flatten(0, 1)
-        evaluated = _evaluate(self._posterior, points)
-        each = [
-            _rows(evaluated, slice(i, i + number + 1)) for i in range(0, len(points), number + 1)
-        ]
-        full = torch.stack([_covariance(self._posterior, one, one) for one in each])
+        evaluated = self._posterior.evaluate(points)
+        each = [evaluated.rows(slice(i, i + number + 1)) for i in range(0, len(points), number + 1)]
+        full = torch.stack([self._posterior.covariance(one, one) for one in each])
         variance = full[:, -1, -1].clamp_min(0.0) + self._noise
         root = self._root(full[:, :-1, :-1])
-        mean = _mean(self._posterior, evaluated).reshape(pairs, -1)[:, :-1]
+        mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, -1)[:, :-1]
         values = mean.unsqueeze(1) + self._draws.functions @ root.mT
         own_update = self._update(root, full[:, :-1, -1:], variance.unsqueeze(-1), paired=True)
-        measured = _rows(evaluated, slice(number, None, number + 1))
+        measured = evaluated.rows(slice(number, None, number + 1))
         seen, roots = self._evaluated, self._roots
         if chosen is not None:
             roots = roots[chosen]
             rows = chosen.unsqueeze(-1) * number + torch.arange(number, device=x.device)
-            seen = _rows(seen, rows.flatten())
-        covariance = _covariance(self._posterior, seen, measured).reshape(-1, number, pairs)
+            seen = seen.rows(rows.flatten())
+        covariance = self._posterior.covariance(seen, measured).reshape(-1, number, pairs)
         update = self._update(roots, covariance, variance, paired=False)
         return update, own_update, values, variance.sqrt()
 
@@ -220,38 +207,3 @@ class Fantasies:
         means = [self._posterior.mean(p.flatten(0, 1)).reshape(-1, number) for p in parts]
         risks = self._risk(torch.cat(means), self._draws.weights)
         return designs[risks.topk(most).indices.sort().values]
-
-
-def _evaluate(posterior: Posterior, points: Tensor) -> _Evaluated:
-    features = posterior.embedding(points)
-    explained = posterior.factor.ridge**0.5 * posterior.factor.whiten(features)
-    evaluated = _Evaluated(points, features, explained, None)
-    if posterior.pending is None:
-        return evaluated
-    other = _evaluate(replace(posterior, pending=None), posterior.pending.points)
-    covariance = _covariance(replace(posterior, scale=1.0), evaluated, other)
-    root = posterior.pending.root.T  # in the units of the model
-    reduction = torch.linalg.solve_triangular(root, covariance, upper=True, left=False)
-    return evaluated._replace(pending=reduction)
-
-
-def _rows(evaluated: _Evaluated, rows: slice | Tensor) -> _Evaluated:
-    pending = None if evaluated.pending is None else evaluated.pending[rows]
-    return _Evaluated(
-        evaluated.points[rows], evaluated.features[rows], evaluated.explained[rows], pending
-    )
-
-
-def _mean(posterior: Posterior, evaluated: _Evaluated) -> Tensor:  # (p,)
-    return posterior.centre + posterior.scale * (evaluated.features @ posterior.coefficients)
-
-
-def _covariance(posterior: Posterior, left: _Evaluated, right: _Evaluated) -> Tensor:  # (p, r)
-    """Posterior covariance of the function, in squared reward units."""
-    residual = posterior.embedding.cross_residual(
-        left.points, left.features, right.points, right.features
-    )
-    covariance = residual + left.explained @ right.explained.T
-    if left.pending is not None and right.pending is not None:
-        covariance = covariance - left.pending @ right.pending.T
-    return posterior.scale**2 * covariance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -57,9 +57,9 @@ class NoisyExpectedImprovement:
         """The score of one round, whose samples are drawn here."""
         posterior, embedding = context.posterior, context.posterior.embedding
         feasible = context.feasible
-        alone = replace(posterior, pending=None)
+        alone = posterior.of_rewards
         normals = _normals(self.samples, embedding.dimension, context.generator)
-        theta = posterior.sample_coefficients(normals.to(context.sites.device))  # (s, m)
+        theta = alone.sample_coefficients(normals.to(context.sites.device))  # (s, m)
         best = (theta @ embedding(context.sites).T).amax(-1)  # (s,)
         floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
 
@@ -69,7 +69,7 @@ class NoisyExpectedImprovement:
             standardised = (features @ theta.T - best) / deviation[:, None]  # (n, s)
             log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
             value = log_improvement + deviation.log()
-            if posterior.pending is not None:
+            if alone is not posterior:
                 value = value + _log_share_left(posterior, alone, points)
             return value if feasible is None else value + feasible(points).log()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
+from torch import Tensor
 
 from surefoot import risks
 from surefoot._internal import checks
@@ -59,7 +60,30 @@ class UpperConfidenceBound:
     """
 
     def __call__(self, context: Context) -> Score:
+        points = context.space.design.lower.new_zeros(0, 0)
+        if isinstance(context.space, Arms) and context.feasible is None:
+            points = context.space.points
+        if context.posterior.tabulates(points):
+            return ArmBound(context)
         return lambda x: context.bound(x, context.width)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmBound:
+    """The upper confidence bound of arms whose posterior is tabulated, as a score.
+
+    Args:
+        context: The state of the optimization on `Arms`, without failures.
+    """
+
+    context: Context
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.context.bound(x, self.context.width)
+
+    def best_arm(self, among: Tensor) -> int:
+        """The arm of largest bound, of those in `among` (n,) unless that is empty."""
+        return self.context.posterior.best_arm(self.context.width, among)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 import torch
 
 from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
-from surefoot.algorithms._defaults import first_points, width_or
+from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import Exact, Features, Nystrom, Sketch
+from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import CVaR, Risk, VaR, WorstCase
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class Options(TypedDict, total=False):
     """What every algorithm here takes besides its risk, with its defaults.
 
-    `features` (`Exact()`; `Sketch()` where the kernel is learnt), `estimator` (`LeastSquares()`),
+    `features` (`Exact()`; `Nystrom(PivotedCholesky())` where the kernel is fitted), `estimator`
+    (`LeastSquares()`),
     `width` (`widths.srinivas(scale=scale)`, sqrt(2 ln(t^2 pi^2 / 0.6))), `scale` (1) of that
     width, `ridge` (1; the noise variance, only beside a kernel), `initial` (first pairs, spread
     over designs and drawn from the environment; 0 beside a kernel), `seed` (0), `device` ("cpu").
     """
 
-    features: Features | Nystrom | None
+    features: Features | None
     estimator: Estimator | None
     width: Width | None
     ridge: float | None
@@ -118,7 +119,7 @@ def _risk_averse(
     risk: Risk,
     policy: Policy,
     *,
-    features: Features | Nystrom | None = None,
+    features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
     ridge: float | None = None,
@@ -135,8 +136,8 @@ def _risk_averse(
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
     fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
-    plain: Features = Exact() if kernel is not None else Sketch()
-    first = 0 if kernel is not None else first_points(space.seen)
+    plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
+    first = 0 if kernel is not None else initial_design_size(space.seen)
     return Optimizer(
         space,
         kernel,

@@ -68,7 +68,7 @@ def robust_ucb(
     """
     if kernel is None:
         if ridge is not None:
-            raise InvalidInput("`ridge` came without a `kernel`: a fitted kernel brings its own noise.")
+            raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
         seen = space.seen if isinstance(space, Joint) else space
         return Optimizer(
             space,

@@ -23,8 +23,8 @@ class AdaptiveTruncation:
     r"""ATA-GP-UCB's estimate :math:`\theta = V^{-1/2} r`,
     :math:`r_i = \sum_\tau u_{i\tau} y_\tau 1\{|u_{i\tau} y_\tau| \le b_t\}`.
 
-    Over all rewards at today's b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))) with L = ln(2 m T / delta),
-    or ln(4 m T / delta) with Nyström features. The same number is the ridge estimate less
+    Over all rewards at today's b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta) or
+    with Nyström features ln(4 m T / delta). The same number is the ridge estimate less
     V^{-1/2} c, c_i the sum of the terms that are truncated. Since |u_{i tau}| <= h_tau, the root of
     the leverage, only rewards with |y| h > b can have any.
 

@@ -104,9 +104,7 @@ class Huber:
         if sample.units.empirical and not self.growing:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
         limit = float(threshold[-1])
-        estimate = Estimate(
-            theta, sample.counts, limit, truncated, last, prior_mean, prior_scale
-        )
+        estimate = Estimate(theta, sample.counts, limit, truncated, last, prior_mean, prior_scale)
         return estimate, after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
@@ -167,9 +165,7 @@ def _improved(
     return values.fitted(values.sample.factor, sums)
 
 
-def _newton(
-    values: WeightedValues, residual: Tensor, threshold: Tensor
-) -> tuple[Tensor, Tensor]:
+def _newton(values: WeightedValues, residual: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
     """The minimum if every residual stays on its side of the threshold."""
     inside = residual.abs() <= threshold
     pull = torch.where(inside, values.value, threshold * residual.sign())

@@ -90,6 +90,4 @@ class Truncation:
     def _in_units(self, sample: Sample) -> TruncatedSums:
         kept = self._kept(sample.rewards)
         sums = sample.totals(sample.rewards * kept).cpu().numpy()
-        return TruncatedSums(
-            sample.units, sums, len(kept), int((~kept).sum()), not bool(kept[-1])
-        )
+        return TruncatedSums(sample.units, sums, len(kept), int((~kept).sum()), not bool(kept[-1]))

@@ -15,7 +15,6 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
 
 TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
 

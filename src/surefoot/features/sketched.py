@@ -129,9 +129,7 @@ class Sketched:
     def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
         return self.tabulated.posterior(sample, estimate)
 
-    def kept(
-        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
-    ) -> ArmPosterior:
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
         return self.tabulated.kept(posterior, sample, estimate)
 
     def after_load(self) -> None:

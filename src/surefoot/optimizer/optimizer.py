@@ -504,4 +504,4 @@ def _check_parts(space: object, features: object, estimator: object, width: obje
         raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
     right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))
     if estimator is not None and (not right or isinstance(estimator, type)):
-        raise InvalidInput(f"`estimator` must be an estimator such as `Huber()`, got {estimator!r}.")
+        raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")

@@ -48,6 +48,7 @@ class ArmPosterior:
         mean_of_arms: Posterior mean (A,).
         start: Posterior variance of the arms (A,) before the pulls without rewards, in the units
             of the model.
+        before: V of the rewarded pulls alone.
         table: The feature map at the arms.
         pulled: Number of pulls without rewards (of one arm at once).
         fallen: (m, m), the variance falls by columns' fallen columns; empty before the pulls.
@@ -59,6 +60,7 @@ class ArmPosterior:
     scale: float
     mean_of_arms: Tensor
     start: Tensor
+    before: RidgeFactor
     table: Table = field(metadata={"saved": False})
     pulled: int = 0
     fallen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
@@ -87,9 +89,7 @@ class ArmPosterior:
     @cached_property
     def elsewhere(self) -> FeaturePosterior:
         """The posterior at points that need not be arms."""
-        return FeaturePosterior(
-            self.table, self.factor, self.coefficients, self.center, self.scale
-        )
+        return FeaturePosterior(self.table, self.factor, self.coefficients, self.center, self.scale)
 
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
@@ -151,6 +151,18 @@ class ArmPosterior:
             stale = bounds.score.topk(min(number, len(bounds.score))).indices
             self._compute(bounds, stale)
             number *= 4
+
+    @property
+    def of_rewards(self) -> ArmPosterior:
+        """The posterior without the pulls whose rewards are not known."""
+        if not self.pulled:
+            return self
+        none = self.start.new_zeros(0, 0)
+        return replace(self, factor=self.before, pulled=0, fallen=none, _bounds=None)
+
+    def tabulates(self, points: Tensor) -> bool:
+        """Whether mean and deviation at these very points are looked up."""
+        return points is self.points
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Coefficients of functions from the posterior, for standard normal draws."""

@@ -98,9 +98,9 @@ class Observations:
             self._sites_number += 1
             if arm is not None:
                 self.arms.append(arm)
-        self._reward, self._site = grown(self._reward, self._number), grown(self._site, self._number)
-        self._reward[self._number] = reward
-        self._site[self._number] = site
+        number = self._number
+        self._reward, self._site = grown(self._reward, number), grown(self._site, number)
+        self._reward[number], self._site[number] = reward, site
         self._count[site] += 1.0
         self._sum[site] += reward
         self._number += 1

@@ -109,12 +109,17 @@ class Tabulated:
             mean = units.center + units.scale * mean
         coefficients = estimate.coefficients.to(mean.device)
         return ArmPosterior(
-            on_device, coefficients, units.center, units.scale, mean, variance, self.table
+            on_device,
+            coefficients,
+            units.center,
+            units.scale,
+            mean,
+            variance,
+            on_device,
+            self.table,
         )
 
-    def kept(
-        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
-    ) -> ArmPosterior:
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
         if posterior is None:
             return self.posterior(sample, estimate)
         return replace(posterior, table=self.table)  # type: ignore[type-var]
@@ -165,10 +170,7 @@ class Tabulated:
     def _leverage_bound(self, arms: list[int], sites: np.ndarray) -> np.ndarray:  # (k,) -> (k,)
         """At least phi' V^{-1} phi at sites."""
         chosen = self._at_sites(arms)[0].cpu().numpy()[sites]
-        if self.variance.device.type == "cpu":
-            variance = self.variance.numpy()[chosen]
-        else:
-            variance = self.variance[torch.from_numpy(chosen).to(self.variance.device)].cpu().numpy()
+        variance = self.variance.cpu().numpy()[chosen]
         return np.maximum(variance, 0.0) / self.ridge
 
     def _at_sites(self, arms: list[int]) -> tuple[Tensor, Tensor, Tensor]:
