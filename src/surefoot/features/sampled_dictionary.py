@@ -48,9 +48,9 @@ class SampledDictionary:
         point = pull.point.unsqueeze(0)
         if len(self.pulled) == 0:
             self.pulled = Observations(point.shape[1], point.device)
-        for _ in range(pull.count):
+        for _ in range(pull.times):
             self.pulled.append(pull.point, 0.0)
-        self.explained += pull.count * float(self._variance(point)) / self.ridge
+        self.explained += pull.times * float(self._variance(point)) / self.ridge
         if len(self.members) == 0 or self.rule.is_due(self.explained):
             self._draw(point)
 

@@ -89,11 +89,11 @@ class Sketched:
 
     def update(self, pull: Pull) -> None:
         arm: int = pull.arm  # type: ignore[assignment]
-        pulls = self.pulls.pop(arm, 0.0) if pull.count < 0 else self.pulls.get(arm, 0.0)
-        if pulls + pull.count > 0:
-            self.pulls[arm] = pulls + pull.count
-        self.explained += pull.count * float(self._start_at[arm]) / self.ridge
-        if pull.count > 0:
+        pulls = self.pulls.pop(arm, 0.0) if pull.times < 0 else self.pulls.get(arm, 0.0)
+        if pulls + pull.times > 0:
+            self.pulls[arm] = pulls + pull.times
+        self.explained += pull.times * float(self._start_at[arm]) / self.ridge
+        if pull.times > 0:
             self.last = arm
         if self.batched:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -301,7 +302,7 @@ class Model:
             return
         self._begin()
         observations = self.observations
-        arms = observations.arms or [None] * len(observations.sites)
+        arms: Sequence[int | None] = observations.arms or [None] * len(observations.sites)
         for point, arm, count in zip(
             observations.sites, arms, observations.counts.tolist(), strict=True
         ):

@@ -260,10 +260,10 @@ class Optimizer:
             InvalidInput: If the space has no such point.
         """
         pending = self._pending.find(query) if isinstance(query, Query) else None
-        if pending is not None:
-            location, id_ = pending.location, pending.query.id
-        else:
+        if pending is None:
             location, id_ = self._locate(query, self._supposed(environment))
+        else:
+            location, id_ = pending.location, pending.query.id
         if id_ is not None:
             asked = self._pending.by_id[id_].location
             self._model.release(asked.point, asked.arm, self._pending.drop(id_))

@@ -91,7 +91,7 @@ class Decoder:
         if "type" in value:
             cls = _class(value["type"])
             fields = {name: self.decode(field) for name, field in value["fields"].items()}
-            made = object.__new__(cls)
+            made: Any = object.__new__(cls)
             known = {f.name for f in dataclasses.fields(cls)}
             for f in dataclasses.fields(cls):
                 if f.name in fields:
@@ -128,7 +128,7 @@ class Decoder:
             saved, present = value["fields"][f.name], getattr(target, f.name, None)
             name = f"{type(present).__module__}:{type(present).__qualname__}"
             here = isinstance(saved, dict) and saved.get("type") == name
-            if here and len(_saved_fields(present)) < len(dataclasses.fields(present)):
+            if here and _has_unsaved_fields(present):
                 self.fill(present, saved)
             elif saved != OUTSIDE:
                 object.__setattr__(target, f.name, self.decode(saved))
@@ -186,6 +186,10 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
     return [f for f in dataclasses.fields(value) if f.metadata.get("saved", True)]
+
+
+def _has_unsaved_fields(value: Any) -> bool:
+    return len(_saved_fields(value)) < len(dataclasses.fields(value))
 
 
 def _is_allowed(name: str) -> bool:

@@ -186,7 +186,7 @@ class ArmPosterior:
 
     def _after(self, pull: Pull) -> ArmPosterior:
         feature = self.table.at(pull.arm)  # type: ignore[arg-type]
-        step = self.factor.updated(feature, float(pull.count))
+        step = self.factor.updated(feature, float(pull.times))
         seen = self.table.seen(step.solved)
         fallen = self.fallen if self.pulled else self.start.new_zeros(len(seen), len(seen))
         drop = step.drop(self.factor.ridge * self.scale**2)

@@ -23,7 +23,7 @@ class Pull(NamedTuple):
 
     point: Tensor  # (d,)
     arm: int | None
-    count: int
+    times: int
 
 
 class Evaluation(NamedTuple):
@@ -42,8 +42,8 @@ class Evaluation(NamedTuple):
 class Posterior(Protocol):
     """The distribution of the unknown function given the rewards."""
 
-    scale: float  # reward units in one unit of the model
-
+    @property
+    def scale(self) -> float: ...  # reward units in one unit of the model
     @property
     def embedding(self) -> Embedding: ...
     @property
@@ -181,7 +181,7 @@ class FeaturePosterior:
         """The points of the pulls, and the root of their predictive covariance."""
         base = replace(self, pulls=(), scale=1.0)
         at = base.evaluate(torch.stack([pull.point for pull in self.pulls]))
-        counts = at.features.new_tensor([float(pull.count) for pull in self.pulls])
+        counts = at.features.new_tensor([float(pull.times) for pull in self.pulls])
         return at, cholesky(base.covariance(at, at) + torch.diag(self.factor.ridge / counts))
 
     def _tensor(self, points: Any) -> Tensor:

@@ -19,8 +19,15 @@ class Regression(Protocol):
     are chosen, and features and estimate stay until `is_due`.
     """
 
-    batched: bool
-    max_dimension: int  # the largest number of features that there can be
+    @property
+    def batched(self) -> bool:
+        """Whether pulls count when they are chosen."""
+        ...
+
+    @property
+    def max_dimension(self) -> int:
+        """The largest number of features that there can be."""
+        ...
 
     @property
     def is_due(self) -> bool:

@@ -21,11 +21,11 @@ class RidgeStep(NamedTuple):
     factor: RidgeFactor
     solved: Tensor  # (m,), V^{-1} phi before the update
     growth: float  # of det V
-    count: float
+    times: float
 
     def drop(self, scale: float) -> float:
         """The rate at which leverages fall, times a scale."""
-        return scale * self.count / self.growth
+        return scale * self.times / self.growth
 
 
 @dataclass(frozen=True, eq=False)

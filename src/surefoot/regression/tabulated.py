@@ -68,11 +68,11 @@ class Tabulated:
 
     def update(self, pull: Pull) -> None:
         arm: int = pull.arm  # type: ignore[assignment]
-        self.pulls[arm] = self.pulls.get(arm, 0.0) + pull.count
-        step = self.factor.updated(self.table.at(arm).cpu(), float(pull.count))
+        self.pulls[arm] = self.pulls.get(arm, 0.0) + pull.times
+        step = self.factor.updated(self.table.at(arm).cpu(), float(pull.times))
         self.factor = step.factor
         self._steps.append((step.solved, step.drop(self.ridge)))
-        before, self._number = self._number, self._number + pull.count
+        before, self._number = self._number, self._number + pull.times
         crowded = before // _REFRESH != self._number // _REFRESH or len(self._steps) > _MOST_STEPS
         if crowded or step.growth > _LARGEST_STEP:
             self._refresh()
@@ -122,7 +122,7 @@ class Tabulated:
     def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
         if posterior is None:
             return self.posterior(sample, estimate)
-        return replace(posterior, table=self.table)  # type: ignore[type-var]
+        return replace(posterior, table=self.table)  # type: ignore[type-var, return-value]
 
     def _refresh(self) -> None:
         """V and the variance from the counts, without what rounding has added up."""
