@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "student_t-dof": (lambda v: sf.StudentT(dof=v), not_positive),
     "student_t-passes": (lambda v: sf.StudentT(passes=v), not_count),
     "student_t-tolerance": (lambda v: sf.StudentT(tolerance=v), not_positive),
-    "sketch-size": (lambda v: sf.Sketch(v), not_count),
+    "sketch-size": (lambda v: sf.Nystrom(sf.PivotedCholesky(v)), not_count),
     "constant-width": (sf.widths.constant, st.one_of(not_numbers, not_finite, negative)),
     "srinivas-delta": (lambda v: sf.widths.srinivas(delta=v), not_probability),
     "chowdhury-norm_bound": (
@@ -176,7 +176,7 @@ def test_shape_errors_say_what_to_do() -> None:
 
 
 def test_integers_of_other_libraries_are_counts() -> None:
-    assert sf.Sketch(np.int64(5)).size == 5
+    assert sf.Nystrom(sf.PivotedCholesky(np.int64(5))).size == 5
     assert len(sf.Arms(np.int64(5))) == 5
 
 

@@ -735,8 +735,8 @@ ESTIMATORS = [
 ]
 FEATURES = {
     "exact": sf.Exact(),
-    "nystrom": sf.Nystrom(3.0),
-    "nystrom-adaptive": sf.Nystrom(3.0, resample="adaptive"),
+    "nystrom": sf.Nystrom(sf.LeverageSampling(3.0)),
+    "nystrom-adaptive": sf.Nystrom(sf.LeverageSampling(3.0, resample="adaptive")),
     "quadrature": sf.QuadratureFourier(16),
 }
 
@@ -936,7 +936,12 @@ class TestRefusedParts:
             ("`lacing`", lambda: v_ucb(JOINTS["arms"](), KERNEL, level=0.3, lacing="both")),
             ("`ridge` came without", lambda: v_ucb(JOINTS["arms"](), level=0.3, ridge=0.1)),
             ("needs a kernel", lambda: v_ucb(JOINTS["bare"](), level=0.3)),
-            ("Sketch", lambda: v_ucb(JOINTS["arms"](), level=0.3, features=sf.Nystrom())),
+            (
+                "Sketch",
+                lambda: v_ucb(
+                    JOINTS["arms"](), level=0.3, features=sf.Nystrom(sf.LeverageSampling())
+                ),
+            ),
             (
                 "2 coordinates",
                 lambda: v_ucb(

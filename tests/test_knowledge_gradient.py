@@ -16,9 +16,9 @@ from surefoot.regression.posterior import Posterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.risks.batched import batched_risk
-from surefoot.spaces.pending import PendingQueries
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
+from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
 RIDGE, CENTRE, SCALE, LENGTHSCALE = 0.05, 0.3, 2.0, np.array([0.3, 0.4])
@@ -100,9 +100,7 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
     generator = torch.Generator().manual_seed(0)
     sites = doubles(dense.pairs)
     x = doubles(designs[:, None])
-    context = Context(
-        joint, risk, posterior, 2.0, sites, x, PendingQueries(), generator, round=6
-    )
+    context = Context(joint, risk, posterior, 2.0, sites, x, PendingQueries(), generator, round=6)
     return context.sampled(2), dense
 
 
