@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
 
 from surefoot import risks
 from surefoot._internal import checks
-from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.argmax import ArmBound, maximise
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.risks import Mean, Risk
@@ -60,30 +59,11 @@ class UpperConfidenceBound:
     """
 
     def __call__(self, context: Context) -> Score:
-        points = context.space.design.lower.new_zeros(0, 0)
-        if isinstance(context.space, Arms) and context.feasible is None:
-            points = context.space.points
-        if context.posterior.tabulates(points):
+        space = context.space
+        plain = isinstance(space, Arms) and context.feasible is None
+        if plain and context.posterior.tabulates(space.points):  # type: ignore[union-attr, arg-type]
             return ArmBound(context)
         return lambda x: context.bound(x, context.width)
-
-
-@dataclass(frozen=True, eq=False)
-class ArmBound:
-    """The upper confidence bound of arms whose posterior is tabulated, as a score.
-
-    Args:
-        context: The state of the optimization on `Arms`, without failures.
-    """
-
-    context: Context
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.context.bound(x, self.context.width)
-
-    def best_arm(self, among: Tensor) -> int:
-        """The arm of largest bound, of those in `among` (n,) unless that is empty."""
-        return self.context.posterior.best_arm(self.context.width, among)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

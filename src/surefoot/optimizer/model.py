@@ -131,20 +131,24 @@ class Model:
 
         What follows from it is brought up to date by `infer`.
         """
-        if not any(one.missing and one.is_at(point, arm) for one in self.outstanding):
+        pulled = self._first(point, arm)
+        if pulled is None:
             self.pull(point, arm)
+            pulled = self.outstanding[-1]
         site = self.observations.append(point, reward, arm)
         self.state = self.estimator.update(self.state, site, reward)
         if self.regression.batched:
-            self._first(point, arm).missing -= 1
+            pulled.missing -= 1
         else:
-            self._take(point, arm, 1)
+            self._take_back(pulled)
             self.regression.update(Pull(point, arm, 1))
 
     def release(self, point: Tensor, arm: int | None, count: int = 1) -> None:
         """So many rewards will not come from a point that was chosen."""
         for _ in range(count):
-            self._take(point, arm, 1)
+            pulled = self._first(point, arm)
+            if pulled is not None:
+                self._take_back(pulled)
         if self.regression.batched:
             self.regression.update(Pull(point, arm, -count))
 
@@ -327,14 +331,17 @@ class Model:
         )
         self.state = self.estimator.init(self._constants)
 
-    def _first(self, point: Tensor, arm: int | None) -> Outstanding:
-        return next(one for one in self.outstanding if one.missing and one.is_at(point, arm))
+    def _first(self, point: Tensor, arm: int | None) -> Outstanding | None:
+        """The first outstanding pulls of a point that have a reward to come."""
+        for one in self.outstanding:
+            if one.missing and one.is_at(point, arm):
+                return one
+        return None
 
-    def _take(self, point: Tensor, arm: int | None, count: int) -> None:
-        """Take back pulls that have no reward."""
-        one = self._first(point, arm)
-        one.count -= count
-        one.missing -= count
-        if one.count == 0:
-            self.outstanding.remove(one)
+    def _take_back(self, pulled: Outstanding) -> None:
+        """One pull less, of those without a reward."""
+        pulled.count -= 1
+        pulled.missing -= 1
+        if pulled.count == 0:
+            self.outstanding.remove(pulled)
         self._selection, self._selected = None, 0
