@@ -1,7 +1,7 @@
-"""Calls one function, again and again, for the process that holds the other ends of two pipes.
+"""Calls one function for the process at the other ends of two pipes, as often as it asks.
 
 A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
-`serve_function.py REQUESTS REPLIES MODULE NAME OBSERVED PARAMETER...`, the first two being file
+`function_server.py REQUESTS REPLIES MODULE NAME OBSERVED PARAMETER...`, the first two being file
 descriptors. It imports the function, replies whether it can be called with these parameters, and
 then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
 `value` or `error`. Where OBSERVED, names with commas between them, is not empty, the function
@@ -22,7 +22,7 @@ from typing import Any
 def main() -> None:
     requests, replies = (int(number) for number in sys.argv[1:3])
     module, name, observed, *parameters = sys.argv[3:]
-    # What the function starts must not hold these open, or read from them.
+    # Processes that the function starts must not inherit these.
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
     sys.path.insert(0, os.getcwd())
@@ -44,7 +44,7 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
     try:
         signature = inspect.signature(function)
     except ValueError:
-        return function  # built in, with nothing to check
+        return function  # a builtin without a signature
     signature.bind(**dict.fromkeys(parameters))
     return function
 

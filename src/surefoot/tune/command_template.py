@@ -1,4 +1,4 @@
-"""A command line with `{parameter}` in it, made into arguments without any shell."""
+"""A command line with `{parameter}` placeholders, turned into arguments without a shell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from surefoot.types import InvalidInput
 
 
-class WrongCommand(InvalidInput):
+class InvalidCommand(InvalidInput):
     """A command line that cannot be used; `key` is the key of the study file to correct."""
 
     def __init__(self, message: str, key: str = "objective.command") -> None:
@@ -21,7 +21,7 @@ class WrongCommand(InvalidInput):
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of text, then the value of a parameter, written by a format such as `.3f`."""
+    """Literal text, then the value of a parameter in a format such as `.3f`."""
 
     text: str
     parameter: str | None
@@ -39,7 +39,7 @@ class CommandTemplate:
     """A command line, split into arguments before any value is put in.
 
     So a value is always one argument, or part of one, whatever spaces, quotes, semicolons or
-    dollar signs it holds.
+    dollar signs it contains.
     """
 
     arguments: tuple[tuple[Piece, ...], ...]
@@ -48,14 +48,14 @@ class CommandTemplate:
     def parse(cls, line: str) -> CommandTemplate:
         """Split by the rules of a POSIX shell; `{{` and `}}` stand for braces.
 
-        Raises `WrongCommand`.
+        Raises `InvalidCommand`.
         """
         try:
             words = shlex.split(line)
         except ValueError as error:
-            raise WrongCommand(f"got {line!r}, expected closed quotes ({error})") from None
+            raise InvalidCommand(f"got {line!r}, expected closed quotes ({error})") from None
         if not words:
-            raise WrongCommand("got an empty command, expected a program and its arguments")
+            raise InvalidCommand("got an empty command, expected a program and its arguments")
         return cls(tuple(_pieces(word) for word in words))
 
     @property
@@ -73,17 +73,22 @@ class CommandTemplate:
         *,
         observed: bool = False,
     ) -> None:
-        """Every placeholder must be known, everything known used, every format fit its values.
+        """Check that the placeholders are the parameters and variables, and that formats fit.
 
-        Parameters, and variables of the environment, come with some values of each. What is
-        `observed` of the environment must not occur. Raises `WrongCommand`.
+        Args:
+            parameters: Example values of each parameter.
+            environment: Example values of each variable of the environment.
+            observed: Whether the environment is observed; then it must not occur.
+
+        Raises:
+            InvalidCommand: If one is unknown or missing, or a format does not fit its values.
         """
         variables = environment or {}
         pieces = [p for word in self.arguments for p in word if p.parameter is not None]
         used = {str(piece.parameter) for piece in pieces}
         if observed:
             for name in sorted(used & set(variables)):
-                raise WrongCommand(
+                raise InvalidCommand(
                     f"{{{name}}} is observed; expected a line {name}=NUMBER in the output, or "
                     'environment.control = "chosen"'
                 )
@@ -91,7 +96,7 @@ class CommandTemplate:
         examples = {**parameters, **variables}
         for name in sorted(used - set(examples)):
             kind = "a parameter or of the environment" if variables else "a parameter"
-            raise WrongCommand(
+            raise InvalidCommand(
                 f"{{{name}}} is not {kind}, expected one of {', '.join(examples)} "
                 "(write {{ and }} for plain braces)"
             )
@@ -100,7 +105,7 @@ class CommandTemplate:
                 otherwise = "no such parameter"
                 if name in variables:
                     otherwise = 'environment.control = "observed"'
-                raise WrongCommand(
+                raise InvalidCommand(
                     f"not used in objective.command; expected {{{name}}} in it, or {otherwise}",
                     key=f"{'environment' if name in variables else 'parameters'}.{name}",
                 )
@@ -121,7 +126,9 @@ def _pieces(word: str) -> tuple[Piece, ...]:
                 raise ValueError("a placeholder is {name} or {name:format}")
             pieces.append(Piece(text, field, spec or ""))
     except ValueError as error:
-        raise WrongCommand(f"got {word!r}: {error}; write {{{{ and }}}} for plain braces") from None
+        raise InvalidCommand(
+            f"got {word!r}: {error}; write {{{{ and }}}} for plain braces"
+        ) from None
     return tuple(pieces)
 
 
@@ -129,9 +136,9 @@ def _check_format(piece: Piece, value: object) -> None:
     try:
         text = piece.fill({str(piece.parameter): value})
     except (ValueError, TypeError) as error:
-        raise WrongCommand(
+        raise InvalidCommand(
             f"the format {piece.format!r} does not fit {value!r}, a value of {piece.parameter} "
             f"({error})"
         ) from None
     if "\0" in text:
-        raise WrongCommand(f"got {text!r}, which no command can take: it holds a null character")
+        raise InvalidCommand(f"got {text!r}, with a null character, which no command can take")

@@ -1,11 +1,11 @@
-"""Runs one program, and ends it with everything it started when told to, or when its owner dies.
+"""Runs one program, and ends it with everything it started on request or when its owner dies.
 
-A script, not a module: it is run by its path and imports little, so that it starts in about ten
-milliseconds. Usage: `guard.py LIFELINE PROGRAM ARGUMENT...`, where LIFELINE is the number of a
-file descriptor, the reading end of a pipe whose writing end only the owner holds. When the owner
-closes that end, or dies of anything (`kill -9` included), the program's process group is
-terminated, killed two seconds later, and the guard ends. When the program ends by itself, what it
-left running is killed too, and the guard ends the way the program did.
+A script, run by its path and with few imports, so that it starts in about ten milliseconds. Usage:
+`supervisor.py LIFELINE PROGRAM ARGUMENT...`, where LIFELINE is a file descriptor, the reading end
+of a pipe whose writing end only the owner holds. When the owner closes that end, or dies (also by
+`kill -9`), the program's process group is terminated, killed two seconds later, and the supervisor
+ends. When the program ends by itself, what it left running is killed too, and the supervisor ends
+in the same way as the program did.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ PR_SET_CHILD_SUBREAPER = 36
 def main() -> None:
     lifeline, arguments = int(sys.argv[1]), sys.argv[2:]
     os.set_inheritable(lifeline, False)
-    _adopt_orphans()
+    _become_subreaper()
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.SIG_IGN)  # only the lifeline says when to end
+        signal.signal(name, signal.SIG_IGN)  # only the lifeline ends the program
     program = _start(arguments)
     ended = False
     while True:
@@ -49,12 +49,12 @@ def main() -> None:
     _signal_group(program, signal.SIGKILL)
     if status is None:
         status = _wait(program, None)
-    _kill_adopted()
-    _end_like(signal.SIGKILL if ended or status is None else status)
+    _kill_children()
+    _exit_like(signal.SIGKILL if ended or status is None else status)
 
 
-def _adopt_orphans() -> None:
-    """On Linux, what the program leaves behind becomes the guard's child, so it can be found."""
+def _become_subreaper() -> None:
+    """On Linux, become the parent of processes whose own parent ends, so that they are found."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -105,8 +105,8 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _kill_adopted() -> None:
-    """Kill what is left, also what left the program's group, until no child remains."""
+def _kill_children() -> None:
+    """Kill the remaining children, also those outside the program's group, until none is left."""
     deadline = time.monotonic() + GRACE
     while time.monotonic() < deadline:
         try:
@@ -121,19 +121,19 @@ def _kill_adopted() -> None:
 
 
 def _children() -> list[int]:
-    """The guard's children, from /proc; none where there is no /proc."""
+    """The supervisor's children, from /proc; none where there is no /proc."""
     me, found = os.getpid(), []
     with contextlib.suppress(FileNotFoundError):
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                # The name, in parentheses, may hold anything; the parent is the second after it.
+                # The name, in parentheses, may contain anything; the parent is two fields on.
                 if int(file.read().rpartition(b")")[2].split()[1]) == me:
                     found.append(int(entry))
     return found
 
 
-def _end_like(status: int) -> None:
-    """End with the program's exit code, or by the signal that ended it."""
+def _exit_like(status: int) -> None:
+    """Exit with the program's exit code, or by the signal that ended it."""
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         number = os.WTERMSIG(status)

@@ -1,4 +1,4 @@
-"""A program that runs for a while, cannot outlive its owner, and whose output stays bounded."""
+"""A subprocess that cannot outlive its owner, and whose output is kept bounded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-GUARD = Path(__file__).with_name("guard.py")
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
 
 
@@ -36,12 +36,12 @@ class Tail:
         return last.decode("utf-8", errors="replace").replace("\0", "\ufffd")
 
 
-class Child:
-    """A program started under the guard, in a session of its own.
+class SupervisedProcess:
+    """A program run by the supervisor script, in a session of its own.
 
     `stdout` and `output` (standard output and standard error as they came) hold its last 64 KiB.
-    It and everything it started is ended by `kill`, by this object's collection, and by the death
-    of this process, whatever the cause.
+    `kill`, the collection of this object and the death of this process, whatever its cause, end the
+    program and everything it started.
     """
 
     def __init__(
@@ -50,16 +50,14 @@ class Child:
         folder: Path,
         *,
         pass_fds: Sequence[int] = (),
-        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.stdout = Tail()
         self.output = Tail()
         lifeline, self._lifeline = os.pipe()
         try:
-            self._guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(GUARD), str(lifeline), *arguments],
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SUPERVISOR), str(lifeline), *arguments],
                 cwd=folder,
-                env=None if environment is None else dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -72,20 +70,20 @@ class Child:
         finally:
             os.close(lifeline)
         self._selector = selectors.DefaultSelector()
-        for stream in (self._guard.stdout, self._guard.stderr):
+        for stream in (self._supervisor.stdout, self._supervisor.stderr):
             if stream is not None:
                 os.set_blocking(stream.fileno(), False)
                 self._selector.register(stream, selectors.EVENT_READ)
 
     def watch(self, descriptor: int) -> None:
-        """Let `read` return when there is something to read here, too."""
+        """Let `read` return when this descriptor is ready, too."""
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     def read(self, seconds: float | None) -> set[int]:
-        """Wait for output, at most this long; the watched descriptors that are ready."""
+        """Wait for output, at most this long; returns the watched descriptors that are ready."""
         ready = set()
         for key, _ in self._selector.select(seconds):
-            if key.fileobj is self._guard.stdout or key.fileobj is self._guard.stderr:
+            if key.fileobj is self._supervisor.stdout or key.fileobj is self._supervisor.stderr:
                 self._take(key)
             else:
                 ready.add(key.fd)
@@ -94,14 +92,14 @@ class Child:
     def wait(self, deadline: float | None) -> int | None:
         """The exit code (negative: the signal), None if it still runs at the monotonic time."""
         while True:
-            if self._guard.poll() is not None:
+            if self._supervisor.poll() is not None:
                 self.drain()
-                return self._guard.returncode
+                return self._supervisor.returncode
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return None
-            # A closed pipe is no proof of an end, and an end closes no pipe that was passed on:
-            # so look at both, every now and then.
+            # A program may close its pipes and run on, or end while a descendant holds them open:
+            # so poll both.
             pause = 0.005 if not self._selector.get_map() else 0.1
             if left is not None:
                 pause = min(pause, left)
@@ -111,28 +109,28 @@ class Child:
                 time.sleep(pause)
 
     def drain(self) -> None:
-        """Take the output that has been written so far."""
+        """Read the output that has been written so far."""
         for key in list(self._selector.get_map().values()):
-            if key.fileobj is self._guard.stdout or key.fileobj is self._guard.stderr:
+            if key.fileobj is self._supervisor.stdout or key.fileobj is self._supervisor.stderr:
                 while self._take(key):
                     pass
 
     def kill(self) -> None:
-        """End the program and all it started; returns when they are gone."""
+        """End the program and all that it started; returns when they are gone."""
         self._cut()
         try:
-            self._guard.wait(timeout=10)
+            self._supervisor.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            self._guard.kill()
-            self._guard.wait()
+            self._supervisor.kill()
+            self._supervisor.wait()
         self.drain()
         self.close()
 
     def close(self) -> None:
-        """Give back the pipes."""
+        """Close the pipes."""
         self._cut()
         self._selector.close()
-        for stream in (self._guard.stdout, self._guard.stderr):
+        for stream in (self._supervisor.stdout, self._supervisor.stderr):
             if stream is not None:
                 stream.close()
 
@@ -154,7 +152,7 @@ class Child:
         if not data:
             self._selector.unregister(key.fileobj)
             return False
-        if key.fileobj is self._guard.stdout:
+        if key.fileobj is self._supervisor.stdout:
             self.stdout.add(data)
         self.output.add(data)
         return True

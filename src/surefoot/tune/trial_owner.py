@@ -1,4 +1,4 @@
-"""Telling whether the process that began a trial is still there to finish it."""
+"""The process that owns a running trial, and whether it still exists to finish it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-MARGIN = 600.0  # seconds beyond the timeout after which a trial on another machine is given up
-PATIENCE = 86400.0  # the same where there is no timeout
+MARGIN = 600.0  # seconds beyond the timeout until a trial of another machine counts as lost
+NO_TIMEOUT = 86400.0  # seconds until it does where there is no timeout
 
 
 def this_process(run: str) -> dict[str, Any]:
-    """Marks a trial as this process's; `run` names the tuning run that the process belongs to."""
+    """This process, as a trial's user attribute; `run` names its tuning run."""
     return {
         "run": run,
         "host": socket.gethostname(),
@@ -30,22 +30,22 @@ def this_process(run: str) -> dict[str, Any]:
 def is_gone(process: dict[str, Any], timeout: float | None) -> bool:
     """Whether the process can no longer finish its trial.
 
-    On this machine that is looked up. Of another machine's processes it is only assumed, once the
+    On this machine the process is looked up. One of another machine is taken to be gone once the
     trial is well past its timeout (seconds).
     """
     if process.get("host") == socket.gethostname():
         boot = process.get("boot")
         if boot is not None and boot[0] != _boot()[0]:
-            return True  # the machine was started anew since
+            return True  # the machine has been restarted since
         if boot == _boot():
             return _born(int(process["pid"])) != process["born"]
     age = time.time() - float(process.get("began", 0.0))
-    return age > (PATIENCE if timeout is None else timeout + MARGIN)
+    return age > (NO_TIMEOUT if timeout is None else timeout + MARGIN)
 
 
 @cache
 def _boot() -> list[str]:
-    """This start of the machine, and the name space that process ids count in."""
+    """Identifies this boot of the machine, and the name space of its process ids."""
     boot, space = "", ""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -54,9 +54,9 @@ def _boot() -> list[str]:
 
 
 def _born(pid: int) -> str | None:
-    """When a process started, in words of the system; None if there is no such process.
+    """When a process started, as the system has it; None if there is no such process.
 
-    Process ids are used again, so a pid alone does not name a process.
+    Process ids are reused, so a pid alone does not identify a process.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
