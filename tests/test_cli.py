@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.ledger import counts
-from surefoot.tune.opening import begin_study
+from surefoot.tune.study import create_study
+from surefoot.tune.trial_attributes import is_round
 
 STUDY = """
 [study]
@@ -64,7 +64,7 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
 def fill(path: Path, count: int = 12, failures: int = 1) -> optuna.Study:
     """Put finished trials into the study, without running anything."""
     study_file = StudyFile.load(path)
-    study = begin_study(study_file, optuna.samplers.RandomSampler(seed=0)).study
+    study = create_study(study_file, optuna.samplers.RandomSampler(seed=0)).study
     random = np.random.default_rng(0)
     for number in range(count):
         share = float(random.uniform())
@@ -376,7 +376,7 @@ def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(stud
     process.communicate(timeout=60)
     assert process.returncode == 143
     trials = open_study(path)[1].get_trials()
-    assert sum(map(counts, trials)) == 5
+    assert sum(map(is_round, trials)) == 5
     assert [trial.state.name for trial in trials[5:]] == ["FAIL"] * 2
     for trial in trials[5:]:
         assert not is_running(trial.user_attrs["surefoot:process"]["pid"])

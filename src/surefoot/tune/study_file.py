@@ -230,7 +230,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
     if not path:
         return Contents
     if len(path) == 1 or path[0] not in ("parameters", "environment"):
-        tables = {
+        tables: dict[str, type[Section]] = {
             "study": StudySection,
             "objective": ObjectiveSection,
             "environment": EnvironmentSection,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.tune.command_line import CommandTemplate
-from surefoot.tune.environment_section import EnvironmentSection
-from surefoot.tune.function import FunctionObjective
-from surefoot.tune.objective import CommandObjective, Failure, Measurement
-from surefoot.tune.observed import Observed
+from surefoot.tune.command_objective import CommandObjective
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.environment import EnvironmentSection
+from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
 
-OBSERVED = Observed(
+OBSERVED = ObservedVariables(
     EnvironmentSection.model_validate(
         {
             "control": "observed",

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from surefoot.tune.stopping import Stop, on_signals
+from surefoot.tune.worker_loop import Stop, stop_on_signals
 
 
 def send(number: int) -> None:
@@ -17,7 +17,7 @@ def send(number: int) -> None:
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     stop, notes = Stop(), []
     before = signal.getsignal(signal.SIGINT)
-    with on_signals(stop, lambda: notes.append("stopping")):
+    with stop_on_signals(stop, lambda: notes.append("stopping")):
         send(signal.SIGINT)
         assert stop.requested
         with pytest.raises(KeyboardInterrupt):
@@ -28,6 +28,6 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_terminated_ends_with_its_exit_code(number):
-    with pytest.raises(SystemExit) as caught, on_signals(Stop(), lambda: None):
+    with pytest.raises(SystemExit) as caught, stop_on_signals(Stop(), lambda: None):
         send(number)
     assert caught.value.code == 128 + number

@@ -7,11 +7,14 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from surefoot.tune import StudyFile
-from surefoot.tune.opening import begin_study
 from surefoot.tune.report import write_report
-from surefoot.tune.report.cuts import cuts
-from surefoot.tune.report.history import MOMENTS, _moments
-from surefoot.tune.report.reproduce import without_passwords
+from surefoot.tune.report.collect import (
+    CHECKPOINTS,
+    checkpoint_counts,
+    slices,
+    without_passwords,
+)
+from surefoot.tune.study import create_study
 from surefoot.types import InvalidInput, NotReady
 
 HEAD = """
@@ -34,7 +37,7 @@ def study(folder, parameters, values):
     path = folder / "rig.toml"
     path.write_text(HEAD + parameters, encoding="utf-8")
     study_file = StudyFile.load(path)
-    opened = begin_study(study_file).study
+    opened = create_study(study_file).study
     random = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     for value in values:
         params = random.ask(study_file.distributions).params
@@ -94,8 +97,8 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path):
 
 @pytest.mark.parametrize("measured", [1, 2, 3, 4, 20, 500])
 def test_the_history_has_few_moments_and_ends_with_the_present(measured):
-    moments = _moments(measured)
-    assert len(moments) <= MOMENTS
+    moments = checkpoint_counts(measured)
+    assert len(moments) <= CHECKPOINTS
     assert moments[-1] == measured
     assert moments == sorted(set(moments))
 
@@ -107,7 +110,7 @@ def test_stepped_slices_stay_on_their_steps():
             return (np.zeros(len(settings)),) * 3
 
     belief = Belief()
-    cuts(belief, {"x": 0.5}, {"x": FloatDistribution(0.0, 1.0, step=0.25)})
+    slices(belief, {"x": 0.5}, {"x": FloatDistribution(0.0, 1.0, step=0.25)})
     assert sorted(set(belief.asked)) == [0.0, 0.25, 0.5, 0.75, 1.0]
 
 

@@ -1,4 +1,4 @@
-"""An objective that does as it is told, and a ledger that needs no model."""
+"""An objective with scripted results, and a study whose sampler needs no model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import optuna
 
-from surefoot.tune.ledger import Ledger
-from surefoot.tune.objective import Failure, Measurement
-from surefoot.tune.opening import begin_study
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trials import StudyTrials
 
 
 @dataclass
@@ -36,8 +36,8 @@ class Scripted:
         self.closed = True
 
 
-def ledger_of(path: Path, rounds: int = 8, run: str = "a run") -> Ledger:
-    """A ledger with a sampler that needs no model."""
+def trials_of(path: Path, rounds: int = 8, run: str = "a run") -> StudyTrials:
+    """The trials of a study whose sampler needs no model."""
     study_file = StudyFile.load(path)
-    opened = begin_study(study_file, optuna.samplers.RandomSampler(seed=0))
-    return Ledger(study_file, opened.study, opened.storage, rounds, run)
+    opened = create_study(study_file, optuna.samplers.RandomSampler(seed=0))
+    return StudyTrials(study_file, opened.study, opened.storage, rounds, run)

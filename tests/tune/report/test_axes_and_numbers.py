@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.report.numbers import number, setting, within
-from surefoot.tune.report.ranges import Range
-from surefoot.tune.report.slices import log_ticks
+from surefoot.tune.report.figures import log_ticks
+from surefoot.tune.report.formatting import number, setting, within
+from surefoot.tune.report.plotting import AxisRange
 
 finite = st.floats(-1e12, 1e12)
 
 
 @given(st.lists(finite), st.lists(finite))
 def test_an_axis_has_length_and_holds_what_must_be_shown(values, shown):
-    axis = Range.of(values, shown)
+    axis = AxisRange.of(values, shown)
     assert axis.low < axis.high
     for value in shown:
         assert axis.side(value) == 0
@@ -24,7 +24,7 @@ def test_an_axis_has_length_and_holds_what_must_be_shown(values, shown):
 
 
 def test_values_far_out_do_not_stretch_the_axis():
-    axis = Range.of([*range(20), 1e6, math.nan])
+    axis = AxisRange.of([*range(20), 1e6, math.nan])
     assert axis.high < 25
     assert axis.side(1e6) == 1
     assert axis.side(-1e6) == -1

@@ -5,9 +5,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from report_stand_ins import CHOICE, NUMBER, cut, report_data, trial
+from report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 
-from surefoot.tune.report.data import Parameter
+from surefoot.tune.report.contents import Parameter
 from surefoot.tune.report.page import page
 
 EVIL = "<script>alert(1)</script>"
@@ -37,15 +37,15 @@ def figures(text: str) -> dict[str, dict]:
 
 SPIKED = tuple(trial(n, 10_000.0 if n == 7 else None if n == 3 else 10.0 + n) for n in range(12))
 CASES = {
-    "ordinary": report_data(),
-    "spike and failure": report_data(SPIKED),
-    "spike, negative values": report_data(tuple(trial(n, 5.0 * n - 7) for n in range(5)) + SPIKED),
-    "one trial": report_data((trial(0, 10.0),)),
-    "constant": report_data(tuple(trial(n, 10.0) for n in range(9))),
-    "all categorical": report_data(parameters=(CHOICE,)),
-    "all numbers": report_data(parameters=(NUMBER,)),
-    "maximise": report_data(direction="maximize", seed=None),
-    "running": report_data((trial(0, 1.0), trial(1, None, state="running", failure=""))),
+    "ordinary": report_of(),
+    "spike and failure": report_of(SPIKED),
+    "spike, negative values": report_of(tuple(trial(n, 5.0 * n - 7) for n in range(5)) + SPIKED),
+    "one trial": report_of((trial(0, 10.0),)),
+    "constant": report_of(tuple(trial(n, 10.0) for n in range(9))),
+    "all categorical": report_of(parameters=(CHOICE,)),
+    "all numbers": report_of(parameters=(NUMBER,)),
+    "maximise": report_of(direction="maximize"),
+    "running": report_of((trial(0, 1.0), trial(1, None, state="running", failure=""))),
 }
 
 
@@ -75,15 +75,15 @@ def test_every_text_of_the_study_is_escaped():
         trial(1, 11.0, params=params),
         trial(2, None, params=params, failure=EVIL),
     )
-    data = report_data(
+    data = report_of(
         trials,
         (evil,),
         name=EVIL,
         study_text=EVIL,
         storage=EVIL,
         command=EVIL,
-        assumed=EVIL,
-        slices=(cut(evil),),
+        noise_model=EVIL,
+        slices=(slice_of(evil),),
     )
     text = page(data)
     assert "<script>alert" not in text
@@ -95,7 +95,7 @@ def test_every_text_of_the_study_is_escaped():
 
 
 def test_a_spike_leaves_the_axis_readable_and_its_value_in_reach():
-    figure = figures(page(report_data(SPIKED)))["measurements"]
+    figure = figures(page(report_of(SPIKED)))["measurements"]
     low, high = figure["layout"]["yaxis"]["range"]
     assert high < 100
     assert low < 10
@@ -106,7 +106,7 @@ def test_a_spike_leaves_the_axis_readable_and_its_value_in_reach():
 
 
 def test_failures_are_marked_and_their_reasons_given():
-    text = page(report_data(SPIKED))
+    text = page(report_of(SPIKED))
     figure = figures(text)["measurements"]
     failed = next(trace for trace in figure["data"] if trace.get("name") == "failed")
     assert failed["x"] == [3]
@@ -115,5 +115,5 @@ def test_failures_are_marked_and_their_reasons_given():
 
 
 def test_the_parameter_that_matters_most_comes_first():
-    text = page(report_data())
+    text = page(report_of())
     assert text.index('data-parameter="cache_mb"') < text.index('data-parameter="sync"')

@@ -11,8 +11,8 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot.tune.environment_section import ListedVariable
-from surefoot.tune.risk_section import RiskSection
+from surefoot.tune.environment import DiscreteVariable
+from surefoot.tune.schema import RiskSection
 from surefoot.tune.study_file import StudyFile, StudyFileError
 
 # As the documentation of the file's tables has it.
@@ -62,7 +62,7 @@ def test_a_normal_load(write):
 def test_no_environment_is_none(write_study):
     study_file = StudyFile.load(write_study())
     assert study_file.study_environment is None
-    assert study_file.stated_risk is None
+    assert study_file.risk_description is None
 
 
 def tables(*lines: str, risk: str = 'measure = "mean"') -> str:
@@ -142,8 +142,8 @@ def test_a_distribution_beside_a_list_keeps_its_mean_and_its_tails(write, low, h
     [(0.333333, False), (1 / 3 + 1e-9, False), (0.3333, True), (1e-300, True), (2e-7, False)],
 )
 def test_a_listed_value_may_be_printed_with_six_digits(value, wrong):
-    variable = ListedVariable(values=[1 / 3, 0.5, 2e-7])
-    assert (variable.wrong(value) is not None) is wrong
+    variable = DiscreteVariable(values=[1 / 3, 0.5, 2e-7])
+    assert (variable.mismatch(value) is not None) is wrong
 
 
 WRONG = [
@@ -320,10 +320,10 @@ def test_a_function_takes_keywords(write):
 def test_risks_in_words(risk, functional, meaning, tail):
     section = RiskSection.model_validate(risk)
     assert section.functional() == functional
-    stated = section.stated("minimize")
+    stated = section.describe("minimize")
     assert stated.meaning == meaning
     assert stated.tail == tail
-    assert section.stated("maximize").tail == (tail and "lower")
+    assert section.describe("maximize").tail == (tail and "lower")
     assert stated.as_dict()["measure"] == risk["measure"]
 
 

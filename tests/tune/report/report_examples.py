@@ -1,15 +1,14 @@
-"""Report data without a study behind it."""
+"""Contents of reports, without a study."""
 
 import math
 
-from surefoot.tune.report.data import (
+from surefoot.tune.report.contents import (
     Checkpoint,
+    EnvironmentView,
     Interval,
     Parameter,
-    ReportData,
+    Report,
     Slice,
-    Surroundings,
-    Tails,
     Trial,
 )
 
@@ -32,35 +31,35 @@ def trial(number: int, value: float | None, **changes) -> Trial:
     return Trial(number, **({"params": params, "value": value, "seconds": 0.5} | given | changes))
 
 
-def cut(parameter: Parameter) -> Slice:
-    settings = parameter.choices or tuple(math.exp(step / 4) for step in range(10))
-    predicted = tuple(Interval(9.0 + place, 8.0, 20.0) for place in range(len(settings)))
-    return Slice(parameter, settings, predicted, settings[0])
+def slice_of(parameter: Parameter) -> Slice:
+    values = parameter.choices or tuple(math.exp(step / 4) for step in range(10))
+    predicted = tuple(Interval(9.0 + place, 8.0, 20.0) for place in range(len(values)))
+    return Slice(parameter, values, predicted, values[0])
 
 
-def surroundings(*places: tuple[float, ...], names=("load",), **changes) -> Surroundings:
-    """An environment of equally likely places, at which the mean is 10 and more by the first."""
+def environment_view(*points: tuple[float, ...], names=("load",), **changes) -> EnvironmentView:
+    """Equally likely environments, with a mean of 10 plus the first variable."""
     given = {
         "names": names,
-        "listed": True,
-        "places": places,
-        "predicted": tuple(Interval(10 + z[0], 9 + z[0], 11.5 + z[0]) for z in places),
-        "weights": (1 / len(places),) * len(places),
+        "discrete": True,
+        "points": points,
+        "predicted": tuple(Interval(10 + z[0], 9 + z[0], 11.5 + z[0]) for z in points),
+        "weights": (1 / len(points),) * len(points),
         "measure": "var",
         "level": 0.25,
         "risk": "value at risk 0.25",
         "meaning": "in at least 25 % of environments it is this bad or worse",
     }
-    return Surroundings(**(given | changes))
+    return EnvironmentView(**(given | changes))
 
 
-def report_data(
+def report_of(
     trials: tuple[Trial, ...] = tuple(trial(n, 10.0 + n % 3) for n in range(20)),
     parameters: tuple[Parameter, ...] = (NUMBER, CHOICE),
     **changes,
-) -> ReportData:
+) -> Report:
     """A report on `trials`, every field of it replaceable."""
-    slices = tuple(cut(parameter) for parameter in parameters)
+    slices = tuple(slice_of(parameter) for parameter in parameters)
     value = Interval(10.0, 9.5, 10.5)
     given = {
         "name": "sqlite",
@@ -71,8 +70,9 @@ def report_data(
         "value": value,
         "history": (Checkpoint(1, Interval(12.0, 5.0, 19.0), value), Checkpoint(9, value, value)),
         "slices": slices,
-        "tails": Tails((("tail index", "2.1"),), "Heavy."),
-        "assumed": "Student-t noise",
+        "noise_facts": (("tail index", "2.1"),),
+        "noise_verdict": "Heavy.",
+        "noise_model": "Student-t noise",
         "study_text": "[study]\nname = 'sqlite'\n",
         "command": "surefoot tune sqlite.toml",
         "versions": (("surefoot", "0.1.0"),),
@@ -80,4 +80,4 @@ def report_data(
         "seed": 0,
         "written": "2026-01-01 00:00 UTC",
     }
-    return ReportData(**(given | changes))
+    return Report(**(given | changes))

@@ -16,18 +16,17 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from scipy import stats
-from tuning_stand_ins import Scripted, ledger_of
+from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run
-from surefoot.tune.ledger import Ledger
-from surefoot.tune.loop import tune
-from surefoot.tune.objective import Failure, Measurement
-from surefoot.tune.opening import begin_study
-from surefoot.tune.stopping import Stop
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.trials import StudyTrials
+from surefoot.tune.worker_loop import Stop, tune
 
 TABLES = """
 [environment]
@@ -65,22 +64,22 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
 @pytest.mark.parametrize("model", [True, False])
 def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write, model):
     path = write()
-    ledger = ledger_of(path, rounds=3)
+    study_trials = trials_of(path, rounds=3)
     if model:
         study_file = StudyFile.load(path)
-        opened = begin_study(study_file)
-        ledger = Ledger(study_file, opened.study, opened.storage, 3, "a run")
+        opened = create_study(study_file)
+        study_trials = StudyTrials(study_file, opened.study, opened.storage, 3, "a run")
     seen = []
 
     def look() -> None:
         seen.append(open_study(path)[1].get_trials()[-1].user_attrs[ENVIRONMENT])
 
     objective = Scripted(before=look)
-    tune(ledger, objective, Stop())
+    tune(study_trials, objective, Stop())
     assert [
         {name: asked[name] for name in ("load", "clients")} for asked in objective.asked
     ] == seen
-    trials = ledger.trials()
+    trials = study_trials.all()
     assert [trial.user_attrs[ENVIRONMENT] for trial in trials] == seen
     for values in seen:
         assert 0.25 <= values["load"] <= 0.75
@@ -90,21 +89,21 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
 
 
 def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(write):
-    ledger = ledger_of(write(OBSERVED, command=COMMAND), rounds=2)
+    study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=2)
     weather = {"load": 0.5, "clients": 4}
-    tune(ledger, Scripted([Failure("no", "", 0.1), Measurement(3.0, 0.1, weather)]), Stop())
-    failed, complete = ledger.trials()
+    tune(study_trials, Scripted([Failure("no", "", 0.1), Measurement(3.0, 0.1, weather)]), Stop())
+    failed, complete = study_trials.all()
     assert ENVIRONMENT not in failed.user_attrs
     assert complete.user_attrs[ENVIRONMENT] == weather
 
 
 def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(write):
-    ledger = ledger_of(write(OBSERVED, command=COMMAND), rounds=4)
+    study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=4)
     weather = {"load": 0.5, "clients": 4}
     measured = Measurement(3.0, 0.1, weather)
     odd = Failure("the environment's load is 9", "", 0.1, blameless=True)
-    tune(ledger, Scripted([measured, odd, Failure("no", "", 0.1), measured]), Stop())
-    marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in ledger.trials()]
+    tune(study_trials, Scripted([measured, odd, Failure("no", "", 0.1), measured]), Stop())
+    marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in study_trials.all()]
     assert marked == [False, True, False, False]
 
 
@@ -124,19 +123,19 @@ def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(w
     ],
 )
 def test_a_changed_environment_or_risk_is_refused(write, changes, match):
-    tune(ledger_of(write(), rounds=1), Scripted(), Stop())
+    tune(trials_of(write(), rounds=1), Scripted(), Stop())
     path = write(*changes)
-    for opening in (lambda: begin_study(StudyFile.load(path)), lambda: open_study(path)):
+    for opening in (lambda: create_study(StudyFile.load(path)), lambda: open_study(path)):
         with pytest.raises(StudyFileError, match=match) as caught:
             opening()
         assert "\n" not in str(caught.value)
-    assert begin_study(StudyFile.load(write())).note is None
+    assert create_study(StudyFile.load(write())).note is None
 
 
 def test_a_study_without_an_environment_does_not_get_one(write, write_study):
-    tune(ledger_of(write_study(), rounds=1), Scripted(), Stop())
+    tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
     with pytest.raises(StudyFileError, match=r"environment\.control: .* study .* has nothing"):
-        begin_study(StudyFile.load(write()))
+        create_study(StudyFile.load(write()))
 
 
 def test_a_study_begun_in_optuna_must_say_what_it_was_measured_under(write):
@@ -149,12 +148,12 @@ def test_a_study_begun_in_optuna_must_say_what_it_was_measured_under(write):
         "value": 1.0,
     }
     study.add_trial(create_trial(**given, user_attrs={ENVIRONMENT: {"load": 0.5, "clients": 4}}))
-    begin_study(study_file)
+    create_study(study_file)
     study = optuna.create_study(storage=f"sqlite:///{path.parent / 'dale.db'}", study_name="dale")
     study.add_trial(create_trial(**given))
     path = write(('"hill"', '"dale"'))
     with pytest.raises(StudyFileError, match=r"environment: trial 0 of the study in .* does not f"):
-        begin_study(StudyFile.load(path))
+        create_study(StudyFile.load(path))
 
 
 # A larger share is needed at high loads and costs at low ones. The value that a tenth of loads

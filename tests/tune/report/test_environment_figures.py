@@ -7,21 +7,24 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
-from report_stand_ins import report_data, surroundings, trial
+from report_examples import environment_view, report_of, trial
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune import StudyFile
-from surefoot.tune.opening import begin_study
 from surefoot.tune.report import write_report
-from surefoot.tune.report.data import Interval
-from surefoot.tune.report.over_several import against, in_order
-from surefoot.tune.report.over_variable import over_one
+from surefoot.tune.report.contents import Interval
+from surefoot.tune.report.environment_figures import (
+    against_variable,
+    over_all_variables,
+    over_one_variable,
+)
 from surefoot.tune.report.page import page
+from surefoot.tune.study import create_study
 
 EVIL = "<script>alert(1)</script>"
-FEW = surroundings((4.0,), (1.0,), (2.0,), (3.0,))
-MANY = surroundings(*((step / 999,) for step in range(1000)), listed=False)
-TWO = surroundings((1.0, 5.0), (1.0, 6.0), (2.0, 5.0), (2.0, 6.0), names=("load", "heat"))
+FEW = environment_view((4.0,), (1.0,), (2.0,), (3.0,))
+MANY = environment_view(*((step / 999,) for step in range(1000)), discrete=False)
+TWO = environment_view((1.0, 5.0), (1.0, 6.0), (2.0, 5.0), (2.0, 6.0), names=("load", "heat"))
 TRIALS = tuple(trial(n, 10.0 + n, environment={"load": n / 4, "heat": 5.0}) for n in range(5))
 
 
@@ -40,7 +43,7 @@ def bars(figure) -> list[dict]:
 
 @pytest.mark.parametrize(("direction", "bad"), [("minimize", 4.0), ("maximize", 1.0)])
 def test_a_few_values_are_drawn_one_by_one_and_the_bad_ones_marked(direction, bad):
-    figure = over_one(report_data(TRIALS, direction=direction), FEW)
+    figure = over_one_variable(report_of(TRIALS, direction=direction), FEW)
     points = trace(figure, "predicted, with its interval")
     assert list(points["x"]) == [1.0, 2.0, 3.0, 4.0]
     assert list(points["y"]) == [11.0, 12.0, 13.0, 14.0]
@@ -55,7 +58,7 @@ def test_a_few_values_are_drawn_one_by_one_and_the_bad_ones_marked(direction, ba
 
 
 def test_a_density_is_a_curve_over_a_histogram():
-    figure = over_one(report_data(TRIALS), MANY)
+    figure = over_one_variable(report_of(TRIALS), MANY)
     curve = trace(figure, "predicted, with its interval")
     assert curve["mode"] == "lines"
     assert len(curve["x"]) == 1000
@@ -66,7 +69,7 @@ def test_a_density_is_a_curve_over_a_histogram():
 
 
 def test_the_risk_and_its_interval_are_marked():
-    figure = over_one(report_data(TRIALS, value=Interval(10.0, 9.5, 10.5)), FEW).to_dict()
+    figure = over_one_variable(report_of(TRIALS, value=Interval(10.0, 9.5, 10.5)), FEW).to_dict()
     shapes = figure["layout"]["shapes"]
     assert {(shape["y0"], shape["y1"]) for shape in shapes} == {(10.0, 10.0), (9.5, 10.5)}
     assert "value at risk 0.25: 10" in figure["layout"]["annotations"][0]["text"]
@@ -75,10 +78,10 @@ def test_the_risk_and_its_interval_are_marked():
 @pytest.mark.parametrize("measure", ["mean", "worst-case", "cvar"])
 def test_other_risks(measure):
     level = 0.3 if measure == "cvar" else None
-    beside = surroundings((1.0,), (2.0,), (3.0,), (4.0,), measure=measure, level=level)
-    worst = bars(over_one(report_data(TRIALS), beside))[1]
+    view = environment_view((1.0,), (2.0,), (3.0,), (4.0,), measure=measure, level=level)
+    worst = bars(over_one_variable(report_of(TRIALS), view))[1]
     assert list(worst["x"]) == {"mean": [], "worst-case": [4.0], "cvar": [3.0, 4.0]}[measure]
-    text = page(report_data(TRIALS, surroundings=beside))
+    text = page(report_of(TRIALS, environment=view))
     assert ("Orange marks" in text) == (measure != "mean")
 
 
@@ -86,7 +89,7 @@ def test_other_risks(measure):
     ("direction", "means"), [("minimize", [12, 12, 11, 11, 11]), ("maximize", [11, 11, 12, 12, 12])]
 )
 def test_several_variables_are_shown_in_the_order_of_what_they_do(direction, means):
-    figure = in_order(report_data(TRIALS, direction=direction), TWO)
+    figure = over_all_variables(report_of(TRIALS, direction=direction), TWO)
     curve = trace(figure, "predicted, with its interval")
     assert list(curve["y"]) == means
     assert list(curve["x"]) == [0, 25, 50, 75, 100]
@@ -96,43 +99,43 @@ def test_several_variables_are_shown_in_the_order_of_what_they_do(direction, mea
 
 
 def test_each_variable_has_its_own_figure():
-    data = report_data(TRIALS, surroundings=TWO)
+    data = report_of(TRIALS, environment=TWO)
     drawn = figures(page(data))
     assert {"environment", "environment-0", "environment-1"} < drawn.keys()
     for column in range(2):
-        dots = against(data, TWO, column).to_dict()["data"]
+        dots = against_variable(data, TWO, column).to_dict()["data"]
         shown = sorted(x for one in dots for x in one["x"])
-        assert shown == sorted(place[column] for place in TWO.places)
+        assert shown == sorted(place[column] for place in TWO.points)
 
 
 def test_a_weight_of_zero_is_no_worst_case():
-    beside = surroundings(
+    view = environment_view(
         (1.0,), (2.0,), (9.0,), measure="worst-case", level=None, weights=(0.5, 0.5, 0.0)
     )
-    assert list(bars(over_one(report_data(TRIALS), beside))[1]["x"]) == [2.0]
+    assert list(bars(over_one_variable(report_of(TRIALS), view))[1]["x"]) == [2.0]
 
 
 def test_the_page_says_what_the_number_is():
-    data = report_data(TRIALS, surroundings=FEW, first=Interval(20.0, 19.0, 21.0))
+    data = report_of(TRIALS, environment=FEW, first=Interval(20.0, 19.0, 21.0))
     text = page(data)
-    assert "Value at risk 0.25, expected at the recommended setting" in text
+    assert "Value at risk 0.25, predicted at the recommended configuration" in text
     assert "<p>in at least 25 % of environments it is this bad or worse</p>" in text
-    assert "50 % below the first setting tried, which the model puts at 20" in text
+    assert "50 % below the first configuration, which the model predicts at 20" in text
     assert "median measurement" not in text
     assert "moves the value at risk 0.25 by" in text
     assert '<th scope="col"><button type="button">load</button></th>' in text
     assert "load = 0.25" in figures(text)["measurements"]["data"][0]["hovertext"][1]
-    plain = page(report_data(first=Interval(20.0, 19.0, 21.0)))
+    plain = page(report_of(first=Interval(20.0, 19.0, 21.0)))
     assert "<h2>Environment</h2>" not in plain
     assert "median measurement" in plain
 
 
 @pytest.mark.parametrize("names", [(EVIL,), (EVIL, "heat")])
 def test_every_text_is_escaped(names):
-    places = tuple((float(n),) * len(names) for n in range(3))
-    beside = surroundings(*places, names=names, risk=EVIL, meaning=EVIL)
+    points = tuple((float(n),) * len(names) for n in range(3))
+    view = environment_view(*points, names=names, risk=EVIL, meaning=EVIL)
     trials = tuple(trial(n, 10.0, environment={EVIL: 1.0}) for n in range(3))
-    text = page(report_data(trials, surroundings=beside))
+    text = page(report_of(trials, environment=view))
     assert "<script>alert" not in text
     for figure in figures(text).values():
         assert "<script>" not in json.dumps(figure)
@@ -160,7 +163,7 @@ def test_the_report_of_a_real_study(tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(STUDY, encoding="utf-8")
     study_file = StudyFile.load(path)
-    opened = begin_study(study_file).study
+    opened = create_study(study_file).study
     random = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     generator = np.random.default_rng(0)
     loads = generator.uniform(size=22)
@@ -177,7 +180,7 @@ def test_the_report_of_a_real_study(tmp_path):
         )
     write_report(path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Conditional value at risk 0.2, expected at the recommended setting" in text
+    assert "Conditional value at risk 0.2, predicted at the recommended configuration" in text
     drawn = figures(text)
     curve = next(
         one

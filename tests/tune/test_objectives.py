@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.child import Child, Tail
-from surefoot.tune.command_line import CommandTemplate, WrongCommand
-from surefoot.tune.function import FunctionObjective
-from surefoot.tune.objective import CommandObjective, Failure, Measurement, last_number
+from surefoot.tune.command_objective import CommandObjective, last_number
+from surefoot.tune.command_template import CommandTemplate, InvalidCommand
+from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 PYTHON = sys.executable
 
@@ -105,13 +106,13 @@ def test_a_failure_has_its_reason_and_the_end_of_the_output(tmp_path, script, re
 
 def test_a_program_that_is_not_there(tmp_path):
     objective = CommandObjective(CommandTemplate.parse("no-such-program {x}"), tmp_path, 5)
-    with pytest.raises(WrongCommand, match="'no-such-program' is not a program on PATH"):
+    with pytest.raises(InvalidCommand, match="'no-such-program' is not a program on PATH"):
         objective.check()
     result = objective.measure({"x": 1})
     assert isinstance(result, Failure)
     assert result.reason == "exit status 127"
     assert "no-such-program: No such file or directory" in result.output
-    with pytest.raises(WrongCommand, match=r"'\./bench\.sh' is not a program in "):
+    with pytest.raises(InvalidCommand, match=r"'\./bench\.sh' is not a program in "):
         CommandObjective(CommandTemplate.parse("./bench.sh {x}"), tmp_path, 5).check()
 
 
@@ -183,12 +184,13 @@ def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
             PYTHON,
             "-c",
             "import importlib.util, pathlib, sys\n"
-            "spec = importlib.util.spec_from_file_location('child', sys.argv[1])\n"
-            "child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)\n"
-            "one = child.Child(['sh', '-c', 'sleep 66 & echo $$ $!; wait'], pathlib.Path('.'))\n"
+            "spec = importlib.util.spec_from_file_location('process', sys.argv[1])\n"
+            "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)\n"
+            "command = ['sh', '-c', 'sleep 66 & echo $$ $!; wait']\n"
+            "one = module.SupervisedProcess(command, pathlib.Path('.'))\n"
             "while not one.stdout.text(): one.read(1)\n"
             "print(one.stdout.text(), flush=True); one.wait(None)",
-            sys.modules["surefoot.tune.child"].__file__,
+            sys.modules["surefoot.tune.supervised_process"].__file__,
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -215,7 +217,7 @@ def test_output_is_kept_bounded(tmp_path):
 
 
 def test_a_child_that_is_forgotten_is_ended(tmp_path):
-    child = Child(["sh", "-c", "echo $$; sleep 67"], tmp_path)
+    child = SupervisedProcess(["sh", "-c", "echo $$; sleep 67"], tmp_path)
     while not child.stdout.text():
         child.read(1)
     pid = int(child.stdout.text())
@@ -298,7 +300,7 @@ def test_failures_of_a_function(function):
 def test_a_function_that_cannot_be_called_is_found_beforehand(
     function, target, parameters, message
 ):
-    with pytest.raises(WrongCommand, match=message) as caught:
+    with pytest.raises(InvalidCommand, match=message) as caught:
         function(target, parameters).check()
     assert caught.value.key == "objective.function"
 
