@@ -267,8 +267,12 @@ class TestDiagnose:
     @pytest.mark.parametrize(
         ("content", "arguments", "message"),
         [
-            ("a,b\n1,2\n", [], "several columns hold numbers (a, b), expected one: choose it with"),
-            ("a,b\nx,y\n", [], "no column holds numbers throughout (columns a, b)"),
+            (
+                "a,b\n1,2\n",
+                [],
+                "several columns contain numbers (a, b), expected one: choose it with",
+            ),
+            ("a,b\nx,y\n", [], "no column contains nothing but numbers (columns a, b)"),
             ("a,b\n1,x\n", ["--column", "c"], "no column 'c', expected one of a, b"),
             ("y\n1\nfast\n", [], "line 3: got 'fast' in column 'y', expected a finite number"),
             ("y\n1\nnan\n", [], "line 3: got 'nan'"),
@@ -322,6 +326,7 @@ def hanging(path: Path) -> int | None:
     return int(text) if text else None
 
 
+@pytest.mark.slow
 def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(study):
     path = study(HANGS_AT_THE_FOURTH, rounds=7)
     process = start(path)
@@ -356,6 +361,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     assert len({trial.params["share"] for trial in after[:6]}) == 6
 
 
+@pytest.mark.slow
 def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(study):
     path = study("sleep 0.1; echo $1", rounds=5)
     process = start(path, "--workers", 2)

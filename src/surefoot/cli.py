@@ -137,8 +137,9 @@ def recommend(
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
-            if summary.risk is not None:
-                content["risk"] = summary.risk.as_dict()
+            if (risk := summary.risk) is not None:
+                described = ("measure", "level", "tail", "meaning")
+                content["risk"] = {name: getattr(risk, name) for name in described}
             typer.echo(json.dumps(content))
         else:
             _show(best, summary.risk)

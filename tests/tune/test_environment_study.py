@@ -61,6 +61,7 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [True, False])
 def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write, model):
     path = write()
@@ -197,6 +198,7 @@ def true_risk(share: float) -> float:
     return 8 * (load - 0.5) * (0.8 - share) + 2 * (share - 0.3) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("observed", [False, True])
 def test_minimising_takes_the_upper_tail_and_says_so(tmp_path, observed):
     changes = [OBSERVED, ("hill_module:measure", "hill_module:seen")] if observed else []
@@ -240,6 +242,7 @@ echo $2; echo $1
 """
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     command = ('function = "hill_module:measure"', 'command = "sh bench.sh {share} {load}"')
     path = function_study(tmp_path, command)

@@ -132,6 +132,7 @@ def test_formats_and_braces():
     assert template.fill({"rate": 1 / 3, "flag": True}) == ["awk", "{print}", "--rate=0.33", "True"]
 
 
+@pytest.mark.slow
 def test_a_timeout_leaves_no_process(tmp_path):
     """Not the command, not what it started, not even what left its process group."""
     # With no exec, so that each sleep is a grandchild; one ignores SIGTERM, one is a new session.
@@ -177,6 +178,7 @@ def test_an_interrupted_measurement_leaves_no_process(tmp_path):
     assert not is_running(int((tmp_path / "shell").read_text()))
 
 
+@pytest.mark.slow
 def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
     """By `kill -9`, after which the owner itself can do nothing any more."""
     owner = subprocess.Popen(

@@ -165,6 +165,7 @@ def test_an_interruption_neither_breaks_nor_lengthens_a_row_of_failures(write_st
     assert states(study_trials) == ["FAIL"] * 6
 
 
+@pytest.mark.slow
 def test_several_loops_on_one_storage_do_exactly_the_rounds(write_study):
     """Threads here, each with a connection of its own, as processes have."""
     path = write_study()
@@ -205,6 +206,7 @@ def test_trials_that_a_person_queued_come_first(write_study):
     assert len(study_trials.all()) == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_nothing_recorded_is_lost(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=300)
@@ -318,7 +320,7 @@ def test_looking_at_a_study_that_is_not_there_creates_nothing(write_study):
 
 def test_a_storage_in_a_folder_that_is_not_there(write_study):
     path = write_study(("rounds = 8", 'rounds = 8\nstorage = "sqlite:///no/such/place.db"'))
-    with pytest.raises(StudyFileError, match=r"study.storage: cannot make .*unable to open"):
+    with pytest.raises(StudyFileError, match=r"study.storage: cannot create .*unable to open"):
         create_study(StudyFile.load(path))
     assert not (path.parent / "no").exists()
 

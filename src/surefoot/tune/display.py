@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -81,70 +80,54 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
         yield panel
 
 
-@dataclass(frozen=True)
-class Status:
-    """A moment of a run. `recommended` is None before the first measurement."""
-
-    finished: int
-    rounds: int
-    failures: int
-    outliers: int
-    running: tuple[FrozenTrial, ...]
-    new: tuple[FrozenTrial, ...]  # finished since the previous status, in order of their end
-    recommended: StudyRecommendation | None
-    seconds_left: float | None
-
-
 class Progress:
-    """Observes a study, and fits its model again whenever there are new measurements."""
+    """The state of a run; fits the model again whenever there are new measurements.
+
+    `recommended` is None before the first measurement, `seconds_left` before the first trial of
+    this run has finished.
+    """
 
     def __init__(self, trials: StudyTrials) -> None:
         self._trials = trials
         self._seen = {trial.number for trial in trials.all() if trial.state.is_finished()}
         self._start = time.monotonic()
-        self.finished_before = trials.finished()
-        """Rounds that were finished when the run began."""
-        self._outliers = 0
-        self._recommended: StudyRecommendation | None = None
         self._fitted = -1  # measurements in the model
+        self.rounds = trials.rounds
+        self.finished_before = trials.finished()  # rounds of earlier runs
+        self.finished = self.finished_before
+        self.failures = 0
+        self.outliers = 0
+        self.running: tuple[FrozenTrial, ...] = ()
+        self.recommended: StudyRecommendation | None = None
+        self.seconds_left: float | None = None
 
-    def status(self) -> Status:
+    def update(self) -> list[FrozenTrial]:
+        """Read the study; returns the trials that have finished since, in order of their end."""
         trials = self._trials.all()
         ended = [trial for trial in trials if trial.state.is_finished()]
         new = [trial for trial in ended if trial.number not in self._seen]
         self._seen.update(trial.number for trial in new)
+        self.finished = sum(map(is_round, ended))
+        self.failures = sum(map(is_failed_round, ended))
+        self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
         measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
         if measured != self._fitted:
             self._fitted = measured
             self._fit()
-        finished = sum(map(is_round, ended))
-        return Status(
-            finished=finished,
-            rounds=self._trials.rounds,
-            failures=sum(map(is_failed_round, ended)),
-            outliers=self._outliers,
-            running=tuple(t for t in trials if t.state == TrialState.RUNNING and t.params),
-            new=tuple(sorted(new, key=lambda t: t.datetime_complete or datetime.min)),
-            recommended=self._recommended,
-            seconds_left=self._seconds_left(finished),
-        )
+        done = self.finished - self.finished_before
+        if done > 0:  # at the pace of this run so far, however many workers it has
+            pace = (time.monotonic() - self._start) / done
+            self.seconds_left = pace * max(0, self.rounds - self.finished)
+        return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
 
     def _fit(self) -> None:
         study_file = self._trials.study_file
         try:
             model = fitted_model(study_file, self._trials.study)
         except NotReady:
-            self._recommended = None
             return
-        self._outliers = int(model.outliers.sum())
-        self._recommended = recommendation(study_file, model)
-
-    def _seconds_left(self, finished: int) -> float | None:
-        """At the pace of this run so far, however many workers it has."""
-        done = finished - self.finished_before
-        if done <= 0:
-            return None
-        return (time.monotonic() - self._start) / done * max(0, self._trials.rounds - finished)
+        self.outliers = int(model.outliers.sum())
+        self.recommended = recommendation(study_file, model)
 
 
 class PlainLines:
@@ -158,11 +141,12 @@ class PlainLines:
         return None
 
     def finished(self) -> None:
-        status = self._progress.status()
-        for trial in status.new:
-            parts = [result_of(trial), f"{status.finished} of {status.rounds}"]
-            if trial is status.new[-1]:
-                parts += _summary(status)
+        progress = self._progress
+        new = progress.update()
+        for trial in new:
+            parts = [result_of(trial), f"{progress.finished} of {progress.rounds}"]
+            if trial is new[-1]:
+                parts += _summary(progress)
             self.note("  |  ".join(parts))
 
     def note(self, text: str) -> None:
@@ -176,16 +160,15 @@ class LivePanel:
         self._progress = progress
         self._console = console
         self._title = title
-        self._status = progress.status()
         self._last: FrozenTrial | None = None
         self._since: dict[int, float] = {}
+        progress.update()
 
     def began(self) -> None:
-        self._status = self._progress.status()
+        self._progress.update()
 
     def finished(self) -> None:
-        self._status = self._progress.status()
-        for trial in self._status.new:
+        for trial in self._progress.update():
             self._last = trial
             if trial.state != TrialState.COMPLETE:
                 self.note(result_of(trial))
@@ -194,7 +177,7 @@ class LivePanel:
         self._console.print(f"[yellow]{escape(text)}[/yellow]", highlight=False)
 
     def render(self) -> RenderableType:
-        status = self._status
+        status = self._progress
         bar = ProgressBar(total=status.rounds, completed=min(status.finished, status.rounds))
         head = Table.grid(padding=(0, 2), expand=True)
         head.add_column(no_wrap=True)
@@ -223,7 +206,7 @@ class LivePanel:
         )
 
     def _running(self) -> str:
-        now, running = time.monotonic(), self._status.running
+        now, running = time.monotonic(), self._progress.running
         self._since = {t.number: self._since.get(t.number, now) for t in running}
         shown = [
             f"trial {t.number}{_environment(t)} for {format_seconds(now - self._since[t.number])}"
@@ -232,7 +215,7 @@ class LivePanel:
         more = f" and {len(running) - 3} more" if len(running) > 3 else ""
         if shown:
             return ", ".join(shown) + more
-        done = self._status.finished >= self._status.rounds
+        done = self._progress.finished >= self._progress.rounds
         return "nothing" if done else "choosing a configuration"
 
 
@@ -255,7 +238,7 @@ def format_seconds(seconds: float) -> str:
     return f"{total // 3600} h {total % 3600 // 60:02d} min"
 
 
-def _summary(status: Status) -> list[str]:
+def _summary(status: Progress) -> list[str]:
     parts = []
     best = status.recommended
     if best is not None:

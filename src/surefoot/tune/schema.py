@@ -186,15 +186,6 @@ class RiskDescription:
     name: str
     meaning: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """The description as JSON values."""
-        return {
-            "measure": self.measure,
-            "level": self.level,
-            "tail": self.tail,
-            "meaning": self.meaning,
-        }
-
 
 class RiskSection(Section):
     """`[risk]`: the risk measure, and its level where it has one."""

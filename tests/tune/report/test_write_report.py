@@ -61,7 +61,12 @@ NOISE = np.random.default_rng(0).standard_normal(30)
 @pytest.mark.parametrize(
     ("parameters", "values"),
     [
-        pytest.param(SPEED + MODE, [*NOISE, 1e6, None, None, -3.0], id="spike and failures"),
+        pytest.param(
+            SPEED + MODE,
+            [*NOISE, 1e6, None, None, -3.0],
+            id="spike and failures",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(SPEED + MODE, [4.0], id="one trial"),
         pytest.param(STEPS + MODE, [None, 4.0, 5.0], id="failure first"),
         pytest.param(SPEED + MODE, [4.0] * 6, id="constant"),
