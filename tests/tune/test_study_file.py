@@ -57,7 +57,7 @@ WRONG = [
     (("rounds = 8", "rounds = 8\nseed = -1"), "study.seed: got -1, expected a whole number from 0"),
     (("timeout = 30", "timeout = 0"), "objective.timeout: got 0, expected a number of seconds"),
     (("timeout = 30", "timeout = nan"), "objective.timeout: got nan, expected a number of seconds"),
-    (("timeout = 30", 'function = "a:b"'), "objective.function: given beside `command`"),
+    (("timeout = 30", 'function = "a:b"'), "objective.function: given together with `command`"),
     (("[study]", "[sudy]"), "sudy: unknown key; did you mean `study`?"),
     (("[study]", "study = 3\n[studi]"), "studi: unknown key"),
     (("{mode}", "{mood}"), "objective.command: {mood} is not a parameter, expected one of size"),

@@ -107,13 +107,13 @@ class Progress:
         ended = [trial for trial in trials if trial.state.is_finished()]
         new = [trial for trial in ended if trial.number not in self._seen]
         self._seen.update(trial.number for trial in new)
-        self.finished = sum(map(is_round, ended))
-        self.failures = sum(map(is_failed_round, ended))
-        self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
         measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
         if measured != self._fitted:
             self._fitted = measured
             self._fit()
+        self.finished = sum(map(is_round, ended))
+        self.failures = sum(map(is_failed_round, ended))
+        self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done

@@ -1,4 +1,4 @@
-"""`[environment]`: the random variables beside the parameters, and their joint distribution."""
+"""`[environment]`: random variables that are not parameters, and their joint distribution."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class EnvironmentSection(Section):
         """The joint distribution of the variables, which are independent.
 
         Discrete variables give the grid of their combinations. Continuous ones keep their
-        densities, unless a discrete one is beside them: then each is replaced by its `support`.
+        densities, unless there is a discrete one: then each is replaced by its `support`.
         """
         variables, discrete = self.variables, self._discrete
         if not discrete:

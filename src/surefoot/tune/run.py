@@ -1,4 +1,4 @@
-"""A whole tuning run, from the study file to the last trial."""
+"""A tuning run, from the study file to the last trial."""
 
 from __future__ import annotations
 

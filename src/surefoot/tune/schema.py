@@ -91,7 +91,7 @@ class ObjectiveSection(Section):
         if self.command is None and self.function is None:
             raise InvalidKey("command", "missing; expected a command line (or `function` instead)")
         if self.command is not None and self.function is not None:
-            raise InvalidKey("function", "given beside `command`; expected one of the two")
+            raise InvalidKey("function", "given together with `command`; expected one of the two")
         if self.function is not None and not re.fullmatch(
             r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
         ):
@@ -208,7 +208,8 @@ class RiskSection(Section):
             )
         if not needed and self.level is not None:
             raise InvalidKey(
-                "level", f"given beside measure = {self.measure!r}, expected for 'var' and 'cvar'"
+                "level",
+                f"given with measure = {self.measure!r}, expected for 'var' and 'cvar' only",
             )
         return self
 

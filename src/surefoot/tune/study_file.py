@@ -36,7 +36,7 @@ class StudyFileError(InvalidInput):
 
 
 class Contents(Section):
-    """The whole file."""
+    """All tables of the file."""
 
     study: StudySection = Field(description="a table [study] with name, direction and rounds")
     objective: ObjectiveSection = Field(description="a table [objective] with command or function")
@@ -106,6 +106,17 @@ class StudyFile:
         parameters: `[parameters]` by name, in the order of the file.
         environment: `[environment]`, or None.
         risk: `[risk]`, or None.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "demo.toml"
+        >>> _ = path.write_text('''
+        ... study = { name = "demo", direction = "minimize", rounds = 20 }
+        ... objective = { command = "sh bench.sh {threads}" }
+        ... parameters = { threads = { type = "int", low = 1, high = 32 } }
+        ... ''')
+        >>> StudyFile.load(path).distributions
+        {'threads': IntDistribution(high=32, log=False, low=1, step=1)}
     """
 
     def __init__(self, path: Path, contents: Contents) -> None:

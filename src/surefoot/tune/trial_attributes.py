@@ -40,7 +40,7 @@ def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:
-    """Duration of the measurement, or of the whole trial where surefoot did not measure it."""
+    """Duration of the measurement, or of the trial if surefoot did not measure it."""
     if SECONDS in trial.user_attrs:
         return float(trial.user_attrs[SECONDS])
     if is_interrupted(trial) or trial.duration is None:
