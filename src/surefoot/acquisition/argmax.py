@@ -15,7 +15,6 @@ from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
 _ALL = torch.zeros(0, dtype=torch.int64)  # arms, where all are allowed
-_ANCHORS = 8  # designs of largest risk of the mean, to start from
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,16 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
 
     Returns:
         The location of the design, on a `Joint` space one without an environment.
+
+    Example:
+        A policy that is greedy on `Arms` and `Box`:
+
+        >>> class Greedy:
+        ...     def check(self, space, risk):
+        ...         pass
+        ...
+        ...     def choose(self, context, among):
+        ...         return maximise(context.mean, context, among)
     """
     if isinstance(score, ArmBound):
         return score.best(among)
@@ -65,12 +74,12 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_measured(context.mean, context, _ANCHORS)
+    anchors = best_measured(context.mean, context)
     with one_thread(), torch.enable_grad():
         return design.location(best_point(score, design, context.generator, anchors))
 
 
-def best_measured(score: Score, context: Context, number: int) -> Tensor:
+def best_measured(score: Score, context: Context, number: int = 8) -> Tensor:
     """The designs (number, dx) of largest score among those in the data, best first."""
     return context.designs[scores(score, context.designs).argsort(descending=True)[:number]]
 
