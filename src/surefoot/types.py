@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,9 +29,14 @@ class NumericalError(SurefootError, ArithmeticError):
 class Query:
     """One request for a measurement; hand it back to ``tell`` with the reward.
 
-    `point` is a (d,) tensor in the space's own units, `arm` its index on `Arms` and None on a
-    `Box`, `repeats` how often the measurement should be taken. On a `Joint` space they are the
-    design's, and `environment` (dz,) is the z to measure it under, None where the world draws it.
+    Args:
+        id: Number of the query, counted by the optimizer that made it.
+        point: Where to measure, (d,), in the units of the space; the design on a `Joint` space.
+        arm: Index of the point on `Arms`, None on a `Box`.
+        repeats: How many rewards are expected.
+        environment: The z (dz,) to measure under on a `Joint` space, None where z is observed.
+        owner: Token of the optimizer that made the query. To any other, the query is no more than
+            the point that it names.
     """
 
     id: int
@@ -39,6 +44,7 @@ class Query:
     arm: int | None = None
     repeats: int = 1
     environment: Tensor | None = None
+    owner: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

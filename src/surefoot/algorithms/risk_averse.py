@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import torch
 
-from surefoot.acquisition import JointPolicy, RiskBound, RiskKnowledgeGradient, SurrogateBound
+from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
 from surefoot.algorithms._defaults import first_points, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, Sketch
@@ -61,7 +61,8 @@ def v_ucb(
     """
     if search not in ("quantiles", "surrogate"):
         raise InvalidInput(f"`search` is {search!r}, expected 'quantiles' or 'surrogate'.")
-    policy = RiskBound(lacing) if search == "quantiles" else SurrogateBound(lacing)
+    surrogate = search == "surrogate"
+    policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
     return _risk_averse(space, kernel, VaR(level), policy, **options)
 
 
@@ -79,7 +80,7 @@ def cvar_ucb(
     functions": the environment is a lacing value of that level up to `level` at which the value at
     risk is least certain. The rest as in `v_ucb`.
     """
-    return _risk_averse(space, kernel, CVaR(level), RiskBound(lacing), **options)
+    return _risk_averse(space, kernel, CVaR(level), ScorePolicy(lacing=lacing), **options)
 
 
 def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Options]) -> Optimizer:
@@ -88,7 +89,7 @@ def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Opt
     Bogunovic et al. 2018, the limit of `v_ucb` at level 0 (Nguyen et al. 2021, Corollary 2.2):
     x maximises the least upper bound, z has the least lower bound there. The rest as in `v_ucb`.
     """
-    return _risk_averse(space, kernel, WorstCase(), RiskBound(), **options)
+    return _risk_averse(space, kernel, WorstCase(), ScorePolicy(), **options)
 
 
 def rho_kg(
@@ -104,7 +105,7 @@ def rho_kg(
 
     Cakmak et al. 2020, "Bayesian optimization of risk measures", the baseline of `v_ucb`: one step
     ahead, by `fantasies` outcomes of a measurement and `samples` functions of each posterior
-    (`joint_policies.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
+    (`acquisition.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
     `v_ucb`; `width` only matters to what `recommend` says of the bounds. The rest as in `v_ucb`.
     """
     policy = RiskKnowledgeGradient(fantasies, samples)
@@ -115,7 +116,7 @@ def _risk_averse(
     space: Joint,
     kernel: Kernel | None,
     risk: Risk,
-    policy: JointPolicy,
+    policy: Policy,
     *,
     features: Features | Nystrom | None = None,
     estimator: Estimator | None = None,

@@ -25,7 +25,7 @@ from surefoot.optimizer.tally import Tally
 from surefoot.regression.observations import History
 from surefoot.regression.tabulated import Tabulated
 from surefoot.spaces import Arms, Space
-from surefoot.spaces.locations import Place
+from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ class Model:
             self._prior = kernel, float(kernels.diagonal(kernel, points).max())
         return self._prior[1]
 
-    def record(self, place: Place, reward: float) -> None:
+    def record(self, location: Location, reward: float) -> None:
         """Take in a reward; what follows from it is worked out when it is asked for."""
-        arm, tally = place.arm, self._tally
-        site = self.history.append(place.point, reward, arm)
+        arm, tally = location.arm, self._tally
+        site = self.history.append(location.point, reward, arm)
         if tally is not None and arm is not None:
             if self._batches is not None:
                 self._batches.reward_came(arm)

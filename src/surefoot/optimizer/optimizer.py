@@ -14,22 +14,14 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.acquisition import (
-    JointPolicy,
-    Policy,
-    RiskBound,
-    Score,
-    Situation,
-    UpperConfidenceBound,
-)
+from surefoot.acquisition import Context, Policy, Score, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.feasibility import feasibility
-from surefoot.acquisition.joint_search import JointSearch
-from surefoot.acquisition.search import By, checked
-from surefoot.acquisition.search_for_space import search_of
+from surefoot.acquisition.policy import as_policy, risk_on
+from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom
 from surefoot.hyperparameters.student_t_fit import Learner, Learnt
-from surefoot.optimizer import saved_space, serialization
+from surefoot.optimizer import saved_pending, saved_space, serialization
 from surefoot.optimizer.belief import Belief
 from surefoot.optimizer.model import Model
 from surefoot.optimizer.parts import check_parts
@@ -37,15 +29,14 @@ from surefoot.regression.observations import History
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.spaces.locations import Place, Where, point_and_arm
-from surefoot.spaces.pending import Waiting
+from surefoot.spaces.locations import EnvironmentValue, Location, Where
+from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
 from surefoot.widths import Progress, Width, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-Environment = Tensor | Sequence[float] | float | None
 _PARTS = ("features", "estimator", "width", "policy", "learner", "risk")
 
 
@@ -76,7 +67,7 @@ class Optimizer:
         features: Features | Nystrom | None = None,
         estimator: Estimator | None = None,
         width: Width | None = None,
-        policy: Policy | JointPolicy | None = None,
+        policy: Policy | ScoreRule | None = None,
         learner: Learner | None = None,
         ridge: float = 1.0,
         standardise: bool = False,
@@ -98,22 +89,16 @@ class Optimizer:
         check_parts(features, estimator, width, policy)
         self.space = space.to(device)
         self.risk = risk
-        self._search = search_of(self.space, risk)
-        self.policy = policy or (RiskBound() if risk is not None else UpperConfidenceBound())
-        if isinstance(self.policy, JointPolicy) is not isinstance(space, Joint):
-            raise InvalidInput(
-                f"`policy` is {policy!r}, expected one of `surefoot.joint_policies` on a `Joint` "
-                "space, and one of `surefoot.policies` on any other."
-            )
-        if isinstance(space, Joint) and risk is not None and isinstance(self.policy, JointPolicy):
-            self.policy.check(space, risk)
+        self._risk = risk_on(space, risk)
+        self.policy = as_policy(UpperConfidenceBound() if policy is None else policy)
+        self.policy.check(space, self._risk)
         if isinstance(space, Joint) and isinstance(features, Nystrom):
             features = replace(features, feedback="immediate")  # batches choose arms, not designs
         self.width_rule: Width = width or srinivas()
         self.seed = checks.count("seed", seed, least=0)
         self._generator = torch.Generator().manual_seed(self.seed)
         self._model = Model(
-            self._search.seen,
+            self.space.seen,
             kernel,
             learner,
             features or Exact(),
@@ -122,14 +107,16 @@ class Optimizer:
             standardise,
             self._generator,
         )
-        self._initial = self._search.spread(
+        self._initial = self.space.spread(
             checks.count("initial", initial, least=0), self._generator
         )
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
         if self._repeat_until < 1.0:
             raise InvalidInput(f"`repeat_until` is {repeat_until!r}, expected at least 1.")
-        self._waiting = Waiting()
+        self._pending = PendingQueries()
+        design = self.space.design
+        self._designs = design.lower.new_zeros(0, design.dimension)  # measured, on a `Joint` space
         self._failed: list[Tensor] = []
         self._width: tuple[Belief | None, float] | None = None  # and the belief that it goes with
 
@@ -139,18 +126,19 @@ class Optimizer:
         `arms` are the only ones to choose from in this round: indices (n,) of an `Arms` space, or
         points (n, d) of a `Box`, which may never have been seen before; designs on a `Joint`.
         """
-        among = None if arms is None else self._search.listed(arms)
-        return self._wait_for(self._choose(among))
+        among = None if arms is None else self.space.listed(arms)
+        return self._add_pending(self._choose(among))
 
     def ask_batch(self, number: int) -> list[Query]:
         """Several points to measure in parallel, spread out by counting each as pending."""
         return [self.ask() for _ in range(checks.count("number", number))]
 
-    def expect(self, where: Where, environment: Environment = None) -> Query:
+    def expect(self, where: Where, environment: EnvironmentValue = None) -> Query:
         """Register a measurement under way that somebody else chose; it counts as pending."""
-        return self._wait_for(self._locate(where, self._supposed(environment)), 1)
+        location, _ = self._locate(where, self._supposed(environment))
+        return self._add_pending(location, 1)
 
-    def tell(self, where: Where, y: float, environment: Environment = None) -> Info:
+    def tell(self, where: Where, y: float, environment: EnvironmentValue = None) -> Info:
         """Record a reward for a query, an arm's index or a point, in any order.
 
         `environment` (dz,) is the z that it was measured under, on a `Joint` space where the query
@@ -159,8 +147,8 @@ class Optimizer:
         space.
         """
         started = time.perf_counter()
-        place = self._locate(where, environment)
-        self._record(place, checks.reward(y))
+        location, query = self._locate(where, environment)
+        self._record(location, query, checks.reward(y))
         belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
@@ -186,34 +174,36 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
-        located, left = [], self._waiting.copy()
+        located, left = [], self._pending.copy()
         for where, environment in zip(points, under, strict=True):
-            place = self._search.locate(where, environment, left)
-            if place.query is not None:
-                left.settle(place.query)
-            located.append(place)
-        for place, reward in zip(located, y.tolist(), strict=True):
-            self._record(place, reward)
+            location, query = locate(self.space, where, environment, left)
+            if query is not None:
+                left.settle(query)
+            located.append((location, query))
+        for (location, query), reward in zip(located, y.tolist(), strict=True):
+            self._record(location, query, reward)
         belief = self._model.after_tell()
         return self._info(belief, time.perf_counter() - started)
 
-    def forget(self, query: Where, environment: Environment = None, *, failed: bool = True) -> None:
+    def forget(
+        self, query: Where, environment: EnvironmentValue = None, *, failed: bool = True
+    ) -> None:
         """Give up a query without a reward.
 
         With `failed`, the point itself is taken to be bad: the search keeps away from it and,
         as failures gather, from its surroundings. Without, it may be asked again.
         """
-        waited = self._waiting.places.get(query.id) if isinstance(query, Query) else None
-        if waited is not None:
-            place = waited[1]
+        pending = self._pending.find(query) if isinstance(query, Query) else None
+        if pending is None:
+            location, id_ = self._locate(query, self._supposed(environment))
         else:
-            place = self._locate(query, self._supposed(environment))
-        if place.query is not None:
-            missing = self._waiting.drop(place.query)
-            if place.arm is not None and self._model.batched:
-                self._model.give_up(place.arm, missing)
+            location, id_ = pending.location, pending.query.id
+        if id_ is not None:
+            missing = self._pending.drop(id_)
+            if location.arm is not None and self._model.batched:
+                self._model.give_up(location.arm, missing)
         if failed:
-            self._failed.append(place.point)
+            self._failed.append(location.point)
 
     def recommend(self, by: By = "mean") -> Recommendation:
         """The point of largest posterior mean, with the interval mean +- width deviations.
@@ -225,24 +215,23 @@ class Optimizer:
 
         Raises `NotReady` before the first reward.
         """
-        checked(by)
+        check_by(by)
         if len(self._model.history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `recommend`.")
-        return self._search.recommend(self._situation(pending=False), by)
+        return recommend(self._context(pending=False), by)
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,) at designs (n, dx).
 
-        For a `Joint` space; `InvalidInput` for another, `NotReady` before the first reward.
+        On a space without an environment, the mean and the bounds themselves. `NotReady` before
+        the first reward.
         """
-        if not isinstance(self._search, JointSearch):
-            raise InvalidInput("`assess` is for a `Joint` space: ask `posterior` for values.")
         if len(self._model.history) == 0:
             raise NotReady("there are no rewards yet: call `ask` and `tell` before `assess`.")
-        design = self._search.joint.design
+        design = self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
-        x = torch.stack([point_and_arm(design, row, "designs")[0] for row in rows])
-        return self._search.assess(self._situation(pending=False), x)
+        x = torch.stack([design.locate(row, name="designs").design for row in rows])
+        return assess(self._context(pending=False), x)
 
     @property
     def posterior(self) -> Posterior:
@@ -284,7 +273,7 @@ class Optimizer:
     @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
-        return list(self._waiting.queries.values())
+        return self._pending.queries
 
     @property
     def learnt(self) -> Learnt | None:
@@ -306,13 +295,13 @@ class Optimizer:
             "standardise": model.standardise,
             "seed": self.seed,
             "model": model.state(tensors),
-            "waiting": self._waiting.state(tensors),
+            "pending": saved_pending.to_values(self._pending, tensors),
             "initial_used": self._initial_used,
             "repeat_until": self._repeat_until,
         }
-        self._search.state(tensors)
         tensors |= {
-            "failed": serialization.stacked(self._failed, self._search.seen.dimension),
+            "designs": self._designs,
+            "failed": serialization.stacked(self._failed, self.space.seen.dimension),
             "generator": self._generator.get_state(),
         }
         serialization.write(Path(path), tensors, values)
@@ -359,21 +348,21 @@ class Optimizer:
             device=device,
             **parts,
         )
-        if tensors["sites"].shape[1] != optimizer._search.seen.dimension:
+        if tensors["sites"].shape[1] != optimizer.space.seen.dimension:
             raise InvalidInput(
                 f"{path} has points of {tensors['sites'].shape[1]} coordinates and the `space` "
-                f"that came has {optimizer._search.seen.dimension}: pass the one it was saved with."
+                f"that came has {optimizer.space.seen.dimension}: pass the one it was saved with."
             )
         optimizer._restore(values, tensors)
         return optimizer
 
     def _restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self._model.restore(values["model"], tensors)
-        device = self._search.seen.lower.device
-        self._search.restore(tensors)
+        device = self.space.seen.lower.device
+        self._designs = tensors["designs"].to(self._designs)
         self._initial_used = values["initial_used"]
         self._failed = list(tensors["failed"].to(device))
-        self._waiting.restore(values["waiting"], tensors, device)
+        self._pending = saved_pending.from_values(values["pending"], tensors, device)
         self._generator.set_state(tensors["generator"])
 
     def _parts(self) -> dict[str, object]:
@@ -386,38 +375,48 @@ class Optimizer:
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimiser must."""
         self._generator.manual_seed(checks.count("seed", seed, least=0))
+        self._pending.owner = new_owner()  # the next queries of two copies have the same ids
 
-    def _choose(self, among: list[Place] | None) -> Place:
-        known = len(self._model.history) + len(self._waiting.queries)
+    def _choose(self, among: list[Location] | None) -> Location:
+        known = len(self._model.history) + len(self._pending)
         if among is None and self._initial_used < len(self._initial) > known:
             self._initial_used += 1
             return self._initial[self._initial_used - 1]
         if len(self._model.history) == 0:
             if among is None:
-                return self._search.guess(self._model.given, self._waiting, self._generator)
+                return first_location(self.space, self._model.given, self._pending, self._generator)
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")
-        arms = None if among is None else [p.arm for p in among if p.arm is not None]
-        if self._in_batches and arms != []:
-            arm = self._model.next_of_batch(lambda: self.width, arms)
-            return self._locate(arm)._replace(query=None)
-        return self._search.best(self.policy, self._situation(), among)
+        if self._in_batches:
+            arms = None if among is None else [a.arm for a in among if a.arm is not None]
+            return self.space.locate(self._model.next_of_batch(lambda: self.width, arms))
+        return self.policy.choose(self._context(), among)
 
     @property
     def _in_batches(self) -> bool:
-        plain = isinstance(self.policy, UpperConfidenceBound) and not self._failed
-        return plain and self._model.batched
+        rule = getattr(self.policy, "score", None)
+        return self._model.batched and isinstance(rule, UpperConfidenceBound) and not self._failed
 
-    def _situation(self, pending: bool = True) -> Situation:
+    def _context(self, pending: bool = True) -> Context:
         belief = self._model.believe(learn=True)
         posterior, sites = belief.posterior, self._model.history.sites
-        if pending and self._waiting.queries and not self._model.batched:
-            points, missing = self._waiting.repeated(sites)
+        if pending and len(self._pending) and not self._model.batched:
+            points, missing = self._pending.repeated(sites)
             posterior = posterior.hallucinated(points, missing)
             sites = torch.cat([sites, points])
-        round_ = len(self._model.history) + sum(self._waiting.missing)
-        return Situation(posterior, self.width, sites, self._generator, round_, self._feasible())
+        return Context(
+            self.space,
+            self._risk,
+            posterior,
+            self.width,
+            sites,
+            self._designs if isinstance(self.space, Joint) else sites,
+            self._pending,
+            self._generator,
+            len(self._model.history) + self._pending.missing,
+            self._feasible(),
+        )
 
     def _feasible(self) -> Score | None:
         if not self._failed:
@@ -435,27 +434,33 @@ class Optimizer:
         most = len(self._model.history)
         return max(1, min(most, math.ceil((self._repeat_until - 1.0) / max(relative, 1e-300))))
 
-    def _wait_for(self, place: Place, repeats: int | None = None) -> Query:
-        times = self._repeats(place.point) if repeats is None else repeats
-        if place.arm is not None and self._model.batched:
-            self._model.await_reward(place.arm, times)
-        copied = place._replace(point=place.point.clone(), query=None)
-        return self._waiting.add(copied, times, self._search.observed)
+    def _add_pending(self, location: Location, repeats: int | None = None) -> Query:
+        times = self._repeats(location.point) if repeats is None else repeats
+        if location.arm is not None and self._model.batched:
+            self._model.await_reward(location.arm, times)
+        return self._pending.add(location, times, observed=self.space.observed)
 
-    def _record(self, place: Place, reward: float) -> None:
-        if place.query is not None and place.query in self._waiting.queries:
-            self._waiting.settle(place.query)
-        self._search.note(place)
-        self._model.record(place, reward)
+    def _record(self, location: Location, query: int | None, reward: float) -> None:
+        if query is not None:
+            self._pending.settle(query)
+        elif location.arm is not None and self._model.batched:
+            self._model.await_reward(location.arm)  # a pull of its own, not that of a query
+        if isinstance(self.space, Joint) and not bool(
+            (self._designs == location.design).all(-1).any()
+        ):
+            self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
+        self._model.record(location, reward)
 
-    def _supposed(self, environment: Environment) -> Environment:
+    def _supposed(self, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
-        if environment is None and self._search.observed and isinstance(self.space, Joint):
+        if environment is None and isinstance(self.space, Joint) and self.space.observed:
             return self.space.environment.sample(1, torch.Generator().manual_seed(0))[0]
         return environment
 
-    def _locate(self, where: Where, environment: Environment = None) -> Place:
-        return self._search.locate(where, environment, self._waiting)
+    def _locate(
+        self, where: Where, environment: EnvironmentValue = None
+    ) -> tuple[Location, int | None]:
+        return locate(self.space, where, environment, self._pending)
 
     def _info(self, belief: Belief, seconds: float) -> Info:
         estimate = belief.estimate

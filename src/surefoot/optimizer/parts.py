@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surefoot.acquisition import JointPolicy
+from surefoot.acquisition.policy import as_policy
 from surefoot.features import Nystrom
 from surefoot.types import InvalidInput
 
@@ -18,8 +18,5 @@ def check_parts(features: object, estimator: object, width: object, policy: obje
         raise InvalidInput(f"`features` is {features!r}, expected some: pass `Sketch()`, say.")
     if estimator is not None and (not callable(estimator) or isinstance(estimator, type)):
         raise InvalidInput(f"`estimator` is {estimator!r}, expected one: pass `Huber()`, say.")
-    right = callable(policy) or isinstance(policy, JointPolicy)
-    if policy is not None and (not right or isinstance(policy, type)):
-        raise InvalidInput(
-            f"`policy` is {policy!r}, expected one: pass `UpperConfidenceBound()`, say."
-        )
+    if policy is not None:
+        as_policy(policy)

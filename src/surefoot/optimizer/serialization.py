@@ -53,7 +53,7 @@ _PARTS = {
         acquisition.UpperConfidenceBound,
         acquisition.NoisyExpectedImprovement,
         acquisition.Alternating,
-        acquisition.RiskBound,
+        acquisition.ScorePolicy,
         acquisition.RiskKnowledgeGradient,
         acquisition.SurrogateBound,
         neural_surrogate.Surrogate,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
 
@@ -22,6 +24,7 @@ class Arms:
 
     points: Tensor  # (A, d)
     has_coordinates: bool
+    observed: ClassVar[bool] = False
 
     def __init__(self, points: Tensor | Sequence | int) -> None:
         has_coordinates = checks.integer(points) is None
@@ -59,3 +62,46 @@ class Arms:
         if not 0 <= arm < len(self):
             raise InvalidInput(f"arm {arm} does not exist, expected 0 to {len(self) - 1}.")
         return arm
+
+    @property
+    def design(self) -> Arms:
+        """What an optimizer chooses from: these arms."""
+        return self
+
+    @property
+    def seen(self) -> Arms:
+        """What the model sees: these arms."""
+        return self
+
+    def location(self, design: Tensor, arm: int | None = None) -> Location:
+        """The location of an arm and its point (d,)."""
+        return Location(design, arm, design, arm)
+
+    def locate(
+        self, where: Where, environment: EnvironmentValue = None, name: str = "point"
+    ) -> Location:
+        """The location of an arm, by its index or its point (d,).
+
+        Raises:
+            InvalidInput: If there is no such arm, or an environment came.
+        """
+        check_no_environment(environment)
+        arm = checks.integer(where)
+        if arm is None:
+            point = checks.vector(name, where, self.dimension, self.points.device)  # type: ignore[arg-type]
+            found = (self.points == point).all(-1).nonzero()
+            if len(found) == 0:
+                raise InvalidInput(
+                    f"the point {point.tolist()} is not one of the arms: tell the arm's index."
+                )
+            return self.location(point, int(found[0]))
+        return self.location(self.points[self.index(arm)], arm)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """The locations of arms (n,); `InvalidInput` if there are none."""
+        return [self.locate(arm) for arm in checks.indices("arms", arms)]
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: distinct arms in random order, at most all of them."""
+        order = torch.randperm(len(self), generator=generator)[:number]
+        return [self.location(self.points[arm], arm) for arm in order.tolist()]

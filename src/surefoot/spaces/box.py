@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
+from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
 
@@ -25,6 +27,7 @@ class Box:
     upper: Tensor  # (d,)
     levels: Mapping[int, Tensor] = field(default_factory=dict)
     choices: tuple[tuple[int, ...], ...] = ()
+    observed: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -99,6 +102,46 @@ class Box:
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
         unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
         return self.snap(self.lower + self.span * unit)
+
+    @property
+    def design(self) -> Box:
+        """What an optimizer chooses from: this box."""
+        return self
+
+    @property
+    def seen(self) -> Box:
+        """What the model sees: this box."""
+        return self
+
+    def location(self, design: Tensor, arm: int | None = None) -> Location:
+        """The location of a point (d,)."""
+        return Location(design, None, design, None)
+
+    def locate(
+        self, where: Where, environment: EnvironmentValue = None, name: str = "point"
+    ) -> Location:
+        """The location of a point (d,).
+
+        Raises:
+            InvalidInput: If the point is outside the box, or an environment came.
+        """
+        check_no_environment(environment)
+        point = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
+        if not self.contains(point):
+            raise InvalidInput(
+                f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
+                f"to {self.upper.tolist()}: tell points of the space that was given."
+            )
+        return self.location(point)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """The locations of points (n, d); `InvalidInput` if there are none."""
+        return [self.locate(point) for point in checks.matrix("arms", arms, self.lower.device)]
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: scrambled Sobol points."""
+        points = self.sample(number, generator) if number else self.lower.new_zeros(0, 1)
+        return [self.location(point) for point in points]
 
 
 Space = Arms | Box

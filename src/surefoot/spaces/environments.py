@@ -219,8 +219,8 @@ class ContinuousEnvironment:
             named = whole.base_dist if isinstance(whole, Independent) else whole
             raise InvalidInput(
                 f"{type(named).__name__} has no `log_prob`, and values go by their density: pass "
-                'lacing="unif" (`policy=joint_policies.RiskBound("unif")` to `Optimizer`), or a '
-                "distribution that has one."
+                'lacing="unif" (`policy=acquisition.ScorePolicy(lacing="unif")` to `Optimizer`), '
+                "or a distribution that has one."
             ) from error
         return torch.where(inside, density, -torch.inf)
 

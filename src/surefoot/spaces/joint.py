@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
 
 Perturbation = Callable[[Tensor, Tensor], Tensor]  # x (n, dx), z (n, dz) -> (n, d)
@@ -115,6 +116,46 @@ class Joint:
         index = self.environment.index(z)
         return None if index is None else design_arm * len(self.environment) + index
 
+    def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
+        """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
+        pair = self.pair(arm, environment)
+        if pair is not None and isinstance(self.seen, Arms):
+            point = self.seen.points[pair]
+        else:
+            point = self.points(design.unsqueeze(0), environment.unsqueeze(0))[0, 0]
+        return Location(point, pair, design, arm, environment)
+
+    def locate(self, where: Where, environment: EnvironmentValue = None) -> Location:
+        """The location of a design, by its point (dx,) or its arm, under an environment (dz,).
+
+        Raises:
+            InvalidInput: If there is no such design or environment, or no environment came.
+        """
+        design = self.design.locate(where)
+        if environment is None:
+            drawn = "the world draws it" if self.observed else "the reward says nothing without it"
+            raise InvalidInput(
+                f"no environment came with the design {design.design.tolist()}, and {drawn}: pass "
+                "`environment=z` with the reward."
+            )
+        z = _checked_value(self.environment, environment)
+        return self.location(design.design, design.arm, z)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """Designs, by indices (n,) or points (n, dx), without an environment yet."""
+        return self.design.listed(arms)
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: designs spread evenly, environments drawn from their distribution.
+
+        Every arm comes once before any comes twice.
+        """
+        designs: list[Location] = []
+        while len(designs) < number:
+            designs += self.design.spread(number - len(designs), generator)
+        z = self.environment.sample(number, generator) if number else ()
+        return [self.location(x.design, x.arm, one) for x, one in zip(designs, z, strict=True)]
+
     def to(self, device: str | torch.device) -> Joint:
         """The same with the designs on a device; environments are moved where they are used."""
         return Joint(self.design.to(device), self.environment, self.observed, self.perturbation)
@@ -165,3 +206,27 @@ class Joint:
                 "`perturbation` gives values that are NaN or infinite for some designs and "
                 "environments, expected finite points for all of them."
             )
+
+
+def _checked_value(known: Environment, environment: EnvironmentValue) -> Tensor:
+    """A value (dz,) of Z; `InvalidInput` for one that cannot be."""
+    if isinstance(environment, bool):
+        raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
+    z = checks.vector("environment", checks.listed(environment), known.dimension)  # type: ignore[arg-type]
+    if isinstance(known, FiniteEnvironment):
+        index = known.index(z)
+        if index is None:
+            nearest = known.points[(known.points - z).square().sum(-1).argmin()]
+            raise InvalidInput(
+                f"the environment {z.tolist()} is none of the {len(known)} values it can take "
+                f"(the nearest is {nearest.tolist()}): tell one of them, or describe it with "
+                "`ContinuousEnvironment`."
+            )
+        return known.points[index].clone()
+    room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+    if bool(((z < low - room) | (z > high + room)).any()):
+        raise InvalidInput(
+            f"the environment {z.tolist()} is outside its range from {low.tolist()} to "
+            f"{high.tolist()}: give the environment a distribution that reaches there."
+        )
+    return z
