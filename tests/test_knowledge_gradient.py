@@ -16,9 +16,9 @@ from surefoot.regression.posterior import Posterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.risks.batched import batched_risk
-from surefoot.spaces.pending import PendingQueries
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
+from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
 RIDGE, CENTRE, SCALE, LENGTHSCALE = 0.05, 0.3, 2.0, np.array([0.3, 0.4])

@@ -26,6 +26,16 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
 
     Returns:
         The location of the design, on a `Joint` space one without an environment.
+
+    Example:
+        A policy that is greedy on `Arms` and `Box`:
+
+        >>> class Greedy:
+        ...     def check(self, space, risk):
+        ...         pass
+        ...
+        ...     def choose(self, context, among):
+        ...         return maximise(context.mean, context, among)
     """
     if among is not None:
         return among[best_row(score, torch.stack([location.design for location in among]))]

@@ -56,6 +56,14 @@ class UpperConfidenceBound:
 
     References:
         Srinivas et al. 2010, Algorithm 1; Nguyen et al. 2021 (V-UCB), Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.UpperConfidenceBound())
+        >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
+        >>> optimizer.ask().arm
+        1
     """
 
     def __call__(self, context: Context) -> Score:
@@ -85,9 +93,9 @@ class ScorePolicy:
 
     Example:
         >>> import surefoot as sf
-        >>> score = lambda context: lambda x: context.bound(x, 3.0)
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.ScorePolicy(score))
+        >>> greedy = sf.acquisition.ScorePolicy(lambda context: context.mean)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=greedy)
         >>> _ = optimizer.tell(0, 1.0)
         >>> optimizer.ask().arm
         0
@@ -124,6 +132,15 @@ class Alternating:
     Args:
         even: Policy, or score, of the even rounds.
         odd: Policy, or score, of the odd rounds.
+
+    Example:
+        >>> import surefoot as sf
+        >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
+        >>> policy = Alternating(UpperConfidenceBound(), NoisyExpectedImprovement())
+        >>> optimizer = sf.Optimizer(sf.Arms(3), sf.kernels.precomputed(torch.eye(3)), policy=policy)
+        >>> _ = optimizer.tell_all([0, 1], [1.0, 0.0])
+        >>> optimizer.ask().arm
+        2
     """
 
     even: Policy | ScoreRule
