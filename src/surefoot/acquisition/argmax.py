@@ -13,7 +13,6 @@ from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
-_ANCHORS = 8  # designs of largest risk of the mean, to start from
 
 
 def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:
@@ -44,12 +43,12 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         tabulated = context.posterior.table is not None  # looks up these very points, all at once
         arm = int(score(design.points).argmax()) if tabulated else best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_measured(context.mean, context, _ANCHORS)
+    anchors = best_measured(context.mean, context)
     with one_thread(), torch.enable_grad():
         return design.location(best_point(score, design, context.generator, anchors))
 
 
-def best_measured(score: Score, context: Context, number: int) -> Tensor:
+def best_measured(score: Score, context: Context, number: int = 8) -> Tensor:
     """The designs (number, dx) of largest score among those in the data, best first."""
     return context.designs[scores(score, context.designs).argsort(descending=True)[:number]]
 

@@ -47,8 +47,8 @@ class Context:
         pending: The pending queries.
         generator: Source of all randomness.
         round: Number of rewards, told or pending.
-        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None as long as
-            nothing has failed.
+        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
+            measurement has failed.
         z: Values (m, dz) that stand for the environment; see `sampled`.
         weights: Their probabilities (m,).
     """
@@ -85,7 +85,7 @@ class Context:
         if not isinstance(self.space, Joint):
             mean, deviation = self.posterior.mean_and_deviation(x)
             return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
-        risks = [self.risk(self._shifted(part, width), self.weights) for part in self._parts(x)]
+        risks = [self.risk(self._shifted(chunk, width), self.weights) for chunk in self._chunks(x)]
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
@@ -104,13 +104,11 @@ class Context:
 
     def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
-        parts = [self.bounds(part) for part in self._parts(x)]
-        risks = [torch.stack([self._risk(one) for one in part]) for part in parts]
+        bounds = [self.bounds(chunk) for chunk in self._chunks(x)]
+        weights = self.weights.to(self.designs)
+        risks = [torch.stack([self.risk(one, weights) for one in chunk]) for chunk in bounds]
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
-
-    def _risk(self, values: Tensor) -> Tensor:  # (n, m) -> (n,)
-        return self.risk(values, self.weights) if isinstance(self.space, Joint) else values[:, 0]
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
@@ -139,8 +137,8 @@ class Context:
             return self.space.seen.points  # type: ignore[union-attr]
         return self.space.points(x, z).flatten(0, 1)
 
-    def _parts(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Designs in parts so small that no array of them, the z's and the features is large."""
+    def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Designs in chunks that bound the memory of arrays over z's and features."""
         if self._tabulates(x, self.z):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
@@ -151,5 +149,5 @@ class Context:
         if self.posterior.table is None or not isinstance(self.space, Joint):
             return False
         design, environment = self.space.design, self.space.environment
-        whole = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
-        return whole and isinstance(design, Arms) and x is design.points
+        complete = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
+        return complete and isinstance(design, Arms) and x is design.points

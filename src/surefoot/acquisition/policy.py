@@ -23,7 +23,7 @@ ScoreRule = Callable[[Context], Score]  # an acquisition function
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses where to measure next. One of your own needs these two methods and nothing else."""
+    """Chooses where to measure next; a user-defined policy implements these two methods."""
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space or a risk that the policy cannot work on.
@@ -137,7 +137,8 @@ class Alternating:
         >>> import surefoot as sf
         >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
         >>> policy = Alternating(UpperConfidenceBound(), NoisyExpectedImprovement())
-        >>> optimizer = sf.Optimizer(sf.Arms(3), sf.kernels.precomputed(torch.eye(3)), policy=policy)
+        >>> space, kernel = sf.Arms(3), sf.kernels.precomputed(torch.eye(3))
+        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
         >>> _ = optimizer.tell_all([0, 1], [1.0, 0.0])
         >>> optimizer.ask().arm
         2
