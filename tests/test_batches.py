@@ -54,17 +54,16 @@ class TestBatches:
         """Against the bounds of all arms, worked out from the mean of the batch's start."""
         optimizer, noise = batched(), np.random.default_rng(1)
         optimizer.tell(3, 0.0)
-        mean, ends = torch.empty(0), 0
+        mean, ends = optimizer.posterior.mean(PLANE), 0
         for _ in range(150):
             before = optimizer.posterior
-            due = optimizer._model._tally.sketching.is_due or not ends
+            due = optimizer._model.regression.is_due
             query = optimizer.ask()
             if due:
                 ends += 1
-                mean = optimizer._model._batches.begun_with.posterior.mean(PLANE)
+                mean = optimizer._model.latest.posterior.mean(PLANE)
             else:
-                width = optimizer._model._batches._batch._width
-                score = mean + width * before.variance(PLANE).sqrt()
+                score = mean + optimizer.width * before.variance(PLANE).sqrt()
                 assert float(score[query.arm]) >= float(score.max()) - 1e-9
             optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
         assert 5 < ends < 100
@@ -75,9 +74,11 @@ class TestBatches:
         for _ in range(6):
             queries = optimizer.ask_batch(8)
             assert len({query.arm for query in queries}) > 1
-            variance = optimizer.posterior.variance(PLANE)
+            variance = optimizer._model.selection().variance(PLANE)
             for query in reversed(queries):
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
+            after = optimizer._model.selection().variance(PLANE)
+            torch.testing.assert_close(after, variance)
             torch.testing.assert_close(optimizer.posterior.variance(PLANE), variance)
         assert optimizer.pending == []
         assert len(optimizer.history) == 88
@@ -97,16 +98,16 @@ class TestBatches:
         left, right = batched(), batched()
         play(left, 30), play(right, 30)
         for optimizer in (left, right):
-            while not optimizer._model._tally.sketching.is_due:
+            while not optimizer._model.regression.is_due:
                 play(optimizer, 1)
-            play(optimizer, 1)  # a new batch
+            play(optimizer, 1)  # the first of a new batch
         queries = [optimizer.ask() for optimizer in (left, right)]
         left.tell(queries[0], 5.0)
         right.tell(queries[1], -5.0)
         arm = queries[0].arm
         point = PLANE[arm : arm + 1]
         assert float(left.posterior.mean(point)) > float(right.posterior.mean(point)) + 0.5
-        if not left._model._tally.sketching.is_due:
+        if not left._model.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
     def test_ten_thousand_copies_of_one_arm(self) -> None:
@@ -221,7 +222,7 @@ class TestRepeats:
             new = float(before.posterior.variance(PLANE[5:6]))
             assert 0.9 * old / 2.0 <= new <= old / 2.0 * (1 + 1e-9)
 
-    def test_missing_measurements_are_saved_and_hallucinated(self, tmp_path: Path) -> None:
+    def test_missing_measurements_are_saved_and_lower_the_variance(self, tmp_path: Path) -> None:
         optimizer = batched(sf.Exact(), repeat_until=3.0)
         optimizer.tell_all(list(range(40)), [0.1] * 40)
         query = optimizer.ask(arms=[7])

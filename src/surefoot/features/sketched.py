@@ -134,7 +134,7 @@ class Sketched:
 
     def after_load(self) -> None:
         """The table of the dictionary, which is not saved."""
-        self._start_from(self.start)
+        self._start_at = self.start.cpu().numpy()
         self.tabulated.table = self._table()
 
     def _calls_for_a_draw(self) -> bool:
