@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features
 from surefoot.hyperparameters import Fitted
-from surefoot.optimizer.serialization import Decoder, is_whole
+from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
@@ -210,9 +210,10 @@ class Model:
     def restore(self, values: Any, decoder: Decoder) -> None:
         """Go on from a saved model of the same parts."""
         fields = values["fields"]
-        fitted = decoder.decode(fields["fitted"])
-        if self.hyperparameters.lasting:
-            fitted = replace(fitted, kernel=self.fitted.kernel)
+        fitted = copy.copy(self.fitted)
+        if self.hyperparameters.lasting:  # the kernel is a part that is here
+            fields["fitted"]["fields"]["kernel"] = OUTSIDE
+        decoder.fill(fitted, fields["fitted"])
         decoder.fill(self.observations, fields["observations"])
         self._use(fitted)
         decoder.fill(self.regression, fields["regression"])
