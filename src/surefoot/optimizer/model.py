@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features
 from surefoot.hyperparameters import Fitted
-from surefoot.optimizer.serialization import Decoder, is_whole
+from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
@@ -182,10 +182,7 @@ class Model:
         if self.latest.number == len(self.observations):
             return self.latest
         if self._look is None or self._look.number != len(self.observations):
-            due = self.hyperparameters.is_due(len(self.observations), self.fitted_at)
-            units = (self._fit() if due else self.fitted).units
-            regression = self.regression.current(self.observations)
-            sample = regression.sample(self.observations, units)
+            regression, sample = self._current()
             estimate = self.estimator.estimate(copy.deepcopy(self.state), sample)[0]
             self._look = self._inference(regression, sample, estimate)
         return self._look
@@ -195,9 +192,7 @@ class Model:
         weigh = getattr(self.estimator, "weights", None)
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
-        regression = self.regression.current(self.observations)
-        sample = regression.sample(self.observations, self.fitted.units)
-        return weigh(self.look().estimate, sample)
+        return weigh(self.look().estimate, self._current()[1])
 
     def width_at_start(self) -> float:
         """The width before the first reward."""
@@ -214,9 +209,10 @@ class Model:
     def restore(self, values: Any, decoder: Decoder) -> None:
         """Go on from a saved model of the same parts."""
         fields = values["fields"]
-        fitted = decoder.decode(fields["fitted"])
-        if self.hyperparameters.lasting:
-            fitted = replace(fitted, kernel=self.fitted.kernel)
+        fitted = copy.copy(self.fitted)
+        if self.hyperparameters.lasting:  # the kernel is a part that is here
+            fields["fitted"]["fields"]["kernel"] = OUTSIDE
+        decoder.fill(fitted, fields["fitted"])
         decoder.fill(self.observations, fields["observations"])
         self._use(fitted)
         decoder.fill(self.regression, fields["regression"])
@@ -287,6 +283,13 @@ class Model:
         deviation = posterior.deviation_at(self.observations)
         relative = (deviation / posterior.scale).square() / self.fitted.noise
         return float((self.observations.counts * relative).sum())
+
+    def _current(self) -> tuple[Regression, Sample]:
+        """The geometry of all rewarded pulls, and the rewards in the units that they call for."""
+        due = self.hyperparameters.is_due(len(self.observations), self.fitted_at)
+        units = (self._fit() if due else self.fitted).units
+        regression = self.regression.current(self.observations)
+        return regression, regression.sample(self.observations, units)
 
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""
