@@ -71,7 +71,7 @@ ESTIMATORS = {
     "student-t": sf.StudentT(),
     "adaptive-truncation": sf.AdaptiveTruncation(sf.Moment(0.9, 4.0)),
 }
-ROUNDS = {"batched": 60, "tabulated": 12, "resampled": 6}
+ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 6}
 
 
 class TestManyRewards:
@@ -80,7 +80,9 @@ class TestManyRewards:
     @pytest.mark.parametrize("between", [saved, recommended, looked_at])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     @pytest.mark.parametrize("standardise", [False, True], ids=["plain", "standardised"])
-    @pytest.mark.parametrize("build", [batched, tabulated, resampled])
+    @pytest.mark.parametrize(
+        "build", [batched, tabulated, pytest.param(resampled, marks=pytest.mark.slow)]
+    )
     def test_the_run_stays_the_same(
         self,
         build: Callable[..., sf.Optimizer],
