@@ -71,7 +71,11 @@ def test_unknown_features_and_roots() -> None:
 
 
 def test_a_reward_that_would_overflow_is_cut_like_any_other() -> None:
-    for features in (sf.QuadratureFourier(32), sf.Nystrom(4.0), sf.Sketch(64)):
+    for features in (
+        sf.QuadratureFourier(32),
+        sf.Nystrom(sf.LeverageSampling(4.0)),
+        sf.Nystrom(sf.PivotedCholesky(64)),
+    ):
         estimator = sf.AdaptiveTruncation(MOMENT, 1000)
         plain, struck = (
             sf.Optimizer(sf.Arms(LINE), KERNEL, features=features, estimator=estimator)
@@ -93,7 +97,7 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
     kernel = sf.kernels.matern(2.5, 0.2)
     one_by_one, at_once = (
         sf.Optimizer(space, kernel, ridge=1e-8, features=features)
-        for features in (sf.Exact(), sf.Sketch(64))
+        for features in (sf.Exact(), sf.Nystrom(sf.PivotedCholesky(64)))
     )
     arms = torch.randint(20, (300,), generator=torch.Generator().manual_seed(0)).tolist()
     rewards = [0.1 * (arm % 7) for arm in arms]
@@ -109,7 +113,13 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
     "space", [sf.Arms([[0.0], [1.0]]), sf.Box([0.0], [1.0])], ids=["arms", "box"]
 )
 @pytest.mark.parametrize(
-    "features", [sf.Exact(), sf.Nystrom(2.0), sf.Nystrom(2.0, resample="adaptive"), sf.Sketch(5)]
+    "features",
+    [
+        sf.Exact(),
+        sf.Nystrom(sf.LeverageSampling(2.0)),
+        sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive")),
+        sf.Nystrom(sf.PivotedCholesky(5)),
+    ],
 )
 @pytest.mark.parametrize(
     "estimator",

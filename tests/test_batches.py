@@ -36,7 +36,7 @@ def play(optimizer: sf.Optimizer, rounds: int, seed: int = 0) -> list[int | None
 
 
 def batched(features: object | None = None, **parts: object) -> sf.Optimizer:
-    features = features or sf.Nystrom(2.0, resample="adaptive")
+    features = features or sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive"))
     kernel = sf.kernels.squared_exponential(0.3)
     return sf.Optimizer(sf.Arms(PLANE), kernel, features=features, ridge=0.01, **parts)
 
@@ -120,7 +120,7 @@ class TestBatches:
             torch.testing.assert_close(mean[:-1], mean[0].expand(9_999))
 
     def test_an_incremental_dictionary_holds_pulled_arms_and_their_posterior(self) -> None:
-        optimizer = batched(sf.Nystrom(2.0, resample="incremental"))
+        optimizer = batched(sf.Nystrom(sf.LeverageSampling(2.0, resample="incremental")))
         play(optimizer, 60)
         points = optimizer.posterior.embedding.embedding.dictionary
         assert all(bool((point == PLANE).all(-1).any()) for point in points)
@@ -138,8 +138,8 @@ class TestArmsOfARound:
     def test_only_these_are_asked(self, part: str) -> None:
         features = {
             "exact": sf.Exact(),
-            "sketch": sf.Nystrom(2.0),
-            "batches": sf.Nystrom(2.0, resample="adaptive"),
+            "sketch": sf.Nystrom(sf.LeverageSampling(2.0)),
+            "batches": sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive")),
         }[part]
         optimizer, draws = batched(features), np.random.default_rng(3)
         for turn in range(40):
@@ -155,7 +155,9 @@ class TestArmsOfARound:
     def test_points_of_a_box_that_were_never_seen(self) -> None:
         kernel = sf.kernels.squared_exponential(0.3)
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
-        optimizer = sf.Optimizer(box, kernel, features=sf.Nystrom(3.0), ridge=0.01)
+        optimizer = sf.Optimizer(
+            box, kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.01
+        )
         generator, better = torch.Generator().manual_seed(4), 0
         for turn in range(60):
             arms = torch.rand(10, 2, dtype=torch.float64, generator=generator)
@@ -191,7 +193,7 @@ class TestRepeats:
         features = {
             "exact": sf.Exact(),
             "sketch": sf.Dictionary(PLANE[::4]),
-            "batches": sf.Nystrom(3.0, resample="adaptive"),
+            "batches": sf.Nystrom(sf.LeverageSampling(3.0, resample="adaptive")),
         }[part]
         optimizer = batched(
             features,
@@ -242,7 +244,7 @@ class TestBoxes:
     @pytest.mark.parametrize("resample", ["every-round", "adaptive"])
     def test_the_posterior_is_that_of_the_dictionary(self, resample: str) -> None:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
-        features = sf.Nystrom(1.0, resample=resample)
+        features = sf.Nystrom(sf.LeverageSampling(1.0, resample=resample))
         kernel = sf.kernels.squared_exponential(0.3)
         optimizer = sf.Optimizer(box, kernel, features=features, ridge=0.01)
         pulled = torch.cat([PLANE, PLANE[:30]])
@@ -284,9 +286,14 @@ class TestKernelsOnAnything:
 
         kernel = sf.kernels.custom(shared)
         table = shared(*[torch.arange(10.0).unsqueeze(-1)] * 2)
-        ours = sf.Optimizer(sf.Arms(10), kernel, features=sf.Nystrom(3.0), ridge=0.1)
+        ours = sf.Optimizer(
+            sf.Arms(10), kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.1
+        )
         known = sf.Optimizer(
-            sf.Arms(10), sf.kernels.precomputed(table), features=sf.Nystrom(3.0), ridge=0.1
+            sf.Arms(10),
+            sf.kernels.precomputed(table),
+            features=sf.Nystrom(sf.LeverageSampling(3.0)),
+            ridge=0.1,
         )
         for optimizer in (ours, known):
             for turn in range(25):
@@ -322,7 +329,10 @@ def test_a_loaded_batch_has_the_units_it_began_with(tmp_path: Path) -> None:
             optimizer.tell(query, 100.0 * float(torch.sin(5 * PLANE[query.arm or 0]).sum()))
         return arms
 
-    kernel, features = sf.kernels.squared_exponential(0.3), sf.Nystrom(5.0, "adaptive", ratio=8.0)
+    kernel, features = (
+        sf.kernels.squared_exponential(0.3),
+        sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", ratio=8.0)),
+    )
     for seed in range(5):
         optimizer = sf.Optimizer(
             sf.Arms(PLANE), kernel, features=features, standardise=True, ridge=0.1, seed=seed

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 import surefoot as sf
 from surefoot import acquisition
 from surefoot.algorithms import gp_ucb, robust_ucb
-from surefoot.hyperparameters.student_t_fit import Learner
+from surefoot.hyperparameters import HyperparameterFit
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 KERNEL = sf.kernels.squared_exponential(0.2)
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "student_t-dof": (lambda v: sf.StudentT(dof=v), not_positive),
     "student_t-passes": (lambda v: sf.StudentT(passes=v), not_count),
     "student_t-tolerance": (lambda v: sf.StudentT(tolerance=v), not_positive),
-    "sketch-size": (lambda v: sf.Sketch(v), not_count),
+    "sketch-size": (lambda v: sf.Nystrom(sf.PivotedCholesky(v)), not_count),
     "constant-width": (sf.widths.constant, st.one_of(not_numbers, not_finite, negative)),
     "srinivas-delta": (lambda v: sf.widths.srinivas(delta=v), not_probability),
     "chowdhury-norm_bound": (
@@ -152,7 +152,9 @@ REFUSED: dict[str, Callable[[], object]] = {
     "empty choices": lambda: sf.Box([0.0], [1.0], choices=[()]),
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
-    "a learner and a kernel": lambda: sf.Optimizer(BOX, KERNEL, learner=Learner()),
+    "a hyperparameter fit and a kernel": lambda: sf.Optimizer(
+        BOX, KERNEL, hyperparameters=HyperparameterFit()
+    ),
     "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is learnt": lambda: robust_ucb(BOX, ridge=0.1),
 }
@@ -174,7 +176,7 @@ def test_shape_errors_say_what_to_do() -> None:
 
 
 def test_integers_of_other_libraries_are_counts() -> None:
-    assert sf.Sketch(np.int64(5)).size == 5
+    assert sf.Nystrom(sf.PivotedCholesky(np.int64(5))).size == 5
     assert len(sf.Arms(np.int64(5))) == 5
 
 

@@ -59,13 +59,17 @@ BUILDS: dict[str, Callable[..., sf.Optimizer]] = {
     "exact-least_squares": composed(sf.Exact(), sf.LeastSquares()),
     "exact-huber": composed(sf.Exact(), sf.Huber()),
     "exact-student_t": composed(sf.Exact(), sf.StudentT()),
-    "sketch-least_squares": composed(sf.Sketch(8), sf.LeastSquares()),
-    "sketch-huber": composed(sf.Sketch(8), sf.Huber()),
+    "sketch-least_squares": composed(sf.Nystrom(sf.PivotedCholesky(8)), sf.LeastSquares()),
+    "sketch-huber": composed(sf.Nystrom(sf.PivotedCholesky(8)), sf.Huber()),
     "exact-truncation": composed(sf.Exact(), sf.Truncation(MOMENT)),
     "exact-median_of_means": composed(sf.Exact(), sf.MedianOfMeans(3)),
-    "nystrom-least_squares": composed(sf.Nystrom(3.0), sf.LeastSquares()),
-    "nystrom-adaptive": composed(sf.Nystrom(3.0), sf.AdaptiveTruncation(MOMENT)),
-    "batches-huber": composed(sf.Nystrom(3.0, resample="adaptive"), sf.Huber(growing=True)),
+    "nystrom-least_squares": composed(sf.Nystrom(sf.LeverageSampling(3.0)), sf.LeastSquares()),
+    "nystrom-adaptive": composed(
+        sf.Nystrom(sf.LeverageSampling(3.0)), sf.AdaptiveTruncation(MOMENT)
+    ),
+    "batches-huber": composed(
+        sf.Nystrom(sf.LeverageSampling(3.0, resample="adaptive")), sf.Huber(growing=True)
+    ),
     "robust": robust,
 }
 FIXED_GEOMETRY = ["exact-least_squares", "exact-huber", "sketch-least_squares", "sketch-huber"]
@@ -302,7 +306,9 @@ class TestBelief:
 
     def test_a_sketch_keeps_its_size(self) -> None:
         optimizer = gp_ucb(
-            sf.Box([0.0, 0.0], [1.0, 1.0]), sf.kernels.matern(2.5, 0.2), features=sf.Sketch(8)
+            sf.Box([0.0, 0.0], [1.0, 1.0]),
+            sf.kernels.matern(2.5, 0.2),
+            features=sf.Nystrom(sf.PivotedCholesky(8)),
         )
         for step, point in enumerate(places(optimizer.space, 60)):
             info = optimizer.tell(point, float(step))
@@ -310,7 +316,9 @@ class TestBelief:
 
     def test_a_sketch_is_told_again_of_a_point_that_it_knows(self) -> None:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
-        optimizer = gp_ucb(box, sf.kernels.matern(2.5, 0.2), features=sf.Sketch(8))
+        optimizer = gp_ucb(
+            box, sf.kernels.matern(2.5, 0.2), features=sf.Nystrom(sf.PivotedCholesky(8))
+        )
         points = places(box, 20)
         optimizer.tell_all(points, range(20))
         optimizer.tell(points[0], 3.0)

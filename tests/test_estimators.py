@@ -6,11 +6,12 @@ import torch
 
 import surefoot as sf
 from reference import covariance, gaussian_process, robust_regression
-from surefoot.acquisition import NoisyExpectedImprovement, Situation, UpperConfidenceBound
+from surefoot.acquisition import Context, NoisyExpectedImprovement, UpperConfidenceBound
 from surefoot.algorithms import gp_ucb
 from surefoot.estimators import Estimate, Estimator, Sample
 from surefoot.features import NystromEmbedding
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.spaces.pending import PendingQueries
 
 RIDGE = 0.2
 FORMULA = covariance.matern_five_halves(np.array([0.3]))
@@ -136,23 +137,28 @@ def test_weights_are_one_for_each_reward_and_truncated_are_counted(estimator: Es
     assert estimate.last_truncated == bool(estimate.weights[-1] < 0.5)
 
 
-def situation() -> tuple[Situation, np.ndarray, np.ndarray]:
+def context() -> tuple[Context, np.ndarray, np.ndarray]:
     pulled = SITES[[0, 4, 4, 8, 11]]
     rewards = np.sin(6.0 * pulled[:, 0])
     optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3), ridge=RIDGE)
     optimizer.tell_all(pulled, rewards)
-    made = Situation(
+    sites = torch.from_numpy(pulled)
+    made = Context(
+        optimizer.space,
+        sf.Mean(),
         optimizer.posterior,
         optimizer.width,
-        torch.from_numpy(pulled),
-        generator=torch.Generator().manual_seed(0),
+        sites,
+        sites,
+        PendingQueries(),
+        torch.Generator().manual_seed(0),
         round=5,
     )
     return made, pulled, rewards
 
 
 def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
-    made, pulled, rewards = situation()
+    made, pulled, rewards = context()
     points = np.array([[0.05], [0.2], [0.35], [0.9], [1.0]])
     with torch.no_grad():
         score = NoisyExpectedImprovement(samples=40_000)(made)(torch.from_numpy(points))
@@ -167,7 +173,7 @@ def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
 
 
 def test_noisy_expected_improvement_has_a_gradient_where_improvement_is_hopeless() -> None:
-    made, _, _ = situation()
+    made, _, _ = context()
     points = torch.tensor([[0.6], [0.75]], dtype=torch.float64, requires_grad=True)
     score = NoisyExpectedImprovement(samples=8)(made)(points)
     (slope,) = torch.autograd.grad(score.sum(), points)
@@ -176,7 +182,7 @@ def test_noisy_expected_improvement_has_a_gradient_where_improvement_is_hopeless
 
 
 def test_upper_confidence_bound_is_mean_and_width_deviations() -> None:
-    made, pulled, rewards = situation()
+    made, pulled, rewards = context()
     points = np.linspace(0, 1, 7)[:, None]
     score = UpperConfidenceBound()(made)(torch.from_numpy(points))
     mean, variance = gaussian_process.exact(FORMULA, pulled, rewards, RIDGE, points)

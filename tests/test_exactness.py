@@ -117,7 +117,9 @@ class TestAgainstFormulas:
 def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     case = CASES["matern-box"]
     pulled, rewards, points = data(case.space())
-    optimizer = gp_ucb(case.space(), case.kernel(), features=sf.Sketch(15), ridge=ridge)
+    optimizer = gp_ucb(
+        case.space(), case.kernel(), features=sf.Nystrom(sf.PivotedCholesky(15)), ridge=ridge
+    )
     optimizer.tell_all(pulled, rewards)
     embedding = optimizer.posterior.embedding
     assert isinstance(embedding, NystromEmbedding)
@@ -137,7 +139,9 @@ def test_sketch_of_every_point_is_exact() -> None:
     case = CASES["matern-box"]
     pulled, rewards, points = data(case.space())
     exact = gp_ucb(case.space(), case.kernel(), features=sf.Exact(), ridge=0.1)
-    sketch = gp_ucb(case.space(), case.kernel(), features=sf.Sketch(60), ridge=0.1)
+    sketch = gp_ucb(
+        case.space(), case.kernel(), features=sf.Nystrom(sf.PivotedCholesky(60)), ridge=0.1
+    )
     for optimizer in (exact, sketch):
         optimizer.tell_all(pulled, rewards)
     at = torch.from_numpy(points)

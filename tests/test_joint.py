@@ -21,7 +21,7 @@ from kernel_cases import table
 from reference import covariance, gaussian_process
 from reference import risk as reference
 from surefoot import algorithms
-from surefoot.acquisition import RiskBound, UpperConfidenceBound
+from surefoot.acquisition import NoisyExpectedImprovement, RiskKnowledgeGradient, ScorePolicy
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 from surefoot.risks import Risk
 from surefoot.spaces.environments import truncated_normal
@@ -66,7 +66,7 @@ def build(name: str, seed: int = 0, observed: bool = False, **parts: Any) -> sf.
     kernel = sf.kernels.squared_exponential(0.3)
     if name == "bare":
         kernel = sf.kernels.precomputed(TABLE)
-    given = {"risk": sf.VaR(0.3), "policy": RiskBound(values=16), "ridge": RIDGE, **parts}
+    given = {"risk": sf.VaR(0.3), "policy": ScorePolicy(values=16), "ridge": RIDGE, **parts}
     return sf.Optimizer(JOINTS[name](observed=observed), kernel, seed=seed, **given)
 
 
@@ -266,7 +266,7 @@ class TestAsking:
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density"])
     def test_changing_a_query_changes_nothing(self, name: str, observed: bool) -> None:
         joint = JOINTS[name](observed=observed)
-        given = {"risk": sf.VaR(0.3), "policy": RiskBound(values=16), "ridge": RIDGE}
+        given = {"risk": sf.VaR(0.3), "policy": ScorePolicy(values=16), "ridge": RIDGE}
         optimizer = inform(sf.Optimizer(joint, sf.kernels.squared_exponential(0.3), **given))
         z = joint.environment.upper
         before = LINE.clone(), z.clone()
@@ -617,11 +617,11 @@ class TestBelief:
     @pytest.mark.parametrize("estimator", [sf.LeastSquares(), sf.Huber()], ids=repr)
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:
         optimizer = v_ucb(JOINTS[name](), level=0.3, estimator=estimator)
-        assert optimizer.learnt is None
+        assert optimizer.hyperparameters is None
         inform(optimizer, 24, spike=0.0)
         assert of_the_space(optimizer.space, optimizer.ask())
-        assert optimizer.learnt is not None
-        scales = optimizer.learnt.kernel.base_kernel.lengthscale
+        assert optimizer.hyperparameters is not None
+        scales = optimizer.hyperparameters.kernel.base_kernel.lengthscale
         assert scales.numel() == optimizer.space.seen.dimension
         found = optimizer.recommend()
         assert found.lower <= found.value <= found.upper
@@ -735,8 +735,8 @@ ESTIMATORS = [
 ]
 FEATURES = {
     "exact": sf.Exact(),
-    "nystrom": sf.Nystrom(3.0),
-    "nystrom-adaptive": sf.Nystrom(3.0, resample="adaptive"),
+    "nystrom": sf.Nystrom(sf.LeverageSampling(3.0)),
+    "nystrom-adaptive": sf.Nystrom(sf.LeverageSampling(3.0, resample="adaptive")),
     "quadrature": sf.QuadratureFourier(16),
 }
 
@@ -804,7 +804,7 @@ class TestDistributionsWithoutADensity:
         drive(algorithms.stable_opt(*self.parts()), 4)
 
     def test_an_optimiser_of_parts_hears_which_policy_needs_none(self) -> None:
-        named = r'NoDensity has no `log_prob`.*RiskBound\("unif"\)'
+        named = r'NoDensity has no `log_prob`.*ScorePolicy\(lacing="unif"\)'
         refused(named, lambda: sf.Optimizer(*self.parts(), risk=sf.Mean()))
 
     def test_none_is_needed_where_the_world_draws(self) -> None:
@@ -897,7 +897,7 @@ class TestRefusedParts:
         refused(f"`{name}` is .*expected", lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, **parts))
 
     def test_a_class_in_place_of_a_part(self) -> None:
-        for parts in ({"estimator": sf.Huber}, {"features": sf.Sketch}, {"policy": RiskBound}):
+        for parts in ({"estimator": sf.Huber}, {"features": sf.Sketch}, {"policy": ScorePolicy}):
             given: Any = parts
             refused("is <class", lambda given=given: sf.Optimizer(sf.Arms(LINE), KERNEL, **given))
 
@@ -922,10 +922,13 @@ class TestRefusedParts:
                 lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, risk=sf.VaR(0.3)),
             ),
             ("`space` is.*Joint", lambda: v_ucb(sf.Arms(LINE), KERNEL, level=0.3)),
-            ("joint_policies", lambda: build("arms", policy=UpperConfidenceBound())),
             (
-                "surefoot.policies",
-                lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, policy=RiskBound()),
+                "spaces without an environment",
+                lambda: build("arms", policy=NoisyExpectedImprovement()),
+            ),
+            (
+                "for a `Joint` space",
+                lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, policy=RiskKnowledgeGradient()),
             ),
             ("`risk` is 0.3", lambda: build("arms", risk=0.3)),
             ("`risk` is 'var'", lambda: build("arms", risk="var")),
@@ -933,7 +936,12 @@ class TestRefusedParts:
             ("`lacing`", lambda: v_ucb(JOINTS["arms"](), KERNEL, level=0.3, lacing="both")),
             ("`ridge` came without", lambda: v_ucb(JOINTS["arms"](), level=0.3, ridge=0.1)),
             ("needs a kernel", lambda: v_ucb(JOINTS["bare"](), level=0.3)),
-            ("Sketch", lambda: v_ucb(JOINTS["arms"](), level=0.3, features=sf.Nystrom())),
+            (
+                "Sketch",
+                lambda: v_ucb(
+                    JOINTS["arms"](), level=0.3, features=sf.Nystrom(sf.LeverageSampling())
+                ),
+            ),
             (
                 "2 coordinates",
                 lambda: v_ucb(
@@ -1136,10 +1144,6 @@ class TestRefusals:
             optimizer = sf.Optimizer(space, KERNEL)
             check_refused(optimizer, r"has none: pass `Joint\(", call, tmp_path)
 
-    def test_to_assess_a_space_without_an_environment(self) -> None:
-        plain = sf.Optimizer(sf.Arms(LINE), KERNEL)
-        refused("`Joint` space: ask `posterior`", lambda: plain.assess(LINE))
-
     @either
     @every
     def test_before_the_first_reward(self, name: str, observed: bool) -> None:
@@ -1162,3 +1166,14 @@ def test_telling_all_settles_every_query_that_is_pending_there() -> None:
         plain.expect(1)
     plain.tell_all([1, 1], [0.5, 0.6])
     assert plain.pending == []
+
+
+def test_assessing_a_space_without_an_environment_gives_the_mean_and_the_bounds() -> None:
+    for space in (sf.Arms(LINE), sf.Box([0.0], [1.0])):
+        plain = sf.Optimizer(space, KERNEL, ridge=RIDGE)
+        plain.tell_all([[0.0], [0.4]] if isinstance(space, sf.Box) else [0, 2], [0.5, -0.2])
+        points = LINE[:3]
+        mean, deviation = plain.posterior.mean_and_deviation(points)
+        expected = mean, mean - plain.width * deviation, mean + plain.width * deviation
+        for found, wanted in zip(plain.assess(points), expected, strict=True):
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import surefoot as sf
 from reference import covariance
 from surefoot import algorithms, kernels
-from surefoot.kernels.general_matern import GeneralMaternKernel
+from surefoot.kernels import GeneralMaternKernel
 
 NUS = [1e-3, 0.1, 0.37, 0.5, 0.9, 1.0, 1.3, 1.5, 2.0, 2.5, 3.7, 8.0, 21.4, 50.0]
 SPACES = {

@@ -10,14 +10,15 @@ from torch import Tensor
 
 import surefoot as sf
 from reference import covariance
-from surefoot.acquisition import JointSituation, RiskKnowledgeGradient
+from surefoot.acquisition import Context, RiskKnowledgeGradient
 from surefoot.acquisition.fantasies import Draws, Fantasies
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
-from surefoot.risks.batched import many_risks
+from surefoot.risks.batched import batched_risk
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
+from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
 RIDGE, CENTRE, SCALE, LENGTHSCALE = 0.05, 0.3, 2.0, np.array([0.3, 0.4])
@@ -75,7 +76,7 @@ class Dense:
 
 
 def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
-    """A situation after six measurements of four designs, and the dense model of it."""
+    """A context after six measurements of four designs, and the dense model of it."""
     rng = np.random.default_rng(3)
     environment = FiniteEnvironment(np.linspace(0.0, 1.0, 5), weights)
     joint = sf.Joint(sf.Box([0.0], [1.0]), environment)
@@ -99,12 +100,12 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
     generator = torch.Generator().manual_seed(0)
     sites = doubles(dense.pairs)
     x = doubles(designs[:, None])
-    return JointSituation(joint, risk, posterior, 2.0, x, sites, generator, 6), dense
+    context = Context(joint, risk, posterior, 2.0, sites, x, PendingQueries(), generator, round=6)
+    return context.sampled(2), dense
 
 
-def draws(situation: JointSituation, outcomes: object, functions: object) -> Draws:
-    z, weights = situation.values(0)
-    return Draws(z, weights, doubles(outcomes), doubles(functions))
+def draws(context: Context, outcomes: object, functions: object) -> Draws:
+    return Draws(context.z, context.weights, doubles(outcomes), doubles(functions))
 
 
 def sobol(number: int, dimension: int) -> Tensor:
@@ -115,11 +116,11 @@ def sobol(number: int, dimension: int) -> Tensor:
 @pytest.mark.parametrize("pending", [False, True])
 def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending: bool) -> None:
     risk = Recorded()
-    situation, dense = case(risk, pending=pending)
+    context, dense = case(risk, pending=pending)
     outcomes = [-1.3, 0.4]
     both = np.vstack([np.zeros(5), np.eye(5)])  # the mean, and the columns of the root
-    fantasies = Fantasies(situation, draws(situation, outcomes, both))
-    x, z = doubles([[0.62], [0.05]]), situation.joint.environment.points[[1, 4]]
+    fantasies = Fantasies(context, draws(context, outcomes, both))
+    x, z = doubles([[0.62], [0.05]]), context.space.environment.points[[1, 4]]
     for design in range(5):  # the last stands for x itself
         risk.seen.clear()
         fantasies.value(x, z, torch.full((2, 2), design))
@@ -128,8 +129,8 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
             pair = np.append(x[row], z[row])[None]
             mean, variance = dense(pair)
             deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-            where = x[row] if design == 4 else situation.designs[design]
-            points = situation.joint.points(where[None], situation.joint.environment.points)[0]
+            where = x[row] if design == 4 else context.designs[design]
+            points = context.space.points(where[None], context.space.environment.points)[0]
             for k, normal in enumerate(outcomes):
                 after = dense.told(pair, mean[0] + deviation * normal)
                 expected, spread = after(points.numpy())
@@ -147,23 +148,23 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     20 means are within 5.7 of those, 0.04, with a probability of 1 - 3e-7 (union bound), and so is
     the mean of their maxima; 4,096 quasi-random draws are within 0.01.
     """
-    situation, dense = case(risk)
+    context, dense = case(risk)
     normals = special.ndtri((np.arange(4) + 0.5) / 4)
-    fantasies = Fantasies(situation, draws(situation, normals, sobol(4096, 5)))
-    x, z = doubles([[0.4]]), situation.joint.environment.points[[3]]
+    fantasies = Fantasies(context, draws(context, normals, sobol(4096, 5)))
+    x, z = doubles([[0.4]]), context.space.environment.points[[3]]
     value = float(fantasies.best(x, z)[0])
 
     rng = np.random.default_rng(0)
     pair = np.append(x[0], z[0])[None]
     mean, variance = dense(pair)
     deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-    weights = situation.joint.environment.weights
+    weights = context.space.environment.weights
     best, today = [], []
     for normal in [*normals, None]:
         after = dense if normal is None else dense.told(pair, mean[0] + deviation * normal)
         means = []
-        for where in [*situation.designs, x[0]][: 4 if normal is None else 5]:
-            points = situation.joint.points(where[None], situation.joint.environment.points)[0]
+        for where in [*context.designs, x[0]][: 4 if normal is None else 5]:
+            points = context.space.points(where[None], context.space.environment.points)[0]
             functions = rng.multivariate_normal(*after(points.numpy()), 50_000, method="eigh")
             risks = risk(doubles(functions), weights)
             assert float(risks.std()) < 1.5
@@ -176,12 +177,12 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: object) -> None:
-    situation, _ = case(risk, weights)
+    context, _ = case(risk, weights)
     plain, _ = case(Unknown(risk), weights)
-    given = draws(situation, sobol(8, 1)[:, 0], sobol(16, 5))
+    given = draws(context, sobol(8, 1)[:, 0], sobol(16, 5))
     x = torch.linspace(0.0, 1.0, 40, dtype=torch.float64).unsqueeze(-1)
-    z = situation.joint.environment.points[torch.arange(40) % 5]
-    value, best = Fantasies(situation, given).best(x, z)
+    z = context.space.environment.points[torch.arange(40) % 5]
+    value, best = Fantasies(context, given).best(x, z)
     every, all_best = Fantasies(plain, given).best(x, z)
     torch.testing.assert_close(value, every, rtol=1e-11, atol=1e-11)
     torch.testing.assert_close(best, all_best)
@@ -190,8 +191,8 @@ def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: obje
 
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_gradients_are_finite_differences(risk: Risk) -> None:
-    situation, _ = case(risk)
-    fantasies = Fantasies(situation, draws(situation, sobol(8, 1)[:, 0], sobol(16, 5)))
+    context, _ = case(risk)
+    fantasies = Fantasies(context, draws(context, sobol(8, 1)[:, 0], sobol(16, 5)))
     x, z = doubles(np.linspace(0.03, 0.97, 7)[:, None]), doubles(np.full((7, 1), 0.4))
     value, best = fantasies.best(x, z)
     x, z = x.requires_grad_(), z.requires_grad_()
@@ -208,31 +209,31 @@ def test_gradients_are_finite_differences(risk: Risk) -> None:
 
 @pytest.mark.parametrize("number", [1, 5, 40])
 @pytest.mark.parametrize("risk", [VaR(0.1), VaR(0.6), CVaR(0.1), CVaR(0.6), CVaR(0.999), Mean()])
-def test_many_risks_are_the_risks(risk: Risk, number: int) -> None:
+def test_batched_risk_are_the_risks(risk: Risk, number: int) -> None:
     generator = torch.Generator().manual_seed(number)
     values = torch.randn(300, number, dtype=torch.float64, generator=generator)
     values[::3] = values[::3].round()  # ties
     masses = torch.randint(4, (number,), generator=generator).double() + 1e-3
     for weights in (torch.ones(number, dtype=torch.float64), masses):
         shares = weights / weights.sum()
-        found = many_risks(risk, shares)(values.clone())
+        found = batched_risk(risk, shares)(values.clone())
         torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
 
 
 def test_the_search_finds_what_a_grid_finds() -> None:
-    situation, _ = case(VaR(0.3))
+    context, _ = case(VaR(0.3))
     policy = RiskKnowledgeGradient(fantasies=6, samples=16, raw=64, starts=3, steps=30)
-    z, weights = situation.values(0)
-    state = situation.generator.get_state()
-    fantasies = Fantasies(situation, policy._draws(z, weights, situation.generator))
-    situation.generator.set_state(state)
-    x, arm, chosen = policy.choose(situation, None)
+    state = context.generator.get_state()
+    fantasies = Fantasies(context, policy._draws(context))
+    context.generator.set_state(state)
+    chosen = policy.choose(context, None)
     grid = torch.linspace(0.0, 1.0, 101, dtype=torch.float64).repeat_interleave(5).unsqueeze(-1)
+    z = context.z
     every = fantasies.best(grid, z.repeat(101, 1))[0]
-    found = fantasies.best(x.unsqueeze(0), chosen.unsqueeze(0))[0]
+    found = fantasies.best(chosen.design.unsqueeze(0), chosen.environment.unsqueeze(0))[0]
     assert float(found) >= float(every.max()) - 0.01 * float(every.max() - every.min())
-    assert arm is None
-    assert bool((z == chosen).all(-1).any())
+    assert chosen.design_arm is None
+    assert bool((z == chosen.environment).all(-1).any())
 
 
 def test_arms_are_all_judged() -> None:
@@ -242,17 +243,17 @@ def test_arms_are_all_judged() -> None:
     optimizer = sf.Optimizer(joint, kernel, risk=VaR(0.3), policy=SMALL, ridge=RIDGE, initial=3)
     for reward in (0.5, -0.2, 0.3):
         optimizer.tell(optimizer.ask(), reward)
-    situation = optimizer._search._situation(optimizer._situation())
-    z, weights = situation.values(0)
-    state = situation.generator.get_state()
-    fantasies = Fantasies(situation, SMALL._draws(z, weights, situation.generator))
-    situation.generator.set_state(state)
-    x, arm, chosen = SMALL.choose(situation, None)
+    context = optimizer._context().sampled(2)
+    state = context.generator.get_state()
+    fantasies = Fantasies(context, SMALL._draws(context))
+    context.generator.set_state(state)
+    chosen = SMALL.choose(context, None)
+    z = context.z
     every = fantasies.best(joint.design.points.repeat_interleave(5, 0), z.repeat(6, 1))[0]
     best = int(every.argmax())
-    assert arm == best // 5
-    assert torch.equal(x, joint.design.points[arm])
-    assert torch.equal(chosen, z[best % 5])
+    assert chosen.design_arm == best // 5
+    assert torch.equal(chosen.design, joint.design.points[best // 5])
+    assert torch.equal(chosen.environment, z[best % 5])
 
 
 def test_it_is_far_better_than_random_search() -> None:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from surefoot.estimators.empirical_bayes import empirical_bayes_prior
 
 import surefoot as sf
 from surefoot.estimators import Sample
 from surefoot.features import Exact
-from surefoot.hyperparameters.empirical_bayes import likeliest_prior
 from surefoot.regression.ridge import RidgeFactor
 
 

@@ -19,7 +19,7 @@ from scipy import stats
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
-from surefoot.acquisition import RiskBound
+from surefoot.acquisition import ScorePolicy
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 from surefoot.risks import Risk
 
@@ -397,16 +397,16 @@ class TestCoverage:
         assert failures >= self.PROBLEMS - 5 > self.ADMISSIBLE
 
 
-RISKS: dict[str, tuple[Risk, RiskBound, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
-    "var": (sf.VaR(0.3), RiskBound(), lambda f, m: reference.var(f, m, Fraction(3, 10))),
+RISKS: dict[str, tuple[Risk, ScorePolicy, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "var": (sf.VaR(0.3), ScorePolicy(), lambda f, m: reference.var(f, m, Fraction(3, 10))),
     "var-unif": (
         sf.VaR(0.3),
-        RiskBound("unif"),
+        ScorePolicy(lacing="unif"),
         lambda f, m: reference.var(f, m, Fraction(3, 10)),
     ),
-    "cvar": (sf.CVaR(0.3), RiskBound(), lambda f, m: reference.cvar(f, m, Fraction(3, 10))),
-    "worst-case": (sf.WorstCase(), RiskBound(), reference.worst_case),
-    "mean": (sf.Mean(), RiskBound(), reference.mean),
+    "cvar": (sf.CVaR(0.3), ScorePolicy(), lambda f, m: reference.cvar(f, m, Fraction(3, 10))),
+    "worst-case": (sf.WorstCase(), ScorePolicy(), reference.worst_case),
+    "mean": (sf.Mean(), ScorePolicy(), reference.mean),
 }
 
 

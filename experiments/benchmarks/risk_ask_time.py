@@ -18,7 +18,7 @@ import torch
 
 import surefoot as sf
 from robust_table import markdown, ran_on
-from surefoot.acquisition import JointPolicy, RiskBound, RiskKnowledgeGradient, SurrogateBound
+from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
 from surefoot_experiments import problems
 
 TARGET = Path(__file__).with_suffix(".md")
@@ -70,7 +70,7 @@ def told(continuous: bool) -> sf.Optimizer:
     return optimizer
 
 
-def seconds(optimizer: sf.Optimizer, policy: JointPolicy) -> float:
+def seconds(optimizer: sf.Optimizer, policy: Policy) -> float:
     """CPU seconds of one ask, which is then forgotten."""
     optimizer.policy = policy
     started = time.process_time()
@@ -127,15 +127,15 @@ def main() -> None:
     dimensions = 3
     authors = RiskKnowledgeGradient(raw=500 * dimensions, starts=10 * dimensions)
     asks: dict[str, Callable[[], float]] = {
-        BOUND: lambda: seconds(finite, RiskBound()),
+        BOUND: lambda: seconds(finite, ScorePolicy()),
         GAIN: lambda: seconds(finite, RiskKnowledgeGradient()),
         AUTHORS: lambda: seconds(finite, authors),
-        QUANTILES: lambda: seconds(continuous, RiskBound()),
+        QUANTILES: lambda: seconds(continuous, ScorePolicy()),
         SURROGATE: lambda: seconds(continuous, SurrogateBound()),
     }
     with_fit = {
-        False: seconds(finite, RiskBound()),
-        True: seconds(continuous, RiskBound()),
+        False: seconds(finite, ScorePolicy()),
+        True: seconds(continuous, ScorePolicy()),
     }
     taken: dict[str, list[float]] = {name: [] for name in asks}
     for _ in range(REPEATS):

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from surefoot.estimators import Truncation as Truncation
     from surefoot.features import Dictionary as Dictionary
     from surefoot.features import Exact as Exact
+    from surefoot.features import LeverageSampling as LeverageSampling
     from surefoot.features import Nystrom as Nystrom
+    from surefoot.features import PivotedCholesky as PivotedCholesky
     from surefoot.features import QuadratureFourier as QuadratureFourier
     from surefoot.features import RandomFourier as RandomFourier
-    from surefoot.features import Sketch as Sketch
     from surefoot.optimizer import Optimizer as Optimizer
     from surefoot.risks import CVaR as CVaR
     from surefoot.risks import Mean as Mean
@@ -56,7 +57,15 @@ _NAMES = {
         "StudentT",
         "Truncation",
     ),
-    "features": ("Dictionary", "Exact", "Nystrom", "QuadratureFourier", "RandomFourier", "Sketch"),
+    "features": (
+        "Dictionary",
+        "Exact",
+        "LeverageSampling",
+        "Nystrom",
+        "PivotedCholesky",
+        "QuadratureFourier",
+        "RandomFourier",
+    ),
     "optimizer": ("Optimizer",),
     "risks": ("CVaR", "Mean", "VaR", "WorstCase"),
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "FiniteEnvironment", "Joint"),

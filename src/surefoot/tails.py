@@ -1,4 +1,4 @@
-"""How heavy the tails of measurements are, and the moment that heavy-tailed algorithms assume."""
+"""Tail diagnosis of repeated measurements, and the moment that heavy-tailed algorithms assume."""
 
 from __future__ import annotations
 
@@ -15,21 +15,47 @@ from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
 
-LEAST = 20  # values below which no tail can be seen
-LEAST_ALPHA = 0.1
-BLOCKS, SHORTFALL = 9, 1.5  # of the median of means
-OUTLIER = 3.5  # robust standard deviations, Iglewicz & Hoaglin (1993)
+__all__ = [
+    "MAD_TO_SD",
+    "Moment",
+    "TailDiagnosis",
+    "TailIndex",
+    "diagnose",
+    "normality",
+    "tail_index",
+]
+
 MAD_TO_SD = 1.4826
-SIMULATIONS = 2000
-SIGNIFICANT, TOO_MANY = 0.05, 0.01  # p-values: of the distance, of the number of outliers
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+_MIN_VALUES = 20  # for any statement about the tails
+_MIN_ALPHA = 0.1
+_BLOCKS, _CORRECTION = 9, 1.5  # of the median of means
+_OUTLIER = 3.5  # robust standard deviations, Iglewicz and Hoaglin 1993
+_SIMULATIONS = 2000
+_SIGNIFICANT, _EXCESS = 0.05, 0.01  # p-values: of the distance, of the number of outliers
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What a heavy-tailed algorithm may assume of the rewards: E|y|^(1 + alpha) <= bound.
+    """Moment assumption on the rewards, E|y|^(1 + alpha) <= bound.
 
-    `alpha` is in (0, 1], `bound` in the unit of the rewards to the power 1 + alpha. It is a raw
-    moment, about zero: far from zero the bound is all offset, so centre the rewards first.
+    It concerns the raw moment, about zero. Far from zero the offset dominates it, so center the
+    rewards first.
+
+    Args:
+        alpha: Order of the moment less 1, in (0, 1]; 1 means a finite variance.
+        bound: Bound v on the moment, in reward units to the power 1 + alpha; above 0.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Bubeck, Cesa-Bianchi and Lugosi 2013, "Bandits with heavy tail".
+
+    Example:
+        >>> Moment(alpha=0.5, bound=4.0)
+        Moment(alpha=0.5, bound=4.0)
     """
 
     alpha: float
@@ -52,29 +78,44 @@ class Moment:
 
     @classmethod
     def estimate(cls, y: ArrayLike) -> Moment:
-        """A moment for values (n,) like these, n >= 20; an estimate, not a certificate.
+        """Estimate a moment from a sample; there is no guarantee that it holds.
 
-        `alpha` is the tail index less one standard error, minus 1, within [0.1, 1]: moments exist
-        up to the tail index, and the error of Hill's estimate is known. `bound` is 1.5 times the
-        median of the means of |y|^(1 + alpha) over 9 interleaved blocks, which a few wild values
-        cannot drive up as they can the mean (Bubeck, Cesa-Bianchi & Lugosi 2013, lemma 2). The
-        factor makes up for a median's falling short of the mean of skewed values: here by none
-        (normal) to a third (Student's t with 2 degrees of freedom). Raises `InvalidInput`.
+        `alpha` is the tail index less one standard error, minus 1, clipped to [0.1, 1]: moments
+        exist up to the tail index. `bound` is 1.5 times the median of the means of
+        |y|^(1 + alpha) over 9 interleaved blocks, which is robust to a few outliers. The factor
+        corrects the bias of the median for skewed values, which is between 0 (normal) and a third
+        (Student's t with 2 degrees of freedom).
+
+        Args:
+            y: Values (n,), n >= 20, in reward units.
+
+        Returns:
+            The estimated moment.
+
+        Raises:
+            InvalidInput: For fewer than 20 values, constant or non-finite ones.
+
+        References:
+            Bubeck, Cesa-Bianchi and Lugosi 2013, Lemma 2, for the median of means.
         """
         values = _clean(y)
         tail = tail_index(values)
-        alpha = float(np.clip(tail.index - tail.standard_error - 1, LEAST_ALPHA, 1))
+        alpha = float(np.clip(tail.index - tail.standard_error - 1, _MIN_ALPHA, 1))
         powers = np.abs(values) ** (1 + alpha)
-        blocks = min(BLOCKS, len(values) // 4)
+        blocks = min(_BLOCKS, len(values) // 4)
         middle = float(np.median([powers[start::blocks].mean() for start in range(blocks)]))
-        return cls(alpha, SHORTFALL * (middle if middle > 0 else float(powers.mean())))
+        return cls(alpha, _CORRECTION * (middle if middle > 0 else float(powers.mean())))
 
 
 @dataclass(frozen=True)
 class TailIndex:
-    """P(|y - median| > x) falls as x^-index far out; `lower` and `upper` hold it with 95 %.
+    """Estimated tail index: P(|y - median| > x) decays like x^-index.
 
-    It rests on the `k` largest deviations.
+    Args:
+        index: Hill's estimate. The variance is finite only above 2, the mean only above 1.
+        lower: Lower end of its 95 % confidence interval.
+        upper: Upper end.
+        k: Number of largest deviations that it is estimated from.
     """
 
     index: float
@@ -84,20 +125,28 @@ class TailIndex:
 
     @property
     def standard_error(self) -> float:
+        """Asymptotic standard error of Hill's estimate."""
         return self.index / math.sqrt(self.k)
 
 
 @dataclass(frozen=True)
 class TailDiagnosis:
-    """How heavy the tails of `n` values are, and what to do about it.
+    """Diagnosis of the tails of a sample, with a recommended algorithm.
 
-    `ks` is the Kolmogorov-Smirnov distance to the normal of the same mean and standard deviation,
-    `p_value` its significance with the fitting taken into account, `tail_index` Hill's estimate
-    with its 95 % interval from the `tail_count` largest deviations, `largest_over_mad` the largest
-    deviation from the median in units of the median absolute one (infinite if that is 0), and
-    `outlier_share` the share of values more than 3.5 robust standard deviations out. `algorithm`
-    names one of `surefoot.algorithms`; `moment` is for those that ask for one, and holds for the
-    values less their median. `reason` explains both in plain words.
+    Args:
+        n: Number of values.
+        ks: Kolmogorov-Smirnov distance to the normal with the same mean and standard deviation.
+        p_value: P-value of that distance, with the fitted parameters taken into account.
+        tail_index: Hill's estimate of the tail index.
+        tail_lower: Lower end of its 95 % confidence interval.
+        tail_upper: Upper end.
+        tail_count: Number of largest deviations that it is estimated from.
+        largest_over_mad: Largest deviation from the median in median absolute deviations, infinite
+            if these are 0.
+        outlier_share: Share of values more than 3.5 robust standard deviations from the median.
+        algorithm: Name of the recommended function in `surefoot.algorithms`.
+        moment: Estimated moment of the values less their median.
+        reason: Explanation of the recommendation.
     """
 
     n: int
@@ -114,7 +163,7 @@ class TailDiagnosis:
     reason: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what is infinite becomes None."""
+        """Fields as JSON-compatible values, with None for an infinite one."""
         content = asdict(self)
         if not math.isfinite(self.largest_over_mad):
             content["largest_over_mad"] = None
@@ -122,12 +171,12 @@ class TailDiagnosis:
 
     @property
     def p_text(self) -> str:
-        """The p-value for people; the simulation tells none below its own grain."""
-        least = 1 / SIMULATIONS
+        """The p-value as text, at the resolution of the simulation."""
+        least = 1 / _SIMULATIONS
         return f"p < {least:g}" if self.p_value < least else f"p = {self.p_value:.3f}"
 
     def facts(self) -> list[tuple[str, str]]:
-        """Each finding with its name, for people."""
+        """Name and formatted value of each field."""
         return [
             ("Values", str(self.n)),
             ("Kolmogorov-Smirnov against the normal", f"{self.ks:.3f} ({self.p_text})"),
@@ -154,21 +203,37 @@ class TailDiagnosis:
 
 
 def diagnose(y: ArrayLike) -> TailDiagnosis:
-    """Look at the tails of repeated measurements (n,) of one thing, n >= 20.
+    """Diagnose the tails of repeated measurements of one quantity.
 
-    Measurements of different settings should have their model or group means taken off first, or
-    the differences between settings pass for noise. Raises `InvalidInput`.
+    From measurements of different configurations subtract the predictions of a model or the group
+    means first; otherwise differences between configurations count as noise.
+
+    Args:
+        y: Measurements (n,), n >= 20.
+
+    Returns:
+        Test of normality, tail index, share of outliers, and a recommended algorithm.
+
+    Raises:
+        InvalidInput: For fewer than 20 values, constant or non-finite ones.
+
+    Example:
+        >>> import numpy as np
+        >>> y = 10 + np.random.default_rng(0).standard_t(2, 200)
+        >>> diagnosis = diagnose(y)
+        >>> diagnosis.algorithm, round(diagnosis.tail_index, 2)
+        ('robust_ucb', 1.65)
     """
     values = _clean(y)
     ks, p_value = normality(values)
     tail = tail_index(values)
     deviations = np.abs(values - np.median(values))
     mad = float(np.median(deviations))
-    outliers = int(np.sum(deviations > OUTLIER * MAD_TO_SD * mad))
-    # Normal values lie so far out now and then; more often than that makes outliers of them.
-    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-OUTLIER))
+    outliers = int(np.sum(deviations > _OUTLIER * MAD_TO_SD * mad))
+    # A few normal values are that far out too; outliers are an excess over their number.
+    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-_OUTLIER))
     largest = float(deviations.max()) / mad if mad > 0 else math.inf
-    normal = p_value >= SIGNIFICANT and chance >= TOO_MANY
+    normal = p_value >= _SIGNIFICANT and chance >= _EXCESS
     share = outliers / len(values)
     moment = Moment.estimate(values - np.median(values))
     return TailDiagnosis(
@@ -188,27 +253,62 @@ def diagnose(y: ArrayLike) -> TailDiagnosis:
 
 
 def normality(values: Array) -> tuple[float, float]:
-    """Distance to the normal with the values' own mean and standard deviation, and its p-value.
+    """Kolmogorov-Smirnov test of normality with fitted mean and standard deviation.
 
-    The usual table of the Kolmogorov-Smirnov test does not apply once mean and deviation are fitted
-    (Lilliefors 1967): it would hardly ever reject. So the p-value is simulated, from normal samples
-    treated alike, always the same ones. Large samples are compared at 500 values by Stephens's
-    (1974) correction, under which the distance hardly depends on their number.
+    The usual distribution of the statistic does not apply to fitted parameters (the test would
+    hardly ever reject), so the p-value is simulated from normal samples, with a fixed seed. Samples
+    of more than 500 values are compared with samples of 500 by Stephens's correction, under which
+    the statistic hardly depends on the number of values.
+
+    Args:
+        values: Finite values (n,) that are not all equal.
+
+    Returns:
+        The distance and its p-value.
+
+    References:
+        Lilliefors 1967; Stephens 1974.
+
+    Example:
+        >>> import numpy as np
+        >>> distance, p_value = normality(np.random.default_rng(0).normal(size=100))
+        >>> p_value > 0.05
+        True
     """
+    # scipy.stats.monte_carlo_test gives the same p-value, but simulates anew at each call, and
+    # importing scipy.stats would add a second to the import of every algorithm.
     n = len(values)
-    distance = float(_distance(values[None, :])[0])
+    distance = float(_ks_distance(values[None, :])[0])
     simulated = _simulated(min(n, 500))
     exceeding = int(np.sum(simulated >= distance * _stephens(n) * (1 - 1e-12)))
-    return distance, (exceeding + 1) / (SIMULATIONS + 1)
+    return distance, (exceeding + 1) / (_SIMULATIONS + 1)
 
 
 def tail_index(values: Array) -> TailIndex:
-    """Hill's (1975) estimate from the k = n^(2/3) / 2 largest deviations from the median.
+    """Hill's estimate of the tail index, from the k = n^(2/3) / 2 largest deviations.
 
     The rate n^(2/3) balances bias and variance for tails like those of Student's t with 2 degrees
-    of freedom; the half keeps the bulk out in small samples. The interval is that of an exact
-    Pareto tail, for which k / index is a sum of k exponentials; towards a thin tail (of a normal,
-    say) the estimate has no limit but grows with n.
+    of freedom; the factor 1/2 excludes the bulk of small samples. The interval is exact for a
+    Pareto tail, where k / index is a sum of k exponentials. For light tails, such as those of a
+    normal, the estimate grows with n.
+
+    Args:
+        values: Finite values (n,).
+
+    Returns:
+        The estimate with its 95 % confidence interval.
+
+    Raises:
+        InvalidInput: If at most one value differs from the median.
+
+    References:
+        Hill 1975, "A simple general approach to inference about the tail of a distribution".
+
+    Example:
+        >>> import numpy as np
+        >>> tail = tail_index(np.random.default_rng(0).standard_t(df=2, size=5000))
+        >>> tail.lower < 2.0 < tail.upper
+        True
     """
     deviations = np.sort(np.abs(values - np.median(values)))[::-1]
     k = max(5, math.ceil(len(values) ** (2 / 3) / 2))
@@ -219,69 +319,70 @@ def tail_index(values: Array) -> TailIndex:
         )
     spread = float(np.mean(np.log(deviations[:k] / deviations[k])))
     if spread == 0:
-        # All k are as far out as the next one: a bounded, two-valued sample. Its tail is thinner
-        # than any; the number stands for that.
+        # All k deviations equal the next one: a bounded, two-valued sample. Its tail is lighter
+        # than any power; a large number represents that.
         return TailIndex(1e3, 1e3, 1e3, k)
     index = 1 / spread
     lower, upper = index * special.gammaincinv(k, [0.025, 0.975]) / k
     return TailIndex(index, float(lower), float(upper), k)
 
 
-def _distance(samples: Array) -> Array:
+def _ks_distance(samples: Array) -> Array:
     """Kolmogorov-Smirnov distance of each row (m, n) to the normal fitted to it."""
     ordered = np.sort(samples, axis=1)
     n = samples.shape[1]
-    centred = ordered - ordered.mean(axis=1, keepdims=True)
-    levels = special.ndtr(centred / centred.std(axis=1, ddof=1, keepdims=True))
+    centered = ordered - ordered.mean(axis=1, keepdims=True)
+    levels = special.ndtr(centered / centered.std(axis=1, ddof=1, keepdims=True))
     steps = np.arange(n + 1) / n
     return np.maximum(steps[1:] - levels, levels - steps[:-1]).max(axis=1)
 
 
 @lru_cache(maxsize=8)
 def _simulated(n: int) -> Array:
-    """Corrected distances of normal samples of n values (SIMULATIONS,)."""
-    samples = np.random.default_rng(0).standard_normal((SIMULATIONS, n))
-    return _distance(samples) * _stephens(n)
+    """Corrected distances (s,) of simulated normal samples of n values."""
+    samples = np.random.default_rng(0).standard_normal((_SIMULATIONS, n))
+    return _ks_distance(samples) * _stephens(n)
 
 
 def _stephens(n: int) -> float:
+    """Factor on the distance for n values (Stephens 1974, case of fitted mean and variance)."""
     return math.sqrt(n) - 0.01 + 0.85 / math.sqrt(n)
 
 
 def _reason(
     n: int, p_value: float, tail: TailIndex, share: float, normal: bool, moment: Moment
 ) -> str:
-    few = " With so few values this is a weak statement." if n < 60 else ""
+    weak = " With fewer than 60 values this is weak evidence." if n < 60 else ""
     if normal:
         return (
-            f"Nothing speaks against normal noise (p = {p_value:.2f}, no more far values than "
-            "normal noise has), so gp_ucb suits it. robust_ucb costs little here and guards "
-            f"against outliers still to come.{few}"
+            f"No evidence against normal noise (p = {p_value:.2f}, no excess of outliers), so "
+            "gp_ucb is suitable. robust_ucb costs little here and protects against outliers in "
+            f"later rewards.{weak}"
         )
-    seen = []
-    if p_value < SIGNIFICANT:
-        seen.append("the values are not normally distributed")
+    findings = []
+    if p_value < _SIGNIFICANT:
+        findings.append("the values are not normally distributed")
     if share > 0:
-        seen.append(f"{100 * share:.1f} % of them are outliers")
+        findings.append(f"{100 * share:.1f} % of them are outliers")
     if tail.upper < 2:
-        meaning = (
-            "The tail index lies below 2, so the variance is infinite, or as good as that for a "
-            "sample of this size, and averages settle slowly"
+        variance = (
+            "The tail index is below 2, so the variance is infinite, or practically so at this "
+            "sample size, and averages converge slowly"
         )
     elif tail.lower > 2:
-        meaning = (
-            "The tail index lies above 2, so the variance is finite, but least squares would still "
-            "follow single far values"
+        variance = (
+            "The tail index is above 2, so the variance is finite, but least squares is still "
+            "sensitive to single outliers"
         )
     else:
-        meaning = (
-            "The tail index may lie on either side of 2, so whether the variance is finite remains "
-            "open"
+        variance = (
+            "The confidence interval of the tail index contains 2, so it is open whether the "
+            "variance is finite"
         )
     return (
-        f"{' and '.join(seen).capitalize()}: use robust_ucb, which gives far values less weight. "
-        f"{meaning}. Where an algorithm asks for a moment, assume one of order "
-        f"{1 + moment.alpha:.2f}, one standard error inside what the tail index allows.{few}"
+        f"{' and '.join(findings).capitalize()}: use robust_ucb, which downweights outliers. "
+        f"{variance}. For an algorithm that requires a moment, assume one of order "
+        f"{1 + moment.alpha:.2f}, one standard error below the tail index.{weak}"
     )
 
 
@@ -292,10 +393,10 @@ def _clean(y: ArrayLike) -> Array:
         raise InvalidInput(f"`y` cannot be made an array of numbers: {error}.") from None
     if values.ndim != 1:
         raise InvalidInput(f"`y` has shape {values.shape}, expected (n,): pass `y.ravel()`.")
-    if len(values) < LEAST:
+    if len(values) < _MIN_VALUES:
         raise InvalidInput(
-            f"`y` has {len(values)} values, expected at least {LEAST}: fewer show nothing of the "
-            "tails."
+            f"`y` has {len(values)} values, expected at least {_MIN_VALUES}: fewer do not "
+            "show the tails."
         )
     if not np.isfinite(values).all():
         raise InvalidInput(

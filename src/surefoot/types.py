@@ -1,8 +1,8 @@
-"""The values that pass between a user and an optimiser, and the library's errors."""
+"""Queries, diagnostics and recommendations of an optimizer, and the errors of the library."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,28 +10,60 @@ if TYPE_CHECKING:
 
 
 class SurefootError(Exception):
-    """Root of every error that surefoot raises on purpose."""
+    """Base class of all errors that surefoot raises.
+
+    Example:
+        >>> import surefoot as sf
+        >>> try:
+        ...     sf.Box([1.0], [0.0])
+        ... except sf.SurefootError as error:
+        ...     print(type(error).__name__)
+        InvalidInput
+    """
 
 
 class InvalidInput(SurefootError, ValueError):
-    """A value that cannot be used; the message says what came, what was expected, what to do."""
+    """Invalid argument; the message states what was given and what is expected.
+
+    It is a `ValueError` as well.
+    """
 
 
 class NotReady(SurefootError, RuntimeError):
-    """A call that needs measurements, made before there are any."""
+    """Call that requires observations, before there are any.
+
+    It is a `RuntimeError` as well.
+    """
 
 
 class NumericalError(SurefootError, ArithmeticError):
-    """A computation that cannot be carried out in float64."""
+    """Numerical failure in float64, such as a covariance that is not positive definite.
+
+    It is an `ArithmeticError` as well.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One request for a measurement; hand it back to ``tell`` with the reward.
+    """Requested measurement; pass it to `Optimizer.tell` with the reward.
 
-    `point` is a (d,) tensor in the space's own units, `arm` its index on `Arms` and None on a
-    `Box`, `repeats` how often the measurement should be taken. On a `Joint` space they are the
-    design's, and `environment` (dz,) is the z to measure it under, None where the world draws it.
+    Args:
+        id: Number of the query, unique in its optimizer.
+        point: Point (d,) to measure at, in the units of the space; the design x of a `Joint`.
+        arm: Index of the point in `Arms`, None in a `Box`.
+        repeats: How often to take the measurement.
+        environment: Environment z (dz,) to measure under, in a `Joint` whose environment is chosen
+            by the optimizer; None otherwise.
+        owner: Token of the optimizer that made the query. To any other, the query is no more than
+            the point that it names.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+        >>> query = optimizer.ask()
+        >>> info = optimizer.tell(query, float(query.point.sin()))
+        >>> query.arm is None, query.repeats, info.round
+        (True, 1, 1)
     """
 
     id: int
@@ -39,17 +71,23 @@ class Query:
     arm: int | None = None
     repeats: int = 1
     environment: Tensor | None = None
+    owner: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
 class Info:
-    """What one `tell` did; diagnostics only, nothing here is needed to go on.
+    """Diagnostics of one `Optimizer.tell`.
 
-    `width` is the multiplier of the standard deviation in the next bounds. `threshold` is the
-    residual (in reward units) beyond which a reward loses weight, None for least squares.
-    `truncated` and `truncated_total` count rewards that the last estimate truncated, or gave less
-    than half their weight: whether the reward just told is one, and how many are in all.
-    `information_gain` is half the log determinant of I + K/ridge.
+    Args:
+        round: Number of rewards so far.
+        width: Multiplier of the standard deviation in the next confidence bounds.
+        threshold: Residual beyond which a reward is downweighted, in reward units; None for least
+            squares.
+        truncated: 1 if the new reward was truncated or given less than half its weight, else 0.
+        truncated_total: Number of all such rewards in the current estimate.
+        dimension: Dimension m of the features.
+        information_gain: Half the log determinant of I + K / ridge, in nats.
+        seconds: Time that the call took.
     """
 
     round: int
@@ -64,9 +102,14 @@ class Info:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The point that the model holds best, its value and an interval for it, in reward units.
+    """Recommended point, with its posterior mean and confidence interval.
 
-    On a `Joint` space the point is a design, and the value its risk.
+    Args:
+        point: Point (d,), in the units of the space; the design x of a `Joint`.
+        arm: Index of the point in `Arms`, None in a `Box`.
+        value: Posterior mean there, in reward units; in a `Joint` the risk of the posterior mean.
+        lower: Lower end of the confidence interval of that value, in reward units.
+        upper: Upper end.
     """
 
     point: Tensor

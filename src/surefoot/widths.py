@@ -1,12 +1,15 @@
-"""How many standard deviations a bound is away from the mean: one value for each theorem.
+"""Widths of the confidence bounds, in standard deviations: one class for each theorem.
 
-Where a `norm_bound` of ||f|| may be None it is guessed: it starts at the size of the rewards,
-v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The theorem's bounds
-then hold, with its probability 1 - delta, in all rounds from which on the guess is at least ||f||,
-which is after 2^(2 ||f|| / start) rewards at the latest, and from the first where ||f|| <= start;
-before, nothing is promised (`doubling.norm_bound`). Where a `horizon` may be None it is guessed at
-1024 and doubled whenever it is reached, each epoch with its share of delta, and the bounds hold in
-all rounds, without end, with probability 1 - delta (`doubling.horizon`).
+A width is the multiplier beta in mean +- beta * deviation. `scale` multiplies all of it; at 1 it is
+that of the theorem.
+
+Where `norm_bound`, a bound on ||f||, may be None it is found by doubling: it starts at the size of
+the rewards, v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The bounds
+of the theorem then hold, with its probability 1 - delta, simultaneously in all rounds from which on
+it is at least ||f||: after 2^(2 ||f|| / start) rewards at the latest, and from the first if ||f||
+is at most the start. Before, there is no guarantee. Where `horizon` may be None it starts at 1024
+and doubles whenever it is reached, each epoch with its share of delta; the bounds then hold in all
+rounds, without end, with probability 1 - delta.
 """
 
 from __future__ import annotations
@@ -20,13 +23,39 @@ from surefoot._internal import checks, doubling
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
+__all__ = [
+    "Progress",
+    "Width",
+    "adaptive_as_published",
+    "adaptive_fourier",
+    "adaptive_nystrom",
+    "bkb",
+    "bkb_as_published",
+    "chowdhury_gopalan",
+    "constant",
+    "srinivas",
+    "truncated",
+    "truncated_as_published",
+]
+
 
 @dataclass(frozen=True)
 class Progress:
-    """What widths may depend on, after `round` rewards.
+    """Quantities that a width may depend on, after a number of rewards.
 
-    `effective_dimension` is the sum of sigma^2(x_s) / ridge over all pulls s, with the variance of
-    today; `prior_variance` the largest k(x, x).
+    Args:
+        round: Number of rewards so far, t.
+        information_gain: Half the log determinant of I + K_t / ridge, in nats.
+        dimension: Dimension m of the features.
+        ridge: Regularisation, in squared (standardised) reward units.
+        effective_dimension: Function without arguments that returns the sum of
+            sigma^2(x_s) / ridge over all pulls s, with the present variance.
+        prior_variance: Largest prior variance k(x, x).
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> srinivas(delta=0.1)(progress)
+        4.90...
     """
 
     round: int
@@ -38,14 +67,35 @@ class Progress:
 
 
 class Width(Protocol):
-    """The multiplier beta for the bounds of round `progress.round + 1`."""
+    """A width of the confidence bounds; any callable with this signature can be passed as one."""
 
-    def __call__(self, progress: Progress) -> float: ...
+    def __call__(self, progress: Progress) -> float:
+        """Width of the bounds of the next round, `progress.round + 1`.
+
+        Args:
+            progress: State of the run after `progress.round` rewards.
+
+        Returns:
+            Number of standard deviations, at least 0.
+        """
+        ...
 
 
 @dataclass(frozen=True)
 class constant:  # noqa: N801
-    """The same width in every round."""
+    """The same width in every round.
+
+    Args:
+        width: Number of standard deviations, at least 0.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> constant(2.0)(progress)
+        2.0
+    """
 
     width: float
 
@@ -58,9 +108,23 @@ class constant:  # noqa: N801
 
 @dataclass(frozen=True)
 class srinivas:  # noqa: N801
-    """sqrt(2 ln(t^2 pi^2 / (6 delta))), t the round to come.
+    """Width sqrt(2 ln(t^2 pi^2 / (6 delta))), t the next round.
 
-    Srinivas et al. 2010, Theorem 1 for a set of one point; V-UCB's experiments use delta = 0.1.
+    Args:
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Srinivas et al. 2010, Theorem 1, for a set of one point; Nguyen et al. 2021 (V-UCB) use it
+        in their experiments, with delta = 0.1.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> srinivas(delta=0.1)(progress)
+        4.905...
     """
 
     delta: float = 0.1
@@ -77,10 +141,26 @@ class srinivas:  # noqa: N801
 
 @dataclass(frozen=True)
 class chowdhury_gopalan:  # noqa: N801
-    """B + R sqrt(2 (gamma_t + 1 + ln(1 / delta))) for R-sub-Gaussian noise and ||f|| <= B.
+    """Width B + R sqrt(2 (gamma_t + 1 + ln(1 / delta))) for R-sub-Gaussian noise and ||f|| <= B.
 
-    Chowdhury and Gopalan 2017, Theorem 2, with the information gain of the points played. B None
-    is guessed from R.
+    gamma_t is the information gain of the observed points.
+
+    Args:
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
+        noise: Sub-Gaussian constant R of the noise, in reward units.
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Chowdhury and Gopalan 2017, "On kernelized multi-armed bandits", Theorem 2.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> chowdhury_gopalan(norm_bound=1.0, noise=0.1)(progress)
+        1.562...
     """
 
     norm_bound: float | None
@@ -101,14 +181,33 @@ class chowdhury_gopalan:  # noqa: N801
 
 @dataclass(frozen=True)
 class bkb:  # noqa: N801
-    r"""2 xi / sqrt(ridge) sqrt(a ln(kappa^2 t) D + ln(1 / delta)) + (1 + 1 / sqrt(1 - e)) F.
+    r"""Width of BKB for xi-sub-Gaussian noise and ||f|| <= F.
 
-    Calandriello et al. 2019 (BKB), Theorem 2, for xi-sub-Gaussian noise and ||f|| <= F, with e the
-    `accuracy` of the dictionary, a = (1 + e) / (1 - e), kappa^2 the prior variance and D the
-    effective dimension, the sum of the paper's variances of all pulls. Over sqrt(ridge), since
-    the paper's deviation is sigma / sqrt(ridge). The theorem asks for an oversampling of at least
-    6 a ln(4 T / delta) / e^2. A logarithm below 0 counts as 0; the last step of the proof takes
-    kappa^2 t of at least 1 + e / min(ridge, 1), e = 2.718. F None is guessed from xi.
+    :math:`2 \xi \lambda^{-1/2} \sqrt{a \ln(\kappa^2 t) D + \ln(1 / \delta)}
+    + (1 + 1 / \sqrt{1 - \epsilon}) F`, with :math:`\epsilon` the accuracy of the dictionary,
+    :math:`a = (1 + \epsilon) / (1 - \epsilon)`, :math:`\kappa^2` the prior variance and D the
+    effective dimension. It is that of the theorem divided by :math:`\sqrt{\lambda}`, since the
+    deviation of the paper is :math:`\sigma / \sqrt{\lambda}`. The theorem requires an oversampling
+    of at least :math:`6 a \ln(4 T / \delta) / \epsilon^2`. A logarithm below 0 counts as 0; the
+    last step of the proof requires :math:`\kappa^2 t \geq 1 + e / \min(\lambda, 1)`.
+
+    Args:
+        norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
+        noise: Sub-Gaussian constant xi of the noise, in reward units.
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        accuracy: Accuracy epsilon of the dictionary, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Calandriello et al. 2019 (BKB), Theorem 2.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> bkb(norm_bound=1.0, noise=0.1)(progress)
+        2.717...
     """
 
     norm_bound: float | None
@@ -134,10 +233,27 @@ class bkb:  # noqa: N801
 
 @dataclass(frozen=True)
 class bkb_as_published:  # noqa: N801
-    """F + xi sqrt((D ln t + ln(1 / delta)) / ridge), in the authors' published code, no theorem's.
+    """Width F + xi sqrt((D ln t + ln(1 / delta)) / ridge) of the published code of BKB.
 
-    Theorem 2 without its constants (github.com/luigicarratino/batch-bkb), three to four times as
-    narrow; D is the effective dimension. F None is guessed from xi.
+    Theorem 2 without its constants, three to four times as narrow, without a guarantee. D is the
+    effective dimension.
+
+    Args:
+        norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
+        noise: Sub-Gaussian constant xi of the noise, in reward units.
+        delta: Failure probability in the formula, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the published code.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Code of Calandriello et al. 2019, github.com/luigicarratino/batch-bkb.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> bkb_as_published(norm_bound=1.0, noise=0.1)(progress)
+        1.151...
     """
 
     norm_bound: float | None
@@ -159,10 +275,28 @@ class bkb_as_published:  # noqa: N801
 
 @dataclass(frozen=True)
 class truncated:  # noqa: N801
-    """B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)).
+    """Width of truncated rewards, for rewards with a moment of order 1 + a.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, b_t as in `Truncation`. B None is
-    guessed from the moment.
+    B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)), with the threshold
+    b_t of `Truncation`.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> truncated(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
+        73.99...
     """
 
     moment: Moment
@@ -182,7 +316,27 @@ class truncated:  # noqa: N801
 
 @dataclass(frozen=True)
 class truncated_as_published:  # noqa: N801
-    """B sqrt(ridge) + b_t sqrt(ln t): the width in the experiments of the paper, no theorem's."""
+    """Width B sqrt(ridge) + b_t sqrt(ln t) of the published experiments with truncated rewards.
+
+    It has no guarantee. b_t is the threshold of `Truncation`.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        scale: Factor on the whole width; 1 is that of the published experiments.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> truncated_as_published(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
+        10.59...
+    """
 
     moment: Moment
     norm_bound: float | None = None
@@ -200,11 +354,29 @@ class truncated_as_published:  # noqa: N801
 
 @dataclass(frozen=True)
 class adaptive_fourier:  # noqa: N801
-    """B + 4 sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta).
+    """Width of adaptive truncation in quadrature Fourier features.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Lemma 1, T the horizon. B None is guessed
-    from the moment; T None is guessed too, and must then be None in `AdaptiveTruncation` as well,
-    with the same `delta`.
+    B + 4 sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta).
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        horizon: Number of rounds T; None doubles it from 1024, and must then be None in
+            `AdaptiveTruncation` too, with the same `delta`.
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Lemma 1.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> adaptive_fourier(Moment(alpha=1.0, bound=2.0), norm_bound=1.0, horizon=1000)(progress)
+        91.85...
     """
 
     moment: Moment
@@ -225,10 +397,32 @@ class adaptive_fourier:  # noqa: N801
 
 @dataclass(frozen=True)
 class adaptive_nystrom:  # noqa: N801
-    """`adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta).
+    """Width of adaptive truncation in Nyström features.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 4, `accuracy` its epsilon. Its
-    q = 6 a ln(4 T / delta) / accuracy^2 must be that of the T and delta in use, guessed ones too.
+    That of `adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta). The
+    oversampling q = 6 a ln(4 T / delta) / accuracy^2 of the dictionary must use the same T
+    and delta.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        horizon: Number of rounds T; None doubles it from 1024, and must then be None in
+            `AdaptiveTruncation` too, with the same `delta`.
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        accuracy: Accuracy epsilon of the dictionary, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 4.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> adaptive_nystrom(Moment(alpha=1.0, bound=2.0), norm_bound=1.0, horizon=1000)(progress)
+        95.32...
     """
 
     moment: Moment
@@ -251,9 +445,28 @@ class adaptive_nystrom:  # noqa: N801
 
 @dataclass(frozen=True)
 class adaptive_as_published:  # noqa: N801
-    """B + sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m T).
+    """Width of the published experiments with adaptive truncation.
 
-    The width in the experiments of the paper, no theorem's: no factor of 4 and no delta.
+    B + sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m T): no factor 4, no
+    delta and no guarantee.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        horizon: Number of rounds T; None doubles it from 1024.
+        scale: Factor on the whole width; 1 is that of the published experiments.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> adaptive_as_published(Moment(1.0, 2.0), norm_bound=1.0, horizon=1000)(progress)
+        20.90...
     """
 
     moment: Moment
@@ -271,16 +484,17 @@ class adaptive_as_published:  # noqa: N801
 
 
 def _norm(given: float | None, moment: Moment, progress: Progress) -> float:
-    """B, or a guess from v^(1/(1+a)), which |f| nowhere exceeds."""
+    """B, or a doubled bound that starts from v^(1/(1+a)), which bounds |f|."""
     return doubling.norm_bound(given, moment.bound ** (1.0 / (1.0 + moment.alpha)), progress.round)
 
 
 def _projected(norm: float, accuracy: float) -> float:
-    """The norm's term with what the projection on a dictionary adds to it."""
+    """Norm term of a dictionary of that accuracy: the norm and the error of the projection."""
     return norm * (1.0 + 1.0 / math.sqrt(1.0 - accuracy))
 
 
 def _pull_threshold(moment: Moment, t: int) -> float:
+    """Threshold b_t = v^(1/(1+a)) t^(1/(2(1+a)))."""
     power = 1.0 / (1.0 + moment.alpha)
     return float(moment.bound**power * t ** (0.5 * power))
 
@@ -309,4 +523,6 @@ def _check_noise(norm_bound: float | None, noise: float) -> None:
     if norm_bound is not None:
         checks.positive("norm_bound", norm_bound)
     if checks.non_negative("noise", noise) == 0.0 and norm_bound is None:
-        raise InvalidInput("`noise` is 0, from which no `norm_bound` can be guessed: pass one.")
+        raise InvalidInput(
+            "`noise` is 0, so `norm_bound` cannot start from it: pass a `norm_bound`."
+        )

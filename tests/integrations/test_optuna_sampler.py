@@ -157,7 +157,7 @@ class TestRuns:
 
 class TestModel:
     def test_each_trial_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from surefoot.integrations._encoding import Encoding
+        from surefoot.integrations.optuna.encoding import Encoding
 
         encoded: list[object] = []
         encode = Encoding.encode

@@ -117,7 +117,7 @@ class TestTrials:
         study.optimize(chosen, 1)
         assert rows(study) == [({"x": 0.5}, {"load": 0.75})]
         study.enqueue_trial({"x": 0.5}, user_attrs={ENVIRONMENT: {"load": 0.76}})
-        with pytest.raises(sf.InvalidInput, match="none of the 5"):
+        with pytest.raises(sf.InvalidInput, match="not one of its 5"):
             study.optimize(chosen, 1)
 
     def test_a_setting_that_somebody_else_chose_gets_an_environment_that_suits_it(self) -> None:
@@ -144,10 +144,10 @@ class TestTrials:
         study.sampler = other  # as another worker sees those that run
         trial = study.ask(SPACE)
         assert (trial.params["x"], other.environment_of(trial)["load"]) not in pairs
-        assert len(other._model.optimizer.pending) == 5
+        assert len(other._tracker.optimizer.pending) == 5
 
     def test_whole_numbers_stay_whole(self) -> None:
-        environment = StudyEnvironment("n", sf.FiniteEnvironment([1, 2, 4]), whole=["n"])
+        environment = StudyEnvironment("n", sf.FiniteEnvironment([1, 2, 4]), integer=["n"])
         assert environment.names == ("n",)
         for value in (1, 2, 4):
             decoded = environment.decode(environment.encode({"n": value}))
@@ -181,7 +181,7 @@ class TestObserved:
 
     def test_there_is_nothing_to_choose(self) -> None:
         study = self.study(1)
-        with pytest.raises(sf.InvalidInput, match="the world draws it"):
+        with pytest.raises(sf.InvalidInput, match="it is observed"):
             study.sampler.environment_of(study.ask(SPACE))
 
     def test_a_value_without_it_is_refused_and_nothing_changes(self) -> None:
@@ -258,9 +258,9 @@ class TestBelief:
 
     def test_what_cannot_be_asked(self) -> None:
         belief = (study := filled()).sampler.belief(study)
-        with pytest.raises(sf.InvalidInput, match="1 environments came with 2 settings"):
+        with pytest.raises(sf.InvalidInput, match="1 environments came with 2 configurations"):
             belief.predict([{"x": 0.1}, {"x": 0.2}], [{"load": 0.5}])
-        with pytest.raises(sf.InvalidInput, match="none of the 5"):
+        with pytest.raises(sf.InvalidInput, match="not one of its 5"):
             belief.predict([{"x": 0.1}], [{"load": 0.4}])
         plain = optuna.create_study(sampler=SurefootSampler(seed=0))
         plain.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 3)
@@ -278,7 +278,7 @@ class TestBelief:
 class TestBadInput:
     def test_a_value_without_its_environment_says_what_to_call(self) -> None:
         study = study_of(FINITE)
-        with pytest.raises(sf.InvalidInput, match=r"trial 0 .* what `environment_of\(trial\)` giv"):
+        with pytest.raises(sf.InvalidInput, match=r"trial 0 .* one of `environment_of\(trial\)`"):
             study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 2)
 
     @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ class TestBadInput:
                     "risk": sf.Mean(),
                     "search_space": {"load": SPACE["x"]},
                 },
-                "'load' is in the environment and in `search_space`",
+                "'load' is a variable of the environment and in `search_space`",
             ),
         ],
     )

@@ -1,1 +1,1 @@
-"""What every floor may use: checks of input, linear algebra, threads, guess-and-double."""
+"""Internal foundations: input checks, linear algebra, thread control, doubling schedules."""

@@ -1,4 +1,4 @@
-"""Checks at the boundary: each returns the clean value or raises an error that teaches."""
+"""Input validation: each check returns the converted value or raises `InvalidInput`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surefoot.types import InvalidInput
 
 
 def positive(name: str, value: float) -> float:
-    """A finite number above zero, else `InvalidInput`."""
+    """Convert to a finite float above zero."""
     number = _number(name, value, "a finite number above 0")
     if not (math.isfinite(number) and number > 0):
         raise InvalidInput(f"`{name}` is {value!r}, expected a finite number above 0.")
@@ -22,7 +22,7 @@ def positive(name: str, value: float) -> float:
 
 
 def non_negative(name: str, value: float) -> float:
-    """A finite number of at least zero, else `InvalidInput`."""
+    """Convert to a finite float of at least zero."""
     number = _number(name, value, "a finite number of at least 0")
     if not (math.isfinite(number) and number >= 0):
         raise InvalidInput(f"`{name}` is {value!r}, expected a finite number of at least 0.")
@@ -30,7 +30,7 @@ def non_negative(name: str, value: float) -> float:
 
 
 def probability(name: str, value: float) -> float:
-    """A number strictly between 0 and 1, else `InvalidInput`."""
+    """Convert to a float strictly between 0 and 1."""
     number = _number(name, value, "a number strictly between 0 and 1")
     if not 0 < number < 1:
         raise InvalidInput(f"`{name}` is {value!r}, expected a number strictly between 0 and 1.")
@@ -38,7 +38,7 @@ def probability(name: str, value: float) -> float:
 
 
 def count(name: str, value: int, least: int = 1) -> int:
-    """An integer of at least `least`, else `InvalidInput`."""
+    """Convert to an integer of at least `least`."""
     number = integer(value)
     if number is None or not least <= number < 2**63:
         raise InvalidInput(f"`{name}` is {value!r}, expected an integer of at least {least}.")
@@ -46,7 +46,7 @@ def count(name: str, value: int, least: int = 1) -> int:
 
 
 def integer(value: object) -> int | None:
-    """The value as an int if it is an integer of any kind (not a truth value), else None."""
+    """The value as an int if it is of an integer type other than bool, else None."""
     if isinstance(value, bool) or (isinstance(value, Tensor) and value.is_floating_point()):
         return None
     try:
@@ -56,7 +56,7 @@ def integer(value: object) -> int | None:
 
 
 def indices(name: str, value: Tensor | Sequence) -> list[int]:
-    """At least one integer, else `InvalidInput`."""
+    """Convert to a list of at least one integer."""
     try:
         listed = [integer(item) for item in value]
     except TypeError as error:
@@ -68,7 +68,7 @@ def indices(name: str, value: Tensor | Sequence) -> list[int]:
 
 
 def reward(value: object) -> float:
-    """One finite measurement as a float; a tensor or array of one element will do."""
+    """Convert to one finite float; tensors and arrays of one element are accepted."""
     if type(value) is float and math.isfinite(value):
         return value
     shape = tuple(getattr(value, "shape", ()))
@@ -86,7 +86,7 @@ def reward(value: object) -> float:
 
 
 def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
-    """A finite float64 matrix (n, d) with n, d >= 1, else `InvalidInput`."""
+    """Convert to a finite float64 matrix (n, d) with n, d >= 1, a copy."""
     tensor = _tensor(name, value, device)
     if tensor.ndim != 2 or 0 in tensor.shape:
         hint = f": pass `{name}.unsqueeze(-1)`" if tensor.ndim == 1 else ""
@@ -102,7 +102,7 @@ def vector(
     length: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Tensor:
-    """A finite float64 vector, of the given length if there is one, else `InvalidInput`."""
+    """Convert to a finite float64 vector, of the given length if any, a copy."""
     tensor = _tensor(name, value, device)
     wanted = "(d,)" if length is None else f"({length},)"
     if tensor.ndim != 1 or tensor.numel() == 0 or (length is not None and len(tensor) != length):
@@ -113,12 +113,12 @@ def vector(
 
 
 def is_single(value: object) -> bool:
-    """Whether the value is one number, of any kind and not in a list."""
+    """Whether the value is a scalar: a number or a zero-dimensional tensor or array."""
     return isinstance(value, Number) or getattr(value, "ndim", None) == 0
 
 
 def listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
-    """A list of the number where it is a single one."""
+    """Wrap a scalar in a list; return anything else as it is."""
     return [float(value)] if is_single(value) else value  # type: ignore[arg-type, return-value]
 
 
@@ -140,4 +140,4 @@ def _tensor(name: str, value: Tensor | Sequence, device: torch.device | str) -> 
         ) from error
     if not bool(torch.isfinite(tensor).all()):
         raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
-    return tensor.detach().clone()  # what the caller does with theirs must not reach ours
+    return tensor.detach().clone()  # later changes by the caller must not affect the copy

@@ -1,4 +1,4 @@
-"""Guesses, doubled as rounds go by, at constants of a theorem that are not known."""
+"""Doubling schedules for constants of a theorem that are unknown: the horizon and the norm."""
 
 from __future__ import annotations
 
@@ -6,17 +6,32 @@ FIRST_HORIZON = 1024
 
 
 def horizon(given: int | None, delta: float, rewards: int) -> tuple[int, float]:
-    """The horizon and the probability of failure to use after so many rewards.
+    """Horizon and failure probability to use after a number of rewards.
 
-    A `given` horizon comes back as it is, with all of `delta`. Without one, epoch i = 0, 1, ...
-    guesses T_i = 1024 * 2^i for as long as this covers the round to come, and may fail with
-    probability delta / ((i + 1)(i + 2)). These sum to delta: if a theorem holds uniformly over
-    [T_i] but with the probability of its epoch, then it holds in all rounds of all epochs but with
-    probability delta. The price is small: from t = 1024 rewards on,
-    ln(T_i / delta_i) <= ln(2 t / delta) + 2 ln(log2(t)). Nothing starts afresh at a new epoch:
-    what is estimated from all rewards with the T_i and delta_i of today is what the theorem for
-    T_i speaks of, however the points were chosen. Calandriello et al. 2019 (BKB), "Tuning q",
-    raise their sampling rate to suit a new horizon in the same way.
+    A given horizon is returned with all of delta. Otherwise epoch i = 0, 1, ... uses
+    T_i = 1024 * 2^i while it covers the next round, with failure probability
+    delta_i = delta / ((i + 1)(i + 2)); these sum to delta. If a theorem holds uniformly over [T_i]
+    with probability 1 - delta_i for every i, then it holds in all rounds of all epochs with
+    probability 1 - delta. The price is small: from t = 1024 rewards on,
+    ln(T_i / delta_i) <= ln(2 t / delta) + 2 ln(log2(t)). A new epoch does not restart anything:
+    the estimate from all rewards with the present T_i and delta_i is the one that the theorem for
+    T_i concerns, however the points were chosen.
+
+    Args:
+        given: The horizon T, None if unknown.
+        delta: Total failure probability, in (0, 1).
+        rewards: Number of rewards so far.
+
+    Returns:
+        The horizon and the failure probability.
+
+    References:
+        Calandriello et al. 2019 (BKB), "Tuning q", increase their sampling rate for a new horizon
+        in the same way.
+
+    Example:
+        >>> horizon(None, 0.1, rewards=1024)
+        (2048, 0.016666666666666666)
     """
     if given is not None:
         return given, delta
@@ -25,15 +40,29 @@ def horizon(given: int | None, delta: float, rewards: int) -> tuple[int, float]:
 
 
 def norm_bound(given: float | None, unit: float, rewards: int) -> float:
-    """The bound on ||f|| to use after so many rewards; `unit` is in the unit of the rewards.
+    """Bound on the RKHS norm ||f|| to use after a number of rewards.
 
-    Without a `given` one the guess is 2^j units once there are 2^(2^j) rewards: 1, then 2 from
-    the 4th, 4 from the 16th, 8 from the 256th, 16 from the 65536th, in general above log2(t) / 2
-    and at most log2(t). It reaches any ||f|| for good after at most 2^(2 ||f|| / unit) rewards, or
-    from the start if ||f|| is at most a unit. A bound on noise does not depend on it, so a theorem
-    that adds ||f|| to one holds, with the theorem's probability, in all rounds from then on at
-    once; before, nothing is promised. The price is a factor of log2(t) on the norm's term.
-    Calandriello et al. 2019 (BKB), section 4, name guess and double for an unknown norm.
+    Without a given bound it is 2^j units from 2^(2^j) rewards on: 1, then 2 from the 4th, 4 from
+    the 16th, 8 from the 256th, 16 from the 65536th; always above log2(t) / 2 and at most log2(t).
+    It exceeds any ||f|| after at most 2^(2 ||f|| / unit) rewards, or from the start if ||f|| is at
+    most one unit. A bound on the noise does not depend on ||f||, so a theorem that adds ||f|| to
+    one holds with its probability in all rounds from then on simultaneously; before, there is no
+    guarantee. The price is a factor of log2(t) on the term of the norm.
+
+    Args:
+        given: The bound, None if unknown.
+        unit: Initial bound, in reward units.
+        rewards: Number of rewards so far.
+
+    Returns:
+        The bound, in reward units.
+
+    References:
+        Calandriello et al. 2019 (BKB), section 4, name guess and double for an unknown norm.
+
+    Example:
+        >>> [norm_bound(None, 1.0, t) for t in (1, 4, 16, 256)]
+        [1.0, 2.0, 4.0, 8.0]
     """
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""Factorisations that hold up when matrices are almost singular."""
+"""Cholesky factorisations of nearly singular matrices, full and pivoted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,28 @@ from torch import Tensor
 
 from surefoot.types import NumericalError
 
-SMALL = 64  # rows up to which SciPy's LAPACK is quicker; beyond, its threads and torch's collide
+SMALL = 64  # rows up to which SciPy's LAPACK is faster; beyond, its threads compete with torch's
 
 
 def cholesky(matrix: Tensor) -> Tensor:
-    """Lower Cholesky factor of a positive definite matrix (..., m, m).
+    """Lower Cholesky factor, with jitter where rounding makes it necessary.
 
-    Rounding can leave the last eigenvalue of a nearly singular matrix below zero; the least
-    jitter (relative to the mean of the diagonal) that makes it factor is added then, at most 1e-6.
+    Rounding can leave the smallest eigenvalue of a nearly singular matrix below zero. The smallest
+    sufficient jitter from 1e-14 to 1e-6, relative to the mean of the diagonal, is added then. Not
+    `linear_operator.utils.cholesky.psd_safe_cholesky`, whose jitter is absolute, and warns.
+
+    Args:
+        matrix: Positive definite matrix (..., m, m).
+
+    Returns:
+        Lower triangular factor (..., m, m).
+
+    Raises:
+        NumericalError: If the matrix is not positive definite, even with jitter.
+
+    Example:
+        >>> cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]], dtype=torch.float64)).tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
     """
     small = matrix.ndim == 2 and 0 < len(matrix) <= SMALL
     if small and matrix.device.type == "cpu" and not matrix.requires_grad:
@@ -45,13 +59,19 @@ def cholesky(matrix: Tensor) -> Tensor:
 
 
 def pivoted_root(
-    matrix: Tensor,  # (n, n), positive semidefinite
+    matrix: Tensor,
     rank: int,
     tolerance: float = 1e-10,
 ) -> tuple[Tensor, Tensor]:
-    """`pivoted_cholesky` of a whole matrix, with the lower factor (m, m) of what it chose.
+    """Pivoted Cholesky factorisation of an explicit matrix, by LAPACK on the CPU.
 
-    The factor is LAPACK's, on the CPU; pivots come as an index tensor (m,).
+    Args:
+        matrix: Positive semidefinite matrix (n, n).
+        rank: Maximum number of pivots.
+        tolerance: Residual variance at which to stop, relative to the largest diagonal entry.
+
+    Returns:
+        Pivots (m,) as indices, and the lower factor (m, m) of the matrix at the pivots.
     """
     largest = float(matrix.diagonal().max())
     if not largest > 0.0:
@@ -65,15 +85,29 @@ def pivoted_root(
 
 
 def pivoted_cholesky(
-    column: Callable[[int], Tensor],  # index -> (n,) column of a positive semidefinite matrix
-    diagonal: Tensor,  # (n,)
+    column: Callable[[int], Tensor],
+    diagonal: Tensor,
     rank: int,
     tolerance: float = 1e-10,
 ) -> list[int]:
-    """Indices that greedily cover the matrix, each the one with the largest residual variance.
+    """Pivots of the partial Cholesky factorisation of an implicit matrix.
 
-    Stops at `rank` indices, or when every residual is below `tolerance` times the largest
-    diagonal entry. Costs O(n rank^2) and asks for `rank` columns of the matrix.
+    Each pivot is the index with the largest residual variance. Costs O(n rank^2) and evaluates
+    `rank` columns of the matrix. linear_operator's version needs the matrix itself, and stops by
+    the trace of the residual.
+
+    Args:
+        column: Function from an index to that column (n,) of a positive semidefinite matrix.
+        diagonal: Diagonal (n,) of the matrix.
+        rank: Maximum number of pivots.
+        tolerance: Residual variance at which to stop, relative to the largest diagonal entry.
+
+    Returns:
+        Indices of the pivots, in order.
+
+    References:
+        Harbrecht et al. 2012, "On the low-rank approximation by the pivoted Cholesky
+        decomposition".
     """
     residual = diagonal.clone()
     limit = tolerance * float(diagonal.max())

@@ -1,4 +1,4 @@
-"""One thread for work on small matrices."""
+"""Single-threaded execution of work on small matrices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run torch on one thread inside, and on as many as before afterwards.
+    """Set torch's intra-op threads to one inside, and restore the setting afterwards.
 
-    Fits and climbs are thousands of operations on matrices of a few hundred rows. Waking a second
-    thread for each costs more than it saves: measured on two cores, a fit of 60 rewards took 5.7 s
-    with two threads and 0.08 s with one.
+    Fits and gradient ascents are thousands of operations on matrices of a few hundred rows, and
+    synchronising a second thread for each costs more than it saves: on two cores a fit of 60
+    rewards took 5.7 s with two threads and 0.08 s with one.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

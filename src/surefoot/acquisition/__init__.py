@@ -1,24 +1,29 @@
-"""Acquisition functions: where to measure next."""
+"""Acquisition: policies that choose where to measure next, and what to recommend."""
 
-from surefoot.acquisition.alternating import Alternating
-from surefoot.acquisition.joint_situation import JointPolicy, JointSituation
+from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.context import Bounds, Context, Score
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
-from surefoot.acquisition.policy import Policy, Score, Situation
-from surefoot.acquisition.risk_bound import RiskBound
+from surefoot.acquisition.policy import (
+    Alternating,
+    Policy,
+    ScorePolicy,
+    ScoreRule,
+    UpperConfidenceBound,
+)
 from surefoot.acquisition.surrogate_bound import SurrogateBound
-from surefoot.acquisition.upper_confidence import UpperConfidenceBound
 
 __all__ = [
     "Alternating",
-    "JointPolicy",
-    "JointSituation",
+    "Bounds",
+    "Context",
     "NoisyExpectedImprovement",
     "Policy",
-    "RiskBound",
     "RiskKnowledgeGradient",
     "Score",
-    "Situation",
+    "ScorePolicy",
+    "ScoreRule",
     "SurrogateBound",
     "UpperConfidenceBound",
+    "maximise",
 ]

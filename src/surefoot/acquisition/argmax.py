@@ -1,25 +1,64 @@
-"""Where a score is largest: over arms by reading all of them, over boxes from many starts."""
+"""Maximisers of a score: over arms by evaluating all of them, over boxes by multi-start ascent."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from surefoot.acquisition.policy import Score
-from surefoot.spaces import Box
+from surefoot._internal.threads import one_thread
+from surefoot.acquisition.context import Context, Score
+from surefoot.spaces import Arms, Box
+from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
+_ANCHORS = 8  # designs of largest risk of the mean, to start from
 
 
-def best_arm(score: Score, points: Tensor, *, tabulated: bool = False) -> int:
-    """Index of the arm of largest score; the first of them where there are several.
+@runtime_checkable
+class ArmScore(Protocol):
+    """A score of arms that knows its own maximiser."""
 
-    `tabulated` says that the score looks up these very points, so that they are asked all at once.
+    def best_arm(self, among: Tensor) -> int: ...
+
+
+def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:
+    """The design of largest score, which on a space without an environment is the location.
+
+    Args:
+        score: Function of designs (n, dx) -> (n,), differentiable where they fill a box.
+        context: The state of the optimization.
+        among: The only designs to choose from, None for all of the space.
+
+    Returns:
+        The location of the design, on a `Joint` space one without an environment.
     """
-    if tabulated:
-        return int(score(points).argmax())
+    if isinstance(score, ArmScore):
+        arms = [] if among is None else [location.arm for location in among]
+        return context.space.design.locate(score.best_arm(torch.tensor(arms, dtype=torch.int64)))
+    if among is not None:
+        return among[best_row(score, torch.stack([location.design for location in among]))]
+    design = context.space.design
+    if isinstance(design, Arms):
+        if context.posterior.tabulates(design.points):  # all of them are looked up at once
+            arm = int(score(design.points).argmax())
+        else:
+            arm = best_row(score, design.points)
+        return design.location(design.points[arm], arm)
+    anchors = best_measured(context.mean, context, _ANCHORS)
+    with one_thread(), torch.enable_grad():
+        return design.location(best_point(score, design, context.generator, anchors))
+
+
+def best_measured(score: Score, context: Context, number: int) -> Tensor:
+    """The designs (number, dx) of largest score among those in the data, best first."""
+    return context.designs[scores(score, context.designs).argsort(descending=True)[:number]]
+
+
+def best_row(score: Score, points: Tensor) -> int:
+    """Index of the point of largest score; the first of them where there are several."""
     return int(scores(score, points).argmax())
 
 
@@ -35,7 +74,7 @@ def best_point(
     score: Score,
     box: Box,
     generator: torch.Generator,
-    anchors: Tensor,  # (a, d), points worth looking around
+    anchors: Tensor,  # (a, d), promising points
     *,
     raw: int = 512,
     starts: int = 6,
@@ -43,17 +82,20 @@ def best_point(
 ) -> Tensor:
     """The point (d,) of largest score that was found in the box.
 
-    Starts are the best of Sobol points, of the anchors and of jittered anchors; continuous
-    coordinates then climb by L-BFGS, listed levels and choices by trying each in turn.
+    The best of `raw` Sobol points, of the anchors and of jittered anchors become up to `starts`
+    starts. Continuous coordinates then ascend by `steps` iterations of L-BFGS, levels and choices
+    by trying each in turn.
     """
     candidates = torch.cat([box.sample(raw, generator), _around(box, anchors, generator)])
-    chosen = _diverse(candidates, scores(score, candidates), box, starts)
-    climbed = _climb(score, box, chosen, steps)
+    chosen = diverse(candidates, scores(score, candidates), box, starts)
+    ascended = _ascend(score, box, chosen, steps)
     if box.levels or box.choices:
-        climbed = torch.stack([_walk(score, box, point) for point in box.snap(climbed)])
-        climbed = box.snap(_climb(score, box, climbed, steps))
-    both = torch.cat([climbed, chosen])
-    return both[best_arm(score, both)]
+        ascended = torch.stack(
+            [_coordinate_search(score, box, point) for point in box.snap(ascended)]
+        )
+        ascended = box.snap(_ascend(score, box, ascended, steps))
+    both = torch.cat([ascended, chosen])
+    return both[best_row(score, both)]
 
 
 def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
@@ -65,8 +107,8 @@ def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
     return box.snap(torch.cat(moved))
 
 
-def _diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor:
-    """The best candidates, none of them close to a better one."""
+def diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor:
+    """The best of candidates (n, d) by values (n,), none of them close to a better one."""
     unit = (candidates - box.lower) / box.span
     values = values.clone()
     chosen: list[int] = []
@@ -79,14 +121,14 @@ def _diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tenso
     return candidates[chosen]
 
 
-def _climb(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
-    """All starts at once by L-BFGS in the coordinates that are continuous, in unit coordinates."""
+def _ascend(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
+    """All starts at once by L-BFGS in the continuous coordinates, scaled to the unit cube."""
     from botorch.generation.gen import gen_candidates_scipy
 
     if not box.continuous:
         return starts
     unit = (starts - box.lower) / box.span
-    held = {c: unit[:, c : c + 1] for c in range(box.dimension) if c not in box.continuous}
+    fixed = {c: unit[:, c : c + 1] for c in range(box.dimension) if c not in box.continuous}
     with warnings.catch_warnings(record=True):  # of line searches that stop; the best point counts
         points, _ = gen_candidates_scipy(
             unit.unsqueeze(-2),
@@ -94,7 +136,7 @@ def _climb(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
             0.0,
             1.0,
             options={"maxiter": steps},
-            fixed_features=held or None,
+            fixed_features=fixed or None,
         )
     return (box.lower + box.span * points.squeeze(-2)).clamp(box.lower, box.upper)
 
@@ -111,19 +153,19 @@ class _Acquisition(torch.nn.Module):
         return self._score(self._box.lower + self._box.span * X.squeeze(-2))
 
 
-def _walk(score: Score, box: Box, point: Tensor, sweeps: int = 4) -> Tensor:
-    """Coordinate by coordinate, the best level or choice with the others held."""
+def _coordinate_search(score: Score, box: Box, point: Tensor, sweeps: int = 4) -> Tensor:
+    """Coordinate by coordinate, the best level or choice with the others fixed."""
     best = point
     for _ in range(sweeps):
         before = best
         for coordinate, values in box.levels.items():
             options = best.repeat(len(values), 1)
             options[:, coordinate] = values
-            best = options[best_arm(score, options)]
+            best = options[best_row(score, options)]
         for group in box.choices:
             options = best.repeat(len(group), 1)
             options[:, list(group)] = torch.eye(len(group), dtype=best.dtype, device=best.device)
-            best = options[best_arm(score, options)]
+            best = options[best_row(score, options)]
         if torch.equal(best, before):
             break
     return best

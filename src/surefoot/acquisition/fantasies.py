@@ -1,18 +1,17 @@
-"""What a measurement is expected to do for the best risk, by fantasies of what it will say."""
+"""The expected best risk after a measurement, by fantasised outcomes of it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
-from surefoot.acquisition.joint_situation import JointSituation
-from surefoot.regression.posterior import Posterior
+from surefoot.acquisition.context import Context
 from surefoot.risks import CVaR, Mean, VaR, WorstCase
-from surefoot.risks.batched import many_risks
+from surefoot.risks.batched import batched_risk
+from surefoot.spaces import Joint
 
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in arrays that come and go, which stay near the cache
@@ -21,7 +20,7 @@ _SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
 
 
 class Draws(NamedTuple):
-    """What is drawn once for a search: the values of Z, and the normals of all expectations."""
+    """What is drawn once for a search: values of Z, and standard normals for all expectations."""
 
     z: Tensor  # (n, dz)
     weights: Tensor  # (n,)
@@ -29,62 +28,70 @@ class Draws(NamedTuple):
     functions: Tensor  # (M, n), of the functions from each posterior
 
 
-class _Looked(NamedTuple):
-    """Points as the posterior sees them."""
-
-    points: Tensor  # (p, d)
-    features: Tensor  # (p, m)
-    explained: Tensor  # (p, m), whose products are the covariance left to the features
-    pending: Tensor | None  # (p, q), whose products are what measurements under way take from it
-
-
-class _Moved(NamedTuple):
-    """How b measurements move the values of g designs."""
+class _Update(NamedTuple):
+    """How b measurements change the values of g designs."""
 
     covariance: Tensor  # (b, g, n), of values and what is measured
-    taken: Tensor  # (b, g, M), how much of that each draw loses
+    reduction: Tensor  # (b, g, M), by what multiple of it each draw is reduced
 
 
 class Fantasies:
-    """E max over x' of E[risk(f(x', Z))] once f has been measured at a pair (x, z).
+    """E max over x' of E[risk(f(x', Z))] after a measurement of f at a pair (x, z).
 
-    x' are the designs measured so far and x itself: rho-KG^apx of Cakmak et al. 2020, "Bayesian
-    optimization of risk measures", without the constant that is today's best. With c the posterior
-    covariance of f(x', Z) and f(x, z), and s the variance of the observation, fantasy k moves the
-    mean by c n_k / sqrt(s), and every fantasy takes c c' / s from the covariance C = L L'. With
-    w = L^{-1} c a root of what is left is L (I - g w w'), g = 1 / (s + sqrt(s (s - w'w))). So draw
-    m of f(x', Z) becomes the draw of today plus c (n_k / sqrt(s) - g w'xi_m), and C is factorised
-    once for a search.
+    x' are the designs measured so far and x own_update. The constant that is today's best is left
+    out. With c the posterior covariance of f(x', Z) and f(x, z), and s the variance of the
+    observation, fantasy k moves the mean by c n_k / sqrt(s), and every fantasy subtracts c c' / s
+    from the covariance C = L L'. With w = L^{-1} c, a root of the new covariance is
+    L (I - g w w'), g = 1 / (s + sqrt(s (s - w'w))). So draw m of f(x', Z) becomes today's draw
+    plus c (n_k / sqrt(s) - g w'xi_m), and C is factorised once for a search.
 
-    The covariance is the whole one: residuals of the features and measurements under way (which
-    are taken to give their means) included. Draws are the same for all designs and pairs, so that
-    values are deterministic and have gradients. Of more designs than make an array of 1 GiB, those
-    of largest risk of the mean count. `today` is E[risk(f(x', Z))] of the `designs`.
+    The covariance is that of the full posterior: residuals of the features and pending queries
+    (as if their rewards were their means) included. All designs and pairs share the draws, so that
+    values are deterministic and have gradients. If an array for all designs would exceed 1 GiB,
+    those of largest risk of the mean are kept.
+
+    Args:
+        context: The state of the optimization, on a `Joint` space.
+        draws: Values of Z and standard normals.
+
+    Attributes:
+        designs: The designs (D, dx) that x' ranges over.
+        today: E[risk(f(x', Z))] (D,) before the measurement.
+
+    References:
+        Cakmak et al. 2020, "Bayesian optimization of risk measures", rho-KG^apx.
     """
 
-    def __init__(self, situation: JointSituation, draws: Draws) -> None:
-        self._joint, self._posterior = situation.joint, situation.posterior
-        self._risk, self._draws = situation.risk, draws
-        self._many = many_risks(situation.risk, draws.weights)
+    def __init__(self, context: Context, draws: Draws) -> None:
+        self._joint: Joint = context.space  # type: ignore[assignment]
+        self._posterior = context.posterior
+        self._risk, self._draws = context.risk, draws
+        self._many = batched_risk(context.risk, draws.weights)
         self._noise = self._posterior.factor.ridge * self._posterior.scale**2
         number = len(draws.z)
-        self.designs = self._best_of_many(situation.designs)  # (D, dx)
+        self.designs = self._best_of_many(context.designs)  # (D, dx)
         points = self._joint.points(self.designs, draws.z)  # (D, n, d)
-        self._looked = _look(self._posterior, points.flatten(0, 1))
-        starts = range(0, len(self._looked.points), number)
-        each = [_rows(self._looked, slice(i, i + number)) for i in starts]
+        self._evaluated = self._posterior.evaluate(points.flatten(0, 1))
+        starts = range(0, len(self._evaluated.points), number)
+        each = [self._evaluated.rows(slice(i, i + number)) for i in starts]
         prior = self._posterior.embedding.residual(points[0], each[0].features)
         prior = prior + each[0].features.square().sum(-1)
         self._jitter = _JITTER * self._posterior.scale**2 * float(prior.mean())
-        self._roots = self._root(torch.stack([_covariance(self._posterior, a, a) for a in each]))
-        means = _mean(self._posterior, self._looked).reshape(-1, number)
+        self._roots = self._root(torch.stack([self._posterior.covariance(a, a) for a in each]))
+        means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
         self.today = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
 
     def best(self, x: Tensor, z: Tensor, outcomes: int | None = None) -> tuple[Tensor, Tensor]:
-        """Values (b,) of the pairs x (b, dx), z (b, dz), and which x' is best (b, K).
+        """Values of pairs, and which x' is best after each fantasy.
 
-        The number of designs stands for x itself. Only the first `outcomes` fantasies count.
+        Args:
+            x: Designs (b, dx).
+            z: Environments (b, dz).
+            outcomes: Number of fantasies to use, None for all of them.
+
+        Returns:
+            Values (b,), and indices (b, K) into `designs`, the number of designs meaning x itself.
         """
         normals = self._draws.outcomes[:outcomes]
         each = max(len(normals) * len(self._draws.functions), len(self._draws.z))
@@ -95,42 +102,42 @@ class Fantasies:
         return torch.cat([value for value, _ in found]), torch.cat([best for _, best in found])
 
     def value(self, x: Tensor, z: Tensor, best: Tensor) -> Tensor:
-        """Values (b,) where x' has to be as `best` (b, K) says, differentiable in x and z.
+        """Values (b,) with x' fixed to `best` (b, K), differentiable in x and z.
 
-        Never above the value, and the same with the same gradient where `best` is right.
+        A lower bound of the value, which it equals, with its gradient, where `best` is optimal.
         """
         measured = best.clamp_max(len(self.designs) - 1)
-        chosen, place = measured.unique(return_inverse=True)
-        moved, itself, values, scale = self._moved(x, z, chosen)
+        chosen, index = measured.unique(return_inverse=True)
+        update, own_update, values, scale = self._updates(x, z, chosen)
         row = torch.arange(len(x), device=x.device).unsqueeze(-1)
-        own = (best == len(self.designs)).unsqueeze(-1)
-        covariance = torch.where(own, itself.covariance, moved.covariance[row, place])
-        taken = torch.where(own, itself.taken, moved.taken[row, place])
-        before = torch.where(own.unsqueeze(-1), values.unsqueeze(1), self._values[measured])
-        shift = self._draws.outcomes.unsqueeze(-1) / scale[:, None, None] - taken  # (b, K, M)
+        is_own = (best == len(self.designs)).unsqueeze(-1)
+        covariance = torch.where(is_own, own_update.covariance, update.covariance[row, index])
+        reduction = torch.where(is_own, own_update.reduction, update.reduction[row, index])
+        before = torch.where(is_own.unsqueeze(-1), values.unsqueeze(1), self._values[measured])
+        shift = self._draws.outcomes.unsqueeze(-1) / scale[:, None, None] - reduction  # (b, K, M)
         after = before + shift.unsqueeze(-1) * covariance.unsqueeze(-2)
         return self._risk(after, self._draws.weights).mean((-1, -2))
 
     def _best(self, x: Tensor, z: Tensor, normals: Tensor) -> tuple[Tensor, Tensor]:
-        """For so few pairs that no array of them is large."""
-        moved, itself, values, scale = self._moved(x, z, None)
+        """The values of few pairs, in arrays that stay small."""
+        update, own_update, values, scale = self._updates(x, z, None)
         step = normals / scale.unsqueeze(-1)  # (b, K)
-        shift = step.unsqueeze(-1) - itself.taken  # (b, K, M)
-        after = values.unsqueeze(1) + shift.unsqueeze(-1) * itself.covariance.unsqueeze(-2)
+        shift = step.unsqueeze(-1) - own_update.reduction  # (b, K, M)
+        after = values.unsqueeze(1) + shift.unsqueeze(-1) * own_update.covariance.unsqueeze(-2)
         best = self._many(after).mean(-1)  # (b, K), of x itself
         winner = torch.full_like(best, len(self.designs), dtype=torch.int64)
-        upper = self._upper(moved, step)  # (b, K, D)
+        upper = self._upper(update, step)  # (b, K, D)
         leader = torch.zeros_like(upper, dtype=torch.bool)
         leader.scatter_(-1, upper.argmax(-1, keepdim=True), True)
         few = max(1, _STRIP // self._values[0].numel())
-        for among in (leader, ~leader):  # the leader alone rules out most of the others
+        for among in (leader, ~leader):  # the leader alone excludes most of the others
             asked = (among & (upper > best.unsqueeze(-1))).nonzero()
             found = torch.full_like(upper, -torch.inf)
             for part in asked.split(few):
                 b, k, d = part.unbind(-1)
-                shift = step[b, k].unsqueeze(-1) - moved.taken[b, d]
+                shift = step[b, k].unsqueeze(-1) - update.reduction[b, d]
                 after = self._values[d].addcmul_(
-                    shift.unsqueeze(-1), moved.covariance[b, d].unsqueeze(1)
+                    shift.unsqueeze(-1), update.covariance[b, d].unsqueeze(1)
                 )
                 found[b, k, d] = self._many(after).mean(-1)
             risk, index = found.max(-1)
@@ -138,53 +145,53 @@ class Fantasies:
             best = torch.maximum(best, risk)
         return best.mean(-1), winner
 
-    def _upper(self, moved: _Moved, step: Tensor) -> Tensor:
-        """What no risk (b, K, D) of a measured design is above.
+    def _upper(self, update: _Update, step: Tensor) -> Tensor:
+        """An upper bound of the risk (b, K, D) of each measured design.
 
         A multiple of c adds at most its largest component to a risk that shifts with its values.
         """
         if not isinstance(self._risk, _SHIFTING):
             return step.new_full((*step.shape, len(self.designs)), torch.inf)
-        most, least = moved.covariance.amax(-1), moved.covariance.amin(-1)  # (b, D)
-        shift = step[:, :, None, None] - moved.taken.unsqueeze(1)  # (b, K, D, M)
+        most, least = update.covariance.amax(-1), update.covariance.amin(-1)  # (b, D)
+        shift = step[:, :, None, None] - update.reduction.unsqueeze(1)  # (b, K, D, M)
         middle = shift.mean(-1)
         up = shift.clamp_min_(0.0).mean(-1)
         upper = self.today + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
         return upper + 1e-12 * self.today.abs().max()  # of rounding
 
-    def _moved(
+    def _updates(
         self, x: Tensor, z: Tensor, chosen: Tensor | None
-    ) -> tuple[_Moved, _Moved, Tensor, Tensor]:
+    ) -> tuple[_Update, _Update, Tensor, Tensor]:
         """Of the measured designs `chosen`, and of x; values (b, M, n) of that, and sqrt(s)."""
         number, pairs = len(self._draws.z), len(x)
         own = self._joint.points(x, self._draws.z)
         points = torch.cat([own, self._joint.pairs(x, z).unsqueeze(1)], 1).flatten(0, 1)
-        looked = _look(self._posterior, points)
-        each = [_rows(looked, slice(i, i + number + 1)) for i in range(0, len(points), number + 1)]
-        whole = torch.stack([_covariance(self._posterior, one, one) for one in each])
-        variance = whole[:, -1, -1].clamp_min(0.0) + self._noise
-        root = self._root(whole[:, :-1, :-1])
-        mean = _mean(self._posterior, looked).reshape(pairs, -1)[:, :-1]
+        evaluated = self._posterior.evaluate(points)
+        each = [evaluated.rows(slice(i, i + number + 1)) for i in range(0, len(points), number + 1)]
+        full = torch.stack([self._posterior.covariance(one, one) for one in each])
+        variance = full[:, -1, -1].clamp_min(0.0) + self._noise
+        root = self._root(full[:, :-1, :-1])
+        mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, -1)[:, :-1]
         values = mean.unsqueeze(1) + self._draws.functions @ root.mT
-        itself = self._taken(root, whole[:, :-1, -1:], variance.unsqueeze(-1), paired=True)
-        measured = _rows(looked, slice(number, None, number + 1))
-        seen, roots = self._looked, self._roots
+        own_update = self._update(root, full[:, :-1, -1:], variance.unsqueeze(-1), paired=True)
+        measured = evaluated.rows(slice(number, None, number + 1))
+        seen, roots = self._evaluated, self._roots
         if chosen is not None:
             roots = roots[chosen]
             rows = chosen.unsqueeze(-1) * number + torch.arange(number, device=x.device)
-            seen = _rows(seen, rows.flatten())
-        covariance = _covariance(self._posterior, seen, measured).reshape(-1, number, pairs)
-        moved = self._taken(roots, covariance, variance, paired=False)
-        return moved, itself, values, variance.sqrt()
+            seen = seen.rows(rows.flatten())
+        covariance = self._posterior.covariance(seen, measured).reshape(-1, number, pairs)
+        update = self._update(roots, covariance, variance, paired=False)
+        return update, own_update, values, variance.sqrt()
 
-    def _taken(self, roots: Tensor, covariance: Tensor, s: Tensor, *, paired: bool) -> _Moved:
+    def _update(self, roots: Tensor, covariance: Tensor, s: Tensor, *, paired: bool) -> _Update:
         """From roots (g, n, n) and covariances (g, n, b); `paired` makes g measurements of g."""
         w = torch.linalg.solve_triangular(roots, covariance, upper=False)
         rest = (s - w.square().sum(1)).clamp_min(0.0)
         gain = 1.0 / (s + (s * rest.clamp_min(1e-300)).sqrt())  # (g, b)
-        taken = (self._draws.functions @ w) * gain.unsqueeze(1)  # (g, M, b)
+        reduction = (self._draws.functions @ w) * gain.unsqueeze(1)  # (g, M, b)
         order = (0, 2, 1) if paired else (2, 0, 1)
-        return _Moved(covariance.permute(order), taken.permute(order))
+        return _Update(covariance.permute(order), reduction.permute(order))
 
     def _root(self, covariance: Tensor) -> Tensor:
         eye = torch.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
@@ -200,36 +207,3 @@ class Fantasies:
         means = [self._posterior.mean(p.flatten(0, 1)).reshape(-1, number) for p in parts]
         risks = self._risk(torch.cat(means), self._draws.weights)
         return designs[risks.topk(most).indices.sort().values]
-
-
-def _look(posterior: Posterior, points: Tensor) -> _Looked:
-    features = posterior.embedding(points)
-    explained = posterior.factor.ridge**0.5 * posterior.factor.whiten(features)
-    looked = _Looked(points, features, explained, None)
-    if posterior.pending is None:
-        return looked
-    under_way = _look(replace(posterior, pending=None), posterior.pending.points)
-    covariance = _covariance(replace(posterior, scale=1.0), looked, under_way)
-    root = posterior.pending.root.T  # in the units of the model
-    taken = torch.linalg.solve_triangular(root, covariance, upper=True, left=False)
-    return looked._replace(pending=taken)
-
-
-def _rows(looked: _Looked, rows: slice | Tensor) -> _Looked:
-    pending = None if looked.pending is None else looked.pending[rows]
-    return _Looked(looked.points[rows], looked.features[rows], looked.explained[rows], pending)
-
-
-def _mean(posterior: Posterior, looked: _Looked) -> Tensor:  # (p,)
-    return posterior.centre + posterior.scale * (looked.features @ posterior.coefficients)
-
-
-def _covariance(posterior: Posterior, left: _Looked, right: _Looked) -> Tensor:  # (p, r)
-    """Posterior covariance of the function, in squared reward units."""
-    residual = posterior.embedding.cross_residual(
-        left.points, left.features, right.points, right.features
-    )
-    covariance = residual + left.explained @ right.explained.T
-    if left.pending is not None and right.pending is not None:
-        covariance = covariance - left.pending @ right.pending.T
-    return posterior.scale**2 * covariance

@@ -1,4 +1,4 @@
-"""Where measurements fail: a running vote of the failures and successes nearby."""
+"""Probability that a measurement succeeds, from the failures and successes nearby."""
 
 from __future__ import annotations
 
@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot.acquisition.policy import Score
+from surefoot.acquisition.context import Score
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_DOUBT = 0.02  # chance of success left to a point whose only neighbour failed
-_SPOT = 64  # power that leaves only the spot itself
-_REACH = 4  # power of the correlation: a vote carries half a lengthscale
+_DOUBT = 0.02  # probability of success of a point whose only neighbour failed
+_SPOT = 64  # power of the correlation that is 0 but at the failed point itself
+_REACH = 4  # power of the correlation: weights reach half a lengthscale
 
 
 def feasibility(kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Score:
-    """Chance (n,) that measuring at points (n, d) works, given sites that did and did not.
+    """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
-    A kernel-weighted vote (Nadaraya-Watson) in which success has the benefit of the doubt far from
-    every failure, so that one failure pushes the search away and many close a region. However
-    many successes are around, the very spot of a failure is not tried again.
+    A kernel-weighted share of successes with a prior that favours success, so that one failure
+    lowers its neighbourhood and several exclude a region. The point of a failure is not tried
+    again, however many successes surround it.
+
+    Args:
+        kernel: Kernel whose correlation weighs the sites.
+        succeeded: Points (s, d) that were measured.
+        failed: Points (f, d) where measuring failed.
+
+    Returns:
+        A function of points (n, d) -> (n,), differentiable.
     """
 
     def chance(points: Tensor) -> Tensor:

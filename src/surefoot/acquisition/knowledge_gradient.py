@@ -1,4 +1,4 @@
-"""The pair of design and environment whose measurement should do most for the best risk."""
+"""Knowledge gradient of a risk: the pair whose measurement is expected to raise the best most."""
 
 from __future__ import annotations
 
@@ -10,39 +10,58 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
+from surefoot.acquisition.argmax import diverse
+from surefoot.acquisition.context import Context
 from surefoot.acquisition.fantasies import Draws, Fantasies
-from surefoot.acquisition.joint_situation import JointSituation
 from surefoot.acquisition.pairs import Pairs
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+from surefoot.types import InvalidInput
 
-_ANCHORS = 8  # measured designs of largest expected risk, to look around
-_TURNS = 3  # times in a climb that the best designs after each fantasy are found
-_CAREFULLY = 64  # listed pairs that all fantasies are spent on
+_ANCHORS = 8  # measured designs of largest expected risk, to start from
+_UPDATES = 3  # times in an ascent that the best designs after each fantasy are found
+_SCREENED = 64  # listed pairs that are evaluated with all fantasies
 _ENDS = 1e-6  # of the unit interval, where normals are cut off
 
 
 @dataclass(frozen=True)
 class RiskKnowledgeGradient:
-    """rho-KG^apx (Cakmak et al. 2020, "Bayesian optimization of risk measures"), for any risk.
+    r"""Knowledge gradient of a risk, rho-KG^apx, for any risk on a `Joint` space.
 
-    (x, z) maximises E max over x' of E[risk(f(x', Z))] once f has been measured there, x' among
-    the designs measured so far and x: over `fantasies` K outcomes and `samples` M functions of
-    each posterior, of quasi-random normals that are drawn anew in each round (`Fantasies`). A
-    continuous Z stands for `values` of it, and z is chosen between its bounds.
+    The pair (x, z) maximises
 
-    On a box, `raw` pairs and the surroundings of the best designs are judged by `screening`
-    fantasies; the best `starts` climb by L-BFGS, `steps` iterations in all, under their z where Z
-    is finite. Meanwhile the best x' of each fantasy stays, which bounds the value from below, and
-    is found anew twice. Then every value of a finite Z is tried at the best x. Listed levels and
-    choices of a box stay as they were drawn. Designs that are listed (arms, or those allowed in a
-    round) are screened with every value of a finite Z, and the best 64 pairs judged in full.
+    .. math:: E\,\max_{x'} E[\mathrm{risk}(f(x', Z))]
 
-    K = 10, M = 40 (later 10), 4 fantasies for screening and the best x' found anew now and then
-    are of the authors' code, which takes 250 d to 500 d raw points and 10 d starts. They recommend
-    argmax of E[risk(f(x, Z))]; `Optimizer.recommend` goes by the risk of the mean, as for every
-    policy. The chance that a measurement fails is not looked at, measurements under way count as
-    having given their means, and where the world draws z, x is that of the best pair.
+    after a measurement there, with x' among the designs measured so far and x itself. The
+    expectations are over `fantasies` outcomes of the measurement and `samples` functions from
+    each posterior, from quasi-random normals drawn anew in each round (see `Fantasies`).
+
+    On a box, `raw` random pairs and perturbed copies of the best designs are screened with
+    `screening` fantasies. The best `starts` ascend by L-BFGS, `steps` iterations in all, with z
+    fixed where Z is finite. The best x' of each fantasy is held fixed meanwhile, which bounds the
+    value from below, and is updated twice. Then every value of a finite Z is tried at the best x.
+    Levels and choices of a box stay as sampled. Designs that are listed (arms, or those allowed in
+    a round) are screened with every value of a finite Z, and the best 64 pairs evaluated in full.
+
+    The probability of failure is ignored, pending queries count as if their rewards were their
+    means, and where z is observed, x is that of the best pair. The authors recommend the argmax of
+    E[risk(f(x, Z))]; `Optimizer.recommend` uses the risk of the mean, as for every policy.
+
+    Args:
+        fantasies: Number K of fantasised outcomes; 10 in the authors' code.
+        samples: Number M of functions from each posterior; 40, later 10, in the authors' code.
+        values: Number of values that represent a continuous environment.
+        screening: Number of fantasies that candidates are screened with.
+        raw: Number of random candidates; 250 d to 500 d in the authors' code.
+        starts: Number of starts of the ascent; 10 d in the authors' code.
+        steps: Iterations of L-BFGS.
+
+    Raises:
+        InvalidInput: If a number is not a positive integer, or `values` is 1.
+
+    References:
+        Cakmak et al. 2020, "Bayesian optimization of risk measures".
     """
 
     fantasies: int = 10
@@ -58,29 +77,38 @@ class RiskKnowledgeGradient:
             checks.count(name, getattr(self, name))
         checks.count("values", self.values, least=2)
 
-    def check(self, joint: Joint, risk: Risk) -> None:
-        """It works on all."""
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse a space without an environment."""
+        if not isinstance(space, Joint):
+            raise InvalidInput(
+                "`RiskKnowledgeGradient` is for a `Joint` space: pass `Joint(design, environment)` "
+                "as the space, or `NoisyExpectedImprovement()` as the policy."
+            )
 
-    def choose(
-        self, situation: JointSituation, among: Tensor | None
-    ) -> tuple[Tensor, int | None, Tensor]:
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """The pair of largest value, of those considered."""
+        space: Joint = context.space  # type: ignore[assignment]
+        listed = None if among is None else torch.stack([location.design for location in among])
         with one_thread(), torch.no_grad():
-            z, weights = situation.values(self.values)
-            gain = Fantasies(situation, self._draws(z, weights, situation.generator))
-            pairs = Pairs(situation.joint, z, among)
+            context = context.sampled(self.values)
+            gain = Fantasies(context, self._draws(context))
+            pairs = Pairs(space, context.z, listed)
             if pairs.all is not None:
                 screened = gain.best(*pairs(pairs.all), self.screening)[0]
-                found = pairs.all[screened.topk(min(_CAREFULLY, len(screened))).indices]
+                found = pairs.all[screened.topk(min(_SCREENED, len(screened))).indices]
             else:
-                found = self._search(gain, pairs, situation.generator)
+                found = self._search(gain, pairs, context.generator)
             best = found[int(gain.best(*pairs(found))[0].argmax())]
-            x, environment = pairs(best.unsqueeze(0))
-            whole = among is None and isinstance(situation.joint.design, Arms)
-            return x[0], round(float(best[0])) if whole else None, environment[0]
+            x, z = pairs(best.unsqueeze(0))
+            row = round(float(best[0])) if pairs.designs is not None else None
+            arm = row if among is None or row is None else among[row].design_arm
+            return space.location(x[0], arm, z[0].cpu())
 
-    def _draws(self, z: Tensor, weights: Tensor, generator: torch.Generator) -> Draws:
+    def _draws(self, context: Context) -> Draws:
+        z, generator = context.z, context.generator
         outcomes = _normals(self.fantasies, 1, generator)[:, 0].to(z)
-        return Draws(z, weights, outcomes, _normals(self.samples, len(z), generator).to(z))
+        functions = _normals(self.samples, len(z), generator).to(z)
+        return Draws(z, context.weights, outcomes, functions)
 
     def _search(self, gain: Fantasies, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The points (n, e) that may be best."""
@@ -89,11 +117,11 @@ class RiskKnowledgeGradient:
             anchors = gain.designs[gain.today.argsort(descending=True)[:_ANCHORS]]
             candidates = torch.cat([candidates, pairs.around(anchors, generator)])
         screened = gain.best(*pairs(candidates), self.screening)[0]
-        starts = _apart(candidates, screened, pairs.box, self.starts)
-        climbed = starts
-        for _ in range(_TURNS if pairs.box.continuous else 0):
-            climbed = _climb(gain, pairs, climbed, -(-self.steps // _TURNS))
-        found = torch.cat([starts, climbed])
+        starts = diverse(candidates, screened, pairs.box, self.starts)
+        ascended = starts
+        for _ in range(_UPDATES if pairs.box.continuous else 0):
+            ascended = _ascend(gain, pairs, ascended, -(-self.steps // _UPDATES))
+        found = torch.cat([starts, ascended])
         best = found[int(gain.best(*pairs(found))[0].argmax())]
         return torch.cat([best.unsqueeze(0), pairs.under_all(best)])
 
@@ -106,37 +134,26 @@ def _normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
     return torch.special.ndtri(unit.clamp(_ENDS, 1.0 - _ENDS))
 
 
-def _apart(points: Tensor, values: Tensor, box: Box, number: int) -> Tensor:
-    """The best points, none of them close to a better one."""
-    unit, left = (points - box.lower) / box.span, values.clone()
-    chosen: list[int] = []
-    while len(chosen) < number and bool((left > -torch.inf).any()):
-        chosen.append(int(left.argmax()))
-        near = (unit - unit[chosen[-1]]).square().sum(-1) < 1e-3 * box.dimension
-        left[near] = -torch.inf
-    return points[chosen]
-
-
-def _climb(gain: Fantasies, pairs: Pairs, starts: Tensor, steps: int) -> Tensor:
-    """All starts by L-BFGS in the coordinates that are continuous, each with its best designs."""
+def _ascend(gain: Fantasies, pairs: Pairs, starts: Tensor, steps: int) -> Tensor:
+    """All starts by L-BFGS in the continuous coordinates, each with its best designs held fixed."""
     from botorch.generation.gen import gen_candidates_scipy
 
     box, number = pairs.box, len(starts)
     best = gain.best(*pairs(starts))[1]
-    # Starts that are done drop out of the batch, so that each carries its number, from 0 to 1.
+    # Starts that have converged drop out of the batch, so that each needs its number, scaled to 1.
     numbered = torch.arange(number).to(starts).unsqueeze(-1) / number
     unit = torch.cat([(starts - box.lower) / box.span, numbered], -1)
-    held = [c for c in range(unit.shape[1]) if c not in box.continuous]
+    fixed = [c for c in range(unit.shape[1]) if c not in box.continuous]
     with torch.enable_grad(), warnings.catch_warnings(record=True):  # of line searches that stop
-        climbed, _ = gen_candidates_scipy(
+        ascended, _ = gen_candidates_scipy(
             unit.unsqueeze(-2),
             _Acquisition(gain, pairs, best),
             0.0,
             1.0,
             options={"maxiter": steps},
-            fixed_features={c: unit[:, c : c + 1] for c in held},
+            fixed_features={c: unit[:, c : c + 1] for c in fixed},
         )
-    return box.snap(box.lower + box.span * climbed.detach()[:, 0, :-1])
+    return box.snap(box.lower + box.span * ascended.detach()[:, 0, :-1])
 
 
 class _Acquisition(torch.nn.Module):

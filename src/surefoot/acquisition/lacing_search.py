@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
+from surefoot.acquisition.lacing import Lacing, check_lacing
 from surefoot.types import InvalidInput
 
 _LAST_STEP = 1e-3  # of the first
@@ -19,10 +20,12 @@ _BEYOND = 1.1  # times the way to where the violation would be 0 if it went on a
 
 @dataclass(frozen=True, eq=False)
 class LacingValue:
-    """What `search` found: `point` (dz,) is a lacing value where `found`.
+    """Result of `search`.
 
-    Otherwise it is the z seen that misses least: `violation` says by how much, in the unit of the
-    bounds, as the sum of what its upper bound lacks and what its lower bound has too much.
+    Args:
+        point: A lacing value (dz,) if `found`, else the z with the least violation.
+        found: Whether it is a lacing value.
+        violation: Sum of the two violations of the condition there, in the unit of the bounds.
     """
 
     point: Tensor
@@ -31,49 +34,66 @@ class LacingValue:
 
 
 def search(
-    lower: Callable[[Tensor], Tensor],  # z (m, dz) -> (m,), differentiable
-    upper: Callable[[Tensor], Tensor],  # z (m, dz) -> (m,), differentiable
+    lower: Callable[[Tensor], Tensor],
+    upper: Callable[[Tensor], Tensor],
     lower_var: float,
     upper_var: float,
-    log_density: Callable[[Tensor], Tensor] | None,  # z (m, dz) -> (m,), differentiable
-    starts: Tensor,  # (m, dz)
-    low: Tensor,  # (dz,)
-    high: Tensor,  # (dz,)
+    log_density: Callable[[Tensor], Tensor] | None,
+    starts: Tensor,
+    low: Tensor,
+    high: Tensor,
     generator: torch.Generator,
     *,
-    lacing: Literal["prob", "unif"] = "prob",
+    lacing: Lacing = "prob",
     steps: int = 120,
     reach: float = 0.05,
 ) -> LacingValue:
-    """A z between `low` and `high` with lower(z) <= lower_var and upper(z) >= upper_var.
+    """Find a z with lower(z) <= lower_var and upper(z) >= upper_var.
 
-    These are the values at risk of the two bounds; the condition is Definition 1 of Nguyen et al.
-    2021. "prob" gives the one of largest density of those seen on the way from the starts, by
-    descent on L_LV-P = ReLU(upper_var - upper) + ReLU(lower - lower_var) - 1{lacing} p (section
-    3.5). "unif" descends on the first two terms (eq. 8) only until anything laces, and picks one of
-    what does at random: uniformly from all lacing values if the starts are uniform and hit any.
-    Theorem 1 speaks of the values from which the two VaR were computed: with these among the starts
-    there is always one. There need not be a region: as the level goes to 0, or where upper = lower,
-    lacing values are level sets, which are approached but not hit (`found` is False). Sets may also
-    be narrow, curved and in several pieces: some 32 starts are well spent, and cost little more
+    "prob" returns the one of largest density among all z visited, by descent on
+    ReLU(upper_var - upper) + ReLU(lower - lower_var) - 1{lacing} p. "unif" descends on the first
+    two terms only until some z is lacing, and picks one of these at random: uniformly from all
+    lacing values if the starts are uniform and hit any.
+
+    If the two VaR were computed from the starts, at least one of these is a lacing value (Theorem
+    1). Otherwise lacing values need not fill a region: as the level goes to 0, or where upper =
+    lower, they are level sets, which are approached but not hit (`found` is False). They may also
+    be narrow, curved and in several pieces: some 32 starts are advisable, and cost little more
     than one.
 
-    Where the first two terms are above 0 the third is 0, and the other way round. Steps therefore
-    go along the gradient of the term that counts (for p that of log p, which has its direction),
-    and their length is a share of the box, not the gradient's: `reach` at first, falling
-    geometrically. What unit p has beside that of the bounds then makes no difference. `low` and
-    `high` must be finite; the density may be None with "unif". Raises `InvalidInput` for another
-    `lacing`, or a density missing.
+    Where the first two terms are above 0 the third is 0, and vice versa. Steps therefore follow the
+    gradient of the active term (for p that of log p, which has its direction), and their length is
+    a share of the box, not the gradient's: `reach` at first, falling geometrically. The result
+    does not depend on the unit of p relative to that of the bounds.
+
+    Args:
+        lower: Lower bound, z (m, dz) -> (m,), differentiable.
+        upper: Upper bound, z (m, dz) -> (m,), differentiable.
+        lower_var: Value at risk of the lower bound.
+        upper_var: Value at risk of the upper bound.
+        log_density: Log density of Z, z (m, dz) -> (m,), differentiable; None with "unif".
+        starts: Where to start from (m, dz).
+        low: Finite lower bounds of z (dz,).
+        high: Finite upper bounds of z (dz,).
+        generator: Source of randomness.
+        lacing: "prob" or "unif".
+        steps: Number of steps.
+        reach: Length of the first step, as a share of the box.
+
+    Raises:
+        InvalidInput: If `lacing` is neither, or the density is missing.
+
+    References:
+        Nguyen et al. 2021, Definition 1, Section 3.5 and eq. 8.
     """
-    if lacing not in ("prob", "unif"):
-        raise InvalidInput(f"`lacing` is {lacing!r}, expected 'prob' or 'unif'.")
+    check_lacing(lacing)
     if lacing == "prob" and log_density is None:
         raise InvalidInput("lacing='prob' needs a `log_density`: pass one, or lacing='unif'.")
     steps, reach = checks.count("steps", steps), checks.positive("reach", reach)
     span, z = high - low, starts.clamp(low, high)
     nothing = torch.full_like(z[:, 0], torch.inf)
-    edge = torch.zeros_like(z)  # outward normals, of those that were outside one step ago
-    best = _Seen(z, nothing < 0.0, -nothing, nothing)
+    edge = torch.zeros_like(z)  # outward normals of those that violated the condition one step ago
+    best = _Candidates(z, nothing < 0.0, -nothing, nothing)
     with one_thread():
         for step in range(steps + 1):
             with torch.enable_grad():
@@ -91,16 +111,16 @@ def search(
                 (slope,) = torch.autograd.grad(loss.sum(), tracked)
             violation = violation.detach()
             score = torch.where(laces, -loss.detach(), -violation)
-            best = best.or_better(_Seen(z, laces, score, violation))
+            best = best.better_of(_Candidates(z, laces, score, violation))
             if step == steps or (lacing == "unif" and bool(best.laces.any())):
                 break
             slope = _inward(slope * span, z <= low, z >= high)
             length = slope.norm(dim=-1, keepdim=True)
             toward = -_unit(slope)
-            # One that has just come in goes along the edge, not out again.
+            # One that has just become a lacing value moves along the edge, not out again.
             toward = _unit(toward - edge * (toward * edge).sum(-1, keepdim=True).relu())
             edge = torch.where(laces.unsqueeze(-1), 0.0, _unit(slope))
-            # One that is outside goes no further than in (Polyak's step, for a minimum of 0).
+            # One that is none moves at most to where it becomes one (Polyak's step, for minimum 0).
             share = torch.full_like(length, reach * _LAST_STEP ** (step / steps))
             in_sight = _BEYOND * violation.unsqueeze(-1) / length.clamp_min(1e-150)
             share = torch.where(laces.unsqueeze(-1), share, torch.minimum(4.0 * share, in_sight))
@@ -108,25 +128,25 @@ def search(
     return best.pick(lacing, generator)
 
 
-class _Seen(NamedTuple):
+class _Candidates(NamedTuple):
     """One z for each start."""
 
     points: Tensor  # (m, dz)
     laces: Tensor  # (m,)
-    score: Tensor  # (m,), larger is better among those that lace, and among those that do not
+    score: Tensor  # (m,), comparable among lacing values, and among the others
     violation: Tensor  # (m,)
 
-    def or_better(self, other: _Seen) -> _Seen:
-        """For each start the other's z where that is better."""
+    def better_of(self, other: _Candidates) -> _Candidates:
+        """For each start the better of the two z's."""
         better = (other.laces & ~self.laces) | (
             (other.laces == self.laces) & (other.score > self.score)
         )
         points = torch.where(better.unsqueeze(-1), other.points, self.points)
         rest = (torch.where(better, b, a) for a, b in zip(self[1:], other[1:], strict=True))
-        return _Seen(points, *rest)
+        return _Candidates(points, *rest)
 
     def pick(self, lacing: str, generator: torch.Generator) -> LacingValue:
-        """The best one, or a random one of those that lace."""
+        """The best one, or a random lacing value."""
         score, found = self.score, bool(self.laces.any())
         if found and lacing == "unif":
             score = torch.rand(len(score), generator=generator).to(score)
@@ -137,7 +157,7 @@ class _Seen(NamedTuple):
 
 
 def _inward(slope: Tensor, at_low: Tensor, at_high: Tensor) -> Tensor:
-    """The slopes (m, dz) without what leads out of the box."""
+    """The slopes (m, dz) without components that lead out of the box."""
     slope = slope.nan_to_num(0.0, 0.0, 0.0)
     return slope.masked_fill((at_low & (slope > 0.0)) | (at_high & (slope < 0.0)), 0.0)
 

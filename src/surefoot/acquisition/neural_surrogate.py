@@ -1,4 +1,4 @@
-"""Where the Value-at-Risk of a continuous environment is largest, by local neural surrogates."""
+"""Local neural surrogate optimisation of the Value-at-Risk over a continuous environment."""
 
 from __future__ import annotations
 
@@ -15,14 +15,30 @@ from surefoot.risks.pinball import pinball
 
 @dataclass(frozen=True)
 class Surrogate:
-    """How surrogates are fitted and climbed: Nguyen et al. 2021, appendix I, where that says.
+    """How surrogates are fitted and ascended.
 
-    `radius` is that of a start's ball, where the box is the unit cube. Each step of a fit draws
-    `points` x's from the ball and `samples` z's; there are `fit_steps` of them at first and
-    `refit_steps` once a ball has moved. Up to `climb_steps` up the surrogate follow, and there are
-    at most `balls` balls. Rates are Adam's, `climb_rate` in radii. Both fall linearly to 0 in a
-    ball, and the first step up also from ball to ball, so that balls do not hop about a maximum:
-    with the defaults a start gets some nine radii far.
+    A surrogate is a network fitted in a ball about a design; the ball moves with the design. Rates
+    are Adam's and fall linearly to 0 within a ball. The first step up also falls from ball to
+    ball, so that balls do not oscillate about a maximum: with the defaults a start can travel
+    about nine radii.
+
+    Args:
+        radius: Radius of a ball, where the box is the unit cube.
+        points: Number of x's drawn from the ball in each step of a fit.
+        samples: Number of z's drawn in each step of a fit.
+        hidden: Units in each of the two hidden layers.
+        fit_steps: Steps of the first fit.
+        refit_steps: Steps of a fit after the ball has moved.
+        fit_rate: Learning rate of a fit.
+        climb_steps: Most steps of ascent in a ball.
+        climb_rate: Step size of the ascent, in radii.
+        balls: Most balls.
+
+    Raises:
+        InvalidInput: If a rate or the radius is not positive, or a number not a positive integer.
+
+    References:
+        Nguyen et al. 2021, Appendix I, for the values that it states.
     """
 
     radius: float = 0.1
@@ -46,25 +62,42 @@ class Surrogate:
 
 @torch.no_grad()
 def maximise_var(
-    target: Callable[[Tensor, Tensor], Tensor],  # x (b, n, dx), z (k, dz) -> (b, n, k)
-    lower: Tensor,  # (dx,)
-    upper: Tensor,  # (dx,)
-    starts: Tensor,  # (b, dx)
+    target: Callable[[Tensor, Tensor], Tensor],
+    lower: Tensor,
+    upper: Tensor,
+    starts: Tensor,
     level: float,
-    draw: Callable[[int], Tensor],  # k -> (k, dz)
+    draw: Callable[[int], Tensor],
     generator: torch.Generator,
     settings: Surrogate = Surrogate(),
 ) -> tuple[Tensor, Tensor]:
-    """Ends (b, dx) in the box, one for each start, and the surrogates' VaR there (b,).
+    """Maximise VaR_level(target(x, Z)) over a box, from several starts at once.
 
-    Local neural surrogate optimisation (Nguyen et al. 2021, Algorithm 2): in a ball about x a small
-    net g is fitted to the lower level-quantile of target(x, Z) by pinball loss, x climbs g, and
-    where x leaves its ball the ball moves to x and g is fitted anew, from the weights it had. Both
-    g and x move by Adam. Starts are worked on together: one that leaves its ball waits until every
-    other has left its own or come to the end of its climb. `target` is called without gradients,
-    for those starts only whose ball is new. The surrogates' values are rough (with the defaults,
-    a few hundredths of the spread of the target): choose among the ends by a better estimate.
-    Raises `InvalidInput` for a level outside (0, 1).
+    In a ball about x, a small network g is fitted to the lower quantile of target(x, Z) by pinball
+    loss, and x ascends g. When x leaves its ball, the ball is centred at x and g refitted from its
+    weights. All starts are batched: one that leaves its ball is paused until every other has left
+    its own or finished its ascent. The values of g are rough (with the defaults, a few hundredths
+    of the spread of the target): choose among the ends by a better estimate.
+
+    Args:
+        target: Function of x (b, n, dx), z (k, dz) -> (b, n, k), called without gradients and
+            only for the starts whose ball is new.
+        lower: Lower bounds of the box (dx,).
+        upper: Upper bounds of the box (dx,).
+        starts: Designs to start from (b, dx).
+        level: Level of the lower tail, in (0, 1).
+        draw: Function k -> values of Z (k, dz).
+        generator: Source of randomness.
+        settings: How networks are fitted and ascended.
+
+    Returns:
+        The ends (b, dx), and the networks' VaR there (b,).
+
+    Raises:
+        InvalidInput: If `level` is outside (0, 1).
+
+    References:
+        Nguyen et al. 2021, Algorithm 2 (LNSO).
     """
     level = checks.probability("level", level)
     span = upper - lower
@@ -83,10 +116,10 @@ def maximise_var(
                 return (x - around.unsqueeze(1)) / settings.radius, h
 
             steps = settings.refit_steps if ball else settings.fit_steps
-            # From the old weights in the new ball's coordinates: with the slope of the old ball,
-            # and with no unit left behind where it is constant.
+            # The old weights in the new ball's coordinates keep the slope of the old ball, and no
+            # unit saturates.
             net, middle, scale = _fit(weights[moving], sample, level, steps, settings)
-            x, g = _climb(net, centre, 1.0 - ball / settings.balls, settings)
+            x, g = _ascend(net, centre, 1.0 - ball / settings.balls, settings)
             weights[moving], ends[moving], values[moving] = net, x, middle + scale * g
             moving = moving[(x - centre).norm(dim=-1) >= settings.radius]
             if len(moving) == 0:
@@ -101,7 +134,7 @@ def _fit(
     steps: int,
     settings: Surrogate,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Nets (b, p) with VaR about middle (b,) + scale (b,) * net, after so many fresh batches."""
+    """Weights (b, p), middle (b,) and scale (b,): VaR is about middle + scale * net."""
     first = torch.cat([sample()[1] for _ in range(4)], -1).flatten(1)
     middle, scale = first.quantile(level, dim=1), first.std(dim=1)
     scale = torch.where(scale > 0.0, scale, 1.0)
@@ -119,10 +152,10 @@ def _fit(
     return weights, middle, scale
 
 
-def _climb(
+def _ascend(
     weights: Tensor, centre: Tensor, eagerness: float, settings: Surrogate
 ) -> tuple[Tensor, Tensor]:
-    """Where each x (b, dx) gets to, up to its first step out of its ball, and its net there."""
+    """Each x (b, dx) after its ascent, or its first step out of its ball, and its net there."""
     local, moments = torch.zeros_like(centre), centre.new_zeros(2, *centre.shape)
     low, high = -centre / settings.radius, (1.0 - centre) / settings.radius
     for step in range(settings.climb_steps):
@@ -138,7 +171,7 @@ def _climb(
 
 
 def _adam(slope: Tensor, moments: Tensor, step: int) -> Tensor:
-    """The direction in which Adam goes (Kingma & Ba 2015); `moments` (2, ...) are its memory."""
+    """The direction in which Adam goes (Kingma & Ba 2015); updates `moments` (2, ...)."""
     moments[0].lerp_(slope, 0.1)
     moments[1].lerp_(slope.square(), 0.001)
     root = (moments[1] / (1.0 - 0.999 ** (step + 1))).sqrt()
@@ -148,8 +181,8 @@ def _adam(slope: Tensor, moments: Tensor, step: int) -> Tensor:
 def _net(weights: Tensor, inputs: Tensor, hidden: int) -> Tensor:
     """g (b, n) at inputs (b, n, dx), by nets with two hidden layers of sigmoids.
 
-    tanh(u) = 2 sigmoid(2 u) - 1 spans the same functions. Its outputs are centred, without which
-    the noise of the level, common to all inputs, soon drives the units to where they are constant.
+    tanh(u) = 2 sigmoid(2 u) - 1 spans the same functions with centred outputs; otherwise the noise
+    of the level, common to all inputs, soon saturates the units.
     """
     shapes = _shapes(inputs.shape[-1], hidden)
     parts = weights.split([rows * columns for rows, columns in shapes], dim=1)
@@ -164,7 +197,7 @@ def _shapes(dimension: int, hidden: int) -> tuple[tuple[int, int], ...]:
 
 
 def _first_weights(unit: Tensor, hidden: int, generator: torch.Generator) -> Tensor:
-    """Weights (b, p), of the given generator alone; the nets are constant to begin with."""
+    """Initial weights (b, p), with which the nets are constant."""
     reaches = (1.0, 0.5, hidden**-0.5, 0.3, 0.0, 0.0)
     parts = [
         reach * (2.0 * torch.rand(len(unit), r * c, dtype=unit.dtype, generator=generator) - 1.0)

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.acquisition.policy import Score, Situation
+from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.context import Context, Score
 from surefoot.regression.posterior import Posterior
+from surefoot.risks import Risk
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+from surefoot.types import InvalidInput
 
 
 @dataclass(frozen=True)
 class NoisyExpectedImprovement:
-    r"""log E[(f(x) - max f(sites))+], the expectation over functions from the posterior.
+    r"""Noisy expected improvement, :math:`\log E[(f(x) - \max f(sites))_+]`.
 
-    Letham et al. 2019, eq. 3-5, in features: given coefficients theta_s, what is left of f(x) is
-    :math:`N(\phi(x)^\top\theta_s, k(x,x) - \|\phi(x)\|^2)`, so that each sample has the closed form
-    of noiseless expected improvement, and all of them one product of matrices. The logarithm is
-    taken as in Ament et al. 2023, so that gradients do not vanish where improvement is unlikely.
+    The expectation is over functions from the posterior. Given their coefficients
+    :math:`\theta_s`, what remains of f(x) is
+    :math:`N(\phi(x)^\top\theta_s, k(x,x) - \|\phi(x)\|^2)`, so that each sample has the closed
+    form of noiseless expected improvement, and all of them are one product of matrices. With the
+    logarithm, gradients do not vanish where improvement is unlikely. For spaces without an
+    environment.
+
+    Args:
+        samples: Number of functions drawn from the posterior in each round.
+
+    References:
+        Letham et al. 2019, eq. 3-5; Ament et al. 2023 for the logarithm.
     """
 
     samples: int = 64
@@ -28,13 +41,26 @@ class NoisyExpectedImprovement:
     def __post_init__(self) -> None:
         checks.count("samples", self.samples)
 
-    def __call__(self, situation: Situation) -> Score:
-        posterior, embedding = situation.posterior, situation.posterior.embedding
-        feasible = situation.feasible
-        alone = replace(posterior, pending=None)
-        normals = _normals(self.samples, embedding.dimension, situation.generator)
-        theta = posterior.sample_coefficients(normals.to(situation.sites.device))  # (s, m)
-        best = (theta @ embedding(situation.sites).T).amax(-1)  # (s,)
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse a space with an environment."""
+        if isinstance(space, Joint):
+            raise InvalidInput(
+                "`NoisyExpectedImprovement` is for spaces without an environment: pass "
+                "`UpperConfidenceBound()` or `RiskKnowledgeGradient()` as the policy."
+            )
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """The point of largest score."""
+        return maximise(self(context), context, among)
+
+    def __call__(self, context: Context) -> Score:
+        """The score of one round, whose samples are drawn here."""
+        posterior, embedding = context.posterior, context.posterior.embedding
+        feasible = context.feasible
+        alone = posterior.of_rewards
+        normals = _normals(self.samples, embedding.dimension, context.generator)
+        theta = alone.sample_coefficients(normals.to(context.sites.device))  # (s, m)
+        best = (theta @ embedding(context.sites).T).amax(-1)  # (s,)
         floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
 
         def score(points: Tensor) -> Tensor:
@@ -43,15 +69,15 @@ class NoisyExpectedImprovement:
             standardised = (features @ theta.T - best) / deviation[:, None]  # (n, s)
             log_improvement = _log_h(standardised).logsumexp(-1) - math.log(self.samples)
             value = log_improvement + deviation.log()
-            if posterior.pending is not None:
-                value = value + _left(posterior, alone, points)
+            if alone is not posterior:
+                value = value + _log_share_left(posterior, alone, points)
             return value if feasible is None else value + feasible(points).log()
 
         return score
 
 
-def _left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
-    """log of the share of the deviation that pending measurements will leave."""
+def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:
+    """Logarithm of the share of the deviation that remains after the pending queries."""
     left = posterior.mean_and_deviation(points)[1]
     return (left / alone.mean_and_deviation(points)[1]).log()
 

@@ -7,13 +7,19 @@ from torch import Tensor
 
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 
-_REACH = (0.0, 0.1, 0.1, 0.02, 0.02)  # of the box, how far surroundings go
+_REACH = (0.0, 0.1, 0.1, 0.02, 0.02)  # standard deviations of perturbations, of the box
 
 
 class Pairs:
-    """Coordinates of designs and of z side by side; what is listed has its number as the only one.
+    """Pairs (x, z) as points of one box: coordinates of x, then of z.
 
-    `among` (n, dx) are the only designs, where not all of them are.
+    What is listed (arms, the values of a finite environment) has its number as the only
+    coordinate.
+
+    Args:
+        joint: The space.
+        z: Values (m, dz) that represent the environment.
+        among: The only designs (n, dx) to choose from, None for all of the space.
     """
 
     def __init__(self, joint: Joint, z: Tensor, among: Tensor | None) -> None:
@@ -49,13 +55,13 @@ class Pairs:
 
     @property
     def all(self) -> Tensor | None:
-        """Every pair (A n, 2), if they are finitely many."""
+        """Every pair (A m, 2) if they are finitely many, else None."""
         if self.designs is None or self.environments is None:
             return None
         numbers = (torch.arange(len(part)) for part in (self.designs, self.environments))
         return torch.cartesian_prod(*numbers).to(self.box.lower)
 
-    def under_all(self, point: Tensor) -> Tensor:  # (e,) -> (n, e)
+    def under_all(self, point: Tensor) -> Tensor:  # (e,) -> (m, e)
         """The design of a pair with every environment, if they are listed; else the pair itself."""
         if self.environments is None:
             return point.unsqueeze(0)
@@ -65,7 +71,7 @@ class Pairs:
         return every
 
     def around(self, designs: Tensor, generator: torch.Generator) -> Tensor:
-        """Designs (a, dx) as they are and moved a little, each under some environment."""
+        """Designs (a, dx) and perturbed copies of them, each under a random environment."""
         reach = torch.tensor(_REACH).to(designs).repeat_interleave(len(designs))
         points = self.box.sample(len(reach), generator)
         noise = torch.randn(len(reach), self._split, dtype=torch.float64, generator=generator)

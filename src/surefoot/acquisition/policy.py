@@ -1,32 +1,198 @@
-"""What a policy is given and what it gives back."""
+"""What a policy is, and policies made of scores or of other policies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from surefoot.regression.posterior import Posterior
+from surefoot import risks
+from surefoot._internal import checks
+from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
+from surefoot.risks import Mean, Risk
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+from surefoot.types import InvalidInput
 
-Score = Callable[[Tensor], Tensor]  # points (n, d) -> (n,), differentiable, larger is better
+ScoreRule = Callable[[Context], Score]  # an acquisition function
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses where to measure next. One of your own needs these two methods and nothing else."""
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse a space or a risk that the policy cannot work on.
+
+        Raises:
+            InvalidInput: If it cannot.
+        """
+        ...
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """Choose a location.
+
+        Args:
+            context: The state of the optimization.
+            among: The only designs to choose from, None for all of the space.
+
+        Returns:
+            A location of `context.space`, as `maximise` finds or `context.space.location` makes it.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class UpperConfidenceBound:
+    r"""The upper confidence bound, of a risk where there is an environment.
+
+    .. math:: \mathrm{risk}\,[\,\mu(x, Z) + \beta\,\sigma(x, Z)\,]
+
+    Where measurements have failed, a failure counts as the lowest lower bound of any site.
+
+    References:
+        Srinivas et al. 2010, Algorithm 1; Nguyen et al. 2021 (V-UCB), Algorithm 1.
+    """
+
+    def __call__(self, context: Context) -> Score:
+        points = context.space.design.lower.new_zeros(0, 0)
+        if isinstance(context.space, Arms) and context.feasible is None:
+            points = context.space.points
+        if context.posterior.tabulates(points):
+            return ArmBound(context)
+        return lambda x: context.bound(x, context.width)
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
-    """What a score may depend on; `sites` are the points measured or pending, `round` how many."""
+class ArmBound:
+    """The upper confidence bound of arms whose posterior is tabulated, as a score.
 
-    posterior: Posterior
-    width: float
-    sites: Tensor  # (S, d)
-    generator: torch.Generator
-    round: int
-    feasible: Score | None = None  # probability that a measurement there does not fail
+    Args:
+        context: The state of the optimization on `Arms`, without failures.
+    """
+
+    context: Context
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.context.bound(x, self.context.width)
+
+    def best_arm(self, among: Tensor) -> int:
+        """The arm of largest bound, of those in `among` (n,) unless that is empty."""
+        return self.context.posterior.best_arm(self.context.width, among)  # type: ignore[attr-defined]
 
 
-class Policy(Protocol):
-    """Makes the score of one round."""
+@dataclass(frozen=True)
+class ScorePolicy:
+    """Maximises a score over designs; measures under a lacing value of the environment.
 
-    def __call__(self, situation: Situation) -> Score: ...
+    At a lacing value, the bounds of the function enclose those of its risk: with "prob" the one
+    of largest weight or density is taken, and of several the least certain; with "unif" a random
+    one. A continuous environment is represented by `values` quasi-random values, drawn anew in
+    each round. With the default score this is V-UCB, for any risk that has lacing values.
+
+    Args:
+        score: Function of a `Context` that returns a function of designs (n, dx) -> (n,),
+            differentiable where they fill a box.
+        lacing: Which lacing value to take.
+        values: How many values represent a continuous environment.
+
+    Raises:
+        InvalidInput: If `lacing` is neither, or there are fewer than two `values`.
+
+    References:
+        Nguyen et al. 2021, "Value-at-Risk optimization with Gaussian processes", Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> score = lambda context: lambda x: context.bound(x, 3.0)
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.ScorePolicy(score))
+        >>> _ = optimizer.tell(0, 1.0)
+        >>> optimizer.ask().arm
+        0
+    """
+
+    score: ScoreRule = field(default_factory=UpperConfidenceBound)
+    lacing: Lacing = "prob"
+    values: int = 256
+
+    def __post_init__(self) -> None:
+        check_lacing(self.lacing)
+        checks.count("values", self.values, least=2)
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse an environment without a density where that is needed."""
+        check_density(space, risk, self.lacing)
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """The design of largest score, under a lacing value."""
+        space = context.space
+        if not isinstance(space, Joint):
+            return maximise(self.score(context), context, among)
+        with torch.no_grad():
+            context = context.sampled(self.values)
+            best = maximise(self.score(context), context, among)
+            z = lacing_value(context, best.design, self.lacing)
+            return space.location(best.design, best.design_arm, z.cpu())
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """Two policies in turn, so that neither one's blind spot lasts.
+
+    Args:
+        even: Policy, or score, of the even rounds.
+        odd: Policy, or score, of the odd rounds.
+    """
+
+    even: Policy | ScoreRule
+    odd: Policy | ScoreRule
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse what either policy refuses."""
+        for policy in (self.even, self.odd):
+            as_policy(policy).check(space, risk)
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """What the policy of this round chooses."""
+        return as_policy(self.odd if context.round % 2 else self.even).choose(context, among)
+
+
+def as_policy(given: object) -> Policy:
+    """The policy itself, or for a score the policy that maximises it.
+
+    Raises:
+        InvalidInput: If it is neither.
+    """
+    if isinstance(given, type) or not (isinstance(given, Policy) or callable(given)):
+        raise InvalidInput(
+            f"`policy` is {given!r}, expected a policy such as `UpperConfidenceBound()`."
+        )
+    return given if isinstance(given, Policy) else ScorePolicy(given)
+
+
+def risk_on(space: Arms | Box | Joint, risk: object) -> Risk:
+    """The risk to maximise, `Mean()` on a space without an environment.
+
+    Raises:
+        InvalidInput: If there is an environment and no risk, or the reverse.
+    """
+    if isinstance(space, Joint):
+        if risk is None:
+            raise InvalidInput(
+                "a `Joint` space came without a `risk`: pass one, such as `risk=VaR(0.1)`, "
+                "`CVaR(0.1)`, `Mean()` or `WorstCase()`; by name, such spaces are for `v_ucb`, "
+                "`cvar_ucb`, `stable_opt` and `rho_kg`."
+            )
+        return risks.checked(risk)
+    if risk is not None:
+        raise InvalidInput(
+            f"`risk` is {risk!r}, but the space has no environment: pass "
+            "`Joint(design, environment)`."
+        )
+    return Mean()

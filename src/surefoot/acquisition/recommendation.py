@@ -1,30 +1,104 @@
-"""What a recommendation is made by."""
+"""The best location given the data, before the first reward and after it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import torch
-from torch import Tensor
 
-from surefoot.acquisition.policy import Policy, Score, Situation
-from surefoot.acquisition.search import By
-from surefoot.acquisition.upper_confidence import UpperConfidenceBound
+from surefoot import kernels
+from surefoot._internal.threads import one_thread
+from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
+from surefoot.acquisition.context import Context, Score
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+from surefoot.spaces.pending import PendingQueries
+from surefoot.types import InvalidInput, Recommendation
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+    from torch import Tensor
+
+By = Literal["mean", "lower"]
+
+_ANCHORS = 8  # measured points of largest value, to start from
+_NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
+_VALUES = 1024  # that represent a continuous environment where a risk is reported
 
 
-def value_of(by: By) -> Policy:
-    """The posterior mean, or the lower bound; less of both where measurements fail."""
-
-    def value(situation: Situation) -> Score:
-        width = -situation.width if by == "lower" else 0.0
-        return UpperConfidenceBound()(replace(situation, width=width))
-
-    return value
+def check_by(by: str) -> None:
+    """Refuse anything but "mean" and "lower"."""
+    if by not in ("mean", "lower"):
+        raise InvalidInput(f"`by` is {by!r}, expected 'mean' or 'lower'.")
 
 
-def interval(situation: Situation, point: Tensor) -> tuple[float, float, float]:
-    """Mean, lower and upper bound of the function at a point."""
+def recommend(context: Context, by: By) -> Recommendation:
+    """The design of largest risk of the mean, or of the lower bound.
+
+    Of a `Joint` space, one of the designs measured (Nguyen et al. 2021, Section 3.2).
+
+    Args:
+        context: The state of the optimization, without pending queries.
+        by: "mean" or "lower".
+    """
+    context = _represented(context)
+    width = -context.width if by == "lower" else 0.0
+
+    def value(x: Tensor) -> Tensor:
+        return context.bound(x, width)
+
+    space = context.space
+    if isinstance(space, Joint):
+        x = context.designs[best_row(value, context.designs)]
+        arm = space.design.locate(x).arm
+    elif isinstance(space, Arms):
+        best = maximise(value, context)
+        x, arm = best.design, best.design_arm
+    else:
+        x, arm = _best_in_box(value, space, context), None
+    interval = (float(part) for part in assess(context, x.unsqueeze(0)))
+    return Recommendation(x.clone(), arm, *interval)
+
+
+def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside."""
     with torch.no_grad():
-        mean, deviation = situation.posterior.mean_and_deviation(point.unsqueeze(0))
-    reach = situation.width * float(deviation)
-    return float(mean), float(mean) - reach, float(mean) + reach
+        return _represented(replace(context, feasible=None)).risks(designs)
+
+
+def first_location(
+    space: Arms | Box | Joint,
+    kernel: Kernel | None,
+    pending: PendingQueries,
+    generator: torch.Generator,
+) -> Location:
+    """A location to measure before the first reward.
+
+    On `Arms` a random one of largest prior variance that is not pending, elsewhere a random one.
+    """
+    if not isinstance(space, Arms):
+        return space.spread(1, generator)[0]
+    variance = torch.ones(len(space), dtype=torch.float64)
+    if kernel is not None:
+        variance = kernels.diagonal(kernel, space.points).cpu().clone()
+    taken = [query.arm for query in pending.queries if query.arm is not None]
+    if len(set(taken)) < len(space):
+        variance[taken] = -torch.inf
+    best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)
+    return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))
+
+
+def _represented(context: Context) -> Context:
+    """With values of Z that are the same in every call, and draw nothing from the run."""
+    return context.sampled(_VALUES, torch.Generator().manual_seed(0))
+
+
+def _best_in_box(value: Score, box: Box, context: Context) -> Tensor:
+    """The best point, a measured one unless another is better by more than the search resolves."""
+    measured = best_measured(value, context, _ANCHORS)
+    with one_thread():
+        point = best_point(value, box, torch.Generator().manual_seed(0), measured)
+    gain = scores(value, torch.stack([point, measured[0]]))
+    better = float(gain[0] - gain[1]) > _NO_BETTER * context.posterior.scale
+    return point if better else measured[0]

@@ -1,4 +1,4 @@
-"""What several algorithms take where their user says nothing."""
+"""Defaults that several algorithms share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
 
-def first_points(space: Space) -> int:
-    """How many points to spread evenly before a model that must learn its kernel may choose."""
+def initial_design_size(space: Space) -> int:
+    """Size of the initial design where the kernel is fitted."""
     if not isinstance(space, Arms | Box):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
     return min(max(8, 2 * (space.dimension + 1)), 12)

@@ -1,15 +1,15 @@
-"""GP-UCB on a sketch that is drawn anew as it goes."""
+"""GP-UCB with a budget: on a sketch that is resampled by posterior variance."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from surefoot import widths
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import Nystrom
+from surefoot.features import LeverageSampling, Nystrom
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
 from surefoot.widths import Width
@@ -18,75 +18,12 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
-class Budget(TypedDict, total=False):
-    """What `bkb` and `bbkb` take besides the norm and the noise, with its defaults.
-
-    `oversampling` None, `horizon` None, `delta` 0.1, `accuracy` 0.5, `inclusion` "per-pull",
-    `estimator` `LeastSquares()`, `width` that of the theorem, `ridge` 1, `scale` 1, `seed` 0,
-    `device` "cpu".
-    """
-
-    oversampling: float | None
-    horizon: int | None
-    delta: float
-    accuracy: float
-    inclusion: Literal["per-pull", "per-arm"]
-    estimator: Estimator | None
-    width: Width | None
-    ridge: float
-    scale: float
-    seed: int
-    device: str | torch.device
-
-
 def bkb(
     space: Space,
     kernel: Kernel,
     *,
+    noise: float,
     norm_bound: float | None = None,
-    noise: float,
-    **budget: Unpack[Budget],
-) -> Optimizer:
-    """BKB: GP-UCB on a sketch of the arms pulled, drawn anew each round by posterior variance.
-
-    Calandriello et al. 2019, Algorithm 1 with the width of Theorem 2, for `noise`-sub-Gaussian
-    rewards (xi) and ||f|| <= `norm_bound` (F; None is guessed and doubled). Of the `Budget`,
-    `oversampling` is q-bar: 5 in practice; None is the theory's for `horizon`, `delta` and
-    `accuracy` (epsilon), with a horizon of None guessed and doubled. The first arm is drawn
-    uniformly. On a `Box` the next point is found by gradients through the sketch, from many starts.
-    """
-    return _budgeted(space, kernel, norm_bound, noise, "every-round", 2.0, **budget)
-
-
-def bbkb(
-    space: Space,
-    kernel: Kernel,
-    *,
-    norm_bound: float | None = None,
-    noise: float,
-    ratio: float = 2.0,
-    **budget: Unpack[Budget],
-) -> Optimizer:
-    """BBKB: BKB in batches, so that most rounds cost next to nothing.
-
-    Calandriello et al. 2020, Algorithm 1: the mean and the dictionary stay until the pulls since
-    have explained 1 + sum of sigma^2 / lambda > `ratio` (C); within a batch only the variance
-    falls, and only the arms whose stale score beats the best are looked at again. `ask_batch`
-    gives parallel workers arms of one batch; rewards may come late and in any order. The rest as
-    in `bkb`; at `ratio` = 1 both ask the same. On a `Box` only the dictionary is that of the batch:
-    every reward moves the mean.
-    """
-    return _budgeted(space, kernel, norm_bound, noise, "adaptive", ratio, **budget)
-
-
-def _budgeted(
-    space: Space,
-    kernel: Kernel,
-    norm_bound: float | None,
-    noise: float,
-    resample: Literal["every-round", "adaptive"],
-    ratio: float,
-    *,
     oversampling: float | None = None,
     horizon: int | None = None,
     delta: float = 0.1,
@@ -99,14 +36,139 @@ def _budgeted(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """What BKB and BBKB have in common."""
-    theorem = widths.bkb(norm_bound, noise, delta, accuracy, scale)
+    r"""BKB: GP-UCB on a sketch whose dictionary is resampled after every round.
+
+    Every pull is in the dictionary with probability :math:`\min(1, \bar q \sigma^2/\lambda)`. The
+    first arm is drawn uniformly. On a `Box` the next point is found by gradients through the
+    sketch, from many starts.
+
+    Args:
+        space: `Arms` or `Box`.
+        kernel: The prior covariance.
+        noise: Sub-Gaussian constant xi of the noise, in reward units.
+        norm_bound: Bound F on the norm of f, in reward units; None guesses and doubles it.
+        oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
+            `accuracy`.
+        horizon: Number of rounds T for the theory's q-bar; None guesses and doubles it.
+        delta: Probability with which the bounds may fail.
+        accuracy: Relative accuracy epsilon of the sketched variance.
+        inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of that of Theorem 2.
+        ridge: Regularization lambda.
+        scale: Factor of the theorem's width.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Calandriello, Carratino, Lazaric, Valko and Rosasco 2019, "Gaussian process optimization
+        with adaptive sketching", Algorithm 1 and Theorem 2.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[i / 999] for i in range(1000)])
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.algorithms.bkb(arms, kernel, noise=0.1, oversampling=5.0)
+        >>> info = optimizer.tell(optimizer.ask(), 0.3)
+        >>> info.dimension
+        1
+    """
+    sampling = LeverageSampling(
+        oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
+    )
     return Optimizer(
         space,
         kernel,
-        features=Nystrom(oversampling, resample, ratio, inclusion, horizon, delta, accuracy),
+        features=Nystrom(sampling),
         estimator=estimator or LeastSquares(),
-        width=width_or(width, scale, theorem),
+        width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        ridge=ridge,
+        initial=1,
+        seed=seed,
+        device=device,
+    )
+
+
+def bbkb(
+    space: Space,
+    kernel: Kernel,
+    *,
+    noise: float,
+    norm_bound: float | None = None,
+    ratio: float = 2.0,
+    oversampling: float | None = None,
+    horizon: int | None = None,
+    delta: float = 0.1,
+    accuracy: float = 0.5,
+    inclusion: Literal["per-pull", "per-arm"] = "per-pull",
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """BBKB: BKB in batches, within which only the variance is updated.
+
+    Mean and dictionary stay until the pulls since have explained enough,
+    1 + sum of sigma^2 / lambda > `ratio`. Within a batch bounds only fall, and only the arms whose
+    stale bound exceeds the best are evaluated again. `ask_batch` gives parallel workers arms of
+    one batch; rewards may come late and in any order. At `ratio` = 1 it asks what `bkb` asks. On a
+    `Box` only the dictionary is that of the batch: every reward moves the mean.
+
+    Args:
+        space: `Arms` or `Box`.
+        kernel: The prior covariance.
+        noise: Sub-Gaussian constant xi of the noise, in reward units.
+        norm_bound: Bound F on the norm of f, in reward units; None guesses and doubles it.
+        ratio: The ratio C of variances at which a batch ends, at least 1.
+        oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
+            `accuracy`.
+        horizon: Number of rounds T for the theory's q-bar; None guesses and doubles it.
+        delta: Probability with which the bounds may fail.
+        accuracy: Relative accuracy epsilon of the sketched variance.
+        inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of that of Theorem 2.
+        ridge: Regularization lambda.
+        scale: Factor of the theorem's width.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Calandriello, Carratino, Lazaric, Valko and Rosasco 2020, "Near-linear time Gaussian
+        process optimization with adaptive batching and resparsification", Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[i / 999] for i in range(1000)])
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.algorithms.bbkb(arms, kernel, noise=0.1, oversampling=5.0)
+        >>> info = optimizer.tell(optimizer.ask(), 0.3)
+        >>> len(optimizer.ask_batch(4))
+        4
+    """
+    sampling = LeverageSampling(
+        oversampling, "adaptive", ratio, inclusion, horizon, delta, accuracy
+    )
+    return Optimizer(
+        space,
+        kernel,
+        features=Nystrom(sampling),
+        estimator=estimator or LeastSquares(),
+        width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
         ridge=ridge,
         initial=1,
         seed=seed,

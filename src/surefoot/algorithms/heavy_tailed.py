@@ -9,7 +9,7 @@ import torch
 from surefoot import kernels
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
-from surefoot.features import Exact, Features, Nystrom, QuadratureFourier
+from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Arms, Box, Space
 from surefoot.tails import Moment
@@ -35,9 +35,36 @@ def tgp_ucb(
 ) -> Optimizer:
     """TGP-UCB: rewards beyond a growing threshold count as zero.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 1 with the width of Theorem 1, for
-    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1. A `norm_bound` of
-    None is guessed and doubled (`surefoot.widths`).
+    Args:
+        space: `Arms` or `Box`.
+        kernel: The prior covariance, with k(x, x) <= 1.
+        moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
+        norm_bound: Bound B on the norm of f, in reward units; None guesses and doubles it.
+        delta: Probability with which the bounds may fail.
+        width: The width in place of that of Theorem 1.
+        ridge: Regularization lambda.
+        scale: Factor of the theorem's width.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or k(x, x) exceeds 1.
+
+    References:
+        Chowdhury and Gopalan 2019, "Bayesian optimization under heavy-tailed payoffs", Algorithm 1
+        and Theorem 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> moment = sf.Moment(alpha=1.0, bound=4.0)
+        >>> optimizer = sf.algorithms.tgp_ucb(space, kernel, moment=moment, norm_bound=1.0)
+        >>> info = optimizer.tell(0, 100.0)
+        >>> info.truncated
+        1
     """
     _require_bounded(kernel, space)
     return Optimizer(
@@ -72,23 +99,53 @@ def ata_gp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """ATA-GP-UCB: rewards truncated in each direction of feature space, all of them every round.
+    """ATA-GP-UCB: rewards are truncated in each direction of feature space, all in every round.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2 with the width of Lemma 1, for
-    E|y|^(1 + alpha) <= bound (`moment`), ||f|| <= `norm_bound` and k(x, x) <= 1. `features`
-    "fourier" are quadrature Fourier features with `nodes` on each axis, for the squared
-    exponential kernel; "exact" are those of the Gaussian process itself; "nystrom" is for any
-    kernel on arms, draws its dictionary with `oversampling` q-bar (the paper's own setting is
-    `features.oversampling(horizon, delta, accuracy)`, which takes in nearly every arm pulled) and
-    has the width of Theorem 4 with `accuracy` epsilon. `norm_bound` and
-    `horizon` of None are guessed and doubled (`surefoot.widths`).
+    Args:
+        space: `Arms` or `Box`.
+        kernel: The prior covariance, with k(x, x) <= 1.
+        moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
+        norm_bound: Bound B on the norm of f, in reward units; None guesses and doubles it.
+        horizon: Number of rounds T; None guesses and doubles it.
+        delta: Probability with which the bounds may fail.
+        features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
+            "nystrom" is for any kernel on arms; "exact" are those of the Gaussian process itself.
+        nodes: Quadrature nodes on each axis.
+        oversampling: q-bar of the dictionary. The paper's is
+            `features.oversampling(horizon, delta, accuracy)`, which includes nearly every arm.
+        accuracy: Relative accuracy epsilon of the sketched variance, for the width of Theorem 4.
+        resample: When the dictionary is drawn.
+        root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound and costs less.
+        width: The width in place of that of Lemma 1 or Theorem 4.
+        ridge: Regularization lambda.
+        scale: Factor of the theorem's width.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or k(x, x) exceeds 1.
+
+    References:
+        Chowdhury and Gopalan 2019, "Bayesian optimization under heavy-tailed payoffs", Algorithm
+        2, Lemma 1 and Theorem 4.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space = sf.Arms([[i / 99] for i in range(100)])
+        >>> kernel, moment = sf.kernels.squared_exponential(0.2), sf.Moment(alpha=1.0, bound=4.0)
+        >>> optimizer = sf.algorithms.ata_gp_ucb(space, kernel, moment=moment, horizon=1000)
+        >>> optimizer.tell(0, 0.5).dimension
+        32
     """
     _require_bounded(kernel, space)
     if features not in ("fourier", "nystrom", "exact"):
         raise InvalidInput(f"`features` is {features!r}, expected 'fourier', 'nystrom' or 'exact'.")
-    maps: dict[str, Features | Nystrom] = {
+    maps: dict[str, Features] = {
         "fourier": QuadratureFourier(nodes),
-        "nystrom": Nystrom(oversampling, resample, feedback="immediate"),
+        "nystrom": Nystrom(LeverageSampling(oversampling, resample, feedback="immediate")),
         "exact": Exact(),
     }
     theorem: Width = adaptive_fourier(moment, norm_bound, horizon, delta, scale)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import torch
 
-from surefoot.acquisition import JointPolicy, RiskBound, RiskKnowledgeGradient, SurrogateBound
-from surefoot.algorithms._defaults import first_points, width_or
+from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
+from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import Exact, Features, Nystrom, Sketch
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Learner
+from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import CVaR, Risk, VaR, WorstCase
 from surefoot.spaces import Joint
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 class Options(TypedDict, total=False):
     """What every algorithm here takes besides its risk, with its defaults.
 
-    `features` (`Exact()`; `Sketch()` where the kernel is learnt), `estimator` (`LeastSquares()`),
+    `features` (`Exact()`; `Nystrom(PivotedCholesky())` where the kernel is fitted), `estimator`
+    (`LeastSquares()`),
     `width` (`widths.srinivas(scale=scale)`, sqrt(2 ln(t^2 pi^2 / 0.6))), `scale` (1) of that
     width, `ridge` (1; the noise variance, only beside a kernel), `initial` (first pairs, spread
     over designs and drawn from the environment; 0 beside a kernel), `seed` (0), `device` ("cpu").
     """
 
-    features: Features | Nystrom | None
+    features: Features | None
     estimator: Estimator | None
     width: Width | None
     ridge: float | None
@@ -61,7 +62,8 @@ def v_ucb(
     """
     if search not in ("quantiles", "surrogate"):
         raise InvalidInput(f"`search` is {search!r}, expected 'quantiles' or 'surrogate'.")
-    policy = RiskBound(lacing) if search == "quantiles" else SurrogateBound(lacing)
+    surrogate = search == "surrogate"
+    policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
     return _risk_averse(space, kernel, VaR(level), policy, **options)
 
 
@@ -79,7 +81,7 @@ def cvar_ucb(
     functions": the environment is a lacing value of that level up to `level` at which the value at
     risk is least certain. The rest as in `v_ucb`.
     """
-    return _risk_averse(space, kernel, CVaR(level), RiskBound(lacing), **options)
+    return _risk_averse(space, kernel, CVaR(level), ScorePolicy(lacing=lacing), **options)
 
 
 def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Options]) -> Optimizer:
@@ -88,7 +90,7 @@ def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Opt
     Bogunovic et al. 2018, the limit of `v_ucb` at level 0 (Nguyen et al. 2021, Corollary 2.2):
     x maximises the least upper bound, z has the least lower bound there. The rest as in `v_ucb`.
     """
-    return _risk_averse(space, kernel, WorstCase(), RiskBound(), **options)
+    return _risk_averse(space, kernel, WorstCase(), ScorePolicy(), **options)
 
 
 def rho_kg(
@@ -104,7 +106,7 @@ def rho_kg(
 
     Cakmak et al. 2020, "Bayesian optimization of risk measures", the baseline of `v_ucb`: one step
     ahead, by `fantasies` outcomes of a measurement and `samples` functions of each posterior
-    (`joint_policies.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
+    (`acquisition.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
     `v_ucb`; `width` only matters to what `recommend` says of the bounds. The rest as in `v_ucb`.
     """
     policy = RiskKnowledgeGradient(fantasies, samples)
@@ -115,9 +117,9 @@ def _risk_averse(
     space: Joint,
     kernel: Kernel | None,
     risk: Risk,
-    policy: JointPolicy,
+    policy: Policy,
     *,
-    features: Features | Nystrom | None = None,
+    features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
     ridge: float | None = None,
@@ -133,9 +135,9 @@ def _risk_averse(
         raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
-    learner = Learner(nu=None, dof=tail, every=3, lengthscales="short") if kernel is None else None
-    plain: Features = Exact() if kernel is not None else Sketch()
-    first = 0 if kernel is not None else first_points(space.seen)
+    fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
+    plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
+    first = 0 if kernel is not None else initial_design_size(space.seen)
     return Optimizer(
         space,
         kernel,
@@ -144,7 +146,7 @@ def _risk_averse(
         estimator=estimator,
         width=width_or(width, scale, srinivas(scale=scale)),
         policy=policy,
-        learner=learner,
+        hyperparameters=fit if kernel is None else None,
         ridge=1.0 if ridge is None else ridge,
         initial=first if initial is None else initial,
         seed=seed,

@@ -1,4 +1,4 @@
-"""The default for measurements that jump about."""
+"""The default: UCB that is robust to heavy-tailed noise."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot.algorithms._defaults import first_points
+from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
-from surefoot.features import Sketch
-from surefoot.hyperparameters.student_t_fit import Learner
+from surefoot.features import Nystrom, PivotedCholesky
+from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Joint, Space
@@ -31,27 +31,53 @@ def robust_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """The default for measurements that jump about; needs no constants from its user.
+    """The default for noise of any tail; needs no constants from its user.
 
-    Without a kernel, lengthscales, noise scale and tail are learnt with Student-t noise, and
-    outliers lose their weight. With one, the estimate is Huber's, the prior's mean and width are
-    those under which the rewards are likeliest, and `ridge` (1 by default) is the noise variance as
-    a share of the prior's. `scale` is that of the width
-    sqrt(2 ln(t^2 pi^2 / 0.6)). The first `initial` points are spread evenly. A `Joint` space, of
-    designs beside a random environment, needs the `risk` to maximise.
+    Without a kernel, lengthscales, noise scale and tail are fitted under Student-t noise, and
+    outliers lose their weight. With one, the estimate is Huber's, with an empirical-Bayes prior
+    mean and output scale.
+
+    Args:
+        space: `Arms`, `Box`, or `Joint` for designs in a random environment.
+        kernel: The prior covariance; None fits one (on spaces with coordinates).
+        risk: The risk measure to maximise, on a `Joint` space.
+        ridge: The noise variance as a share of the prior variance, beside a kernel; 1 by default.
+        scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
+        initial: Number of points of the initial design; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If `ridge` came without a kernel, or an argument is out of range.
+
+    References:
+        Tipping and Lawrence 2005, "Variational inference for Student-t models"; Huber 1964,
+        "Robust estimation of a location parameter"; Srinivas et al. 2010 for the width.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.algorithms.robust_ucb(space, kernel, ridge=0.01)
+        >>> rewards = [0.1, 0.4, 100.0, 0.9, 0.5]
+        >>> info = optimizer.tell_all([[0.1], [0.3], [0.4], [0.6], [0.8]], rewards)
+        >>> round(float(optimizer.weights[2]), 1)
+        0.0
     """
     if kernel is None:
         if ridge is not None:
-            raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
+            raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
         seen = space.seen if isinstance(space, Joint) else space
         return Optimizer(
             space,
             risk=risk,
-            features=Sketch(),
+            features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
             width=srinivas(scale=scale),
-            learner=Learner(lengthscales="long" if risk is None else "short"),
-            initial=first_points(seen) if initial is None else initial,
+            hyperparameters=HyperparameterFit(lengthscales="long" if risk is None else "short"),
+            initial=initial_design_size(seen) if initial is None else initial,
             seed=seed,
             device=device,
         )

@@ -1,20 +1,21 @@
-"""How rewards become coefficients: this is where robustness lives."""
+"""Estimators: how rewards become coefficients; this is where robustness lives."""
 
 from surefoot.estimators.adaptive_truncation import AdaptiveTruncation
-from surefoot.estimators.estimator import Estimate, Estimator, Measured, Sample
+from surefoot.estimators.estimator import Constants, Estimate, Estimator
 from surefoot.estimators.huber import Huber
 from surefoot.estimators.least_squares import LeastSquares
 from surefoot.estimators.median_of_means import MedianOfMeans
 from surefoot.estimators.student_t import StudentT
 from surefoot.estimators.truncation import Truncation
+from surefoot.regression.sample import Sample
 
 __all__ = [
     "AdaptiveTruncation",
+    "Constants",
     "Estimate",
     "Estimator",
     "Huber",
     "LeastSquares",
-    "Measured",
     "MedianOfMeans",
     "Sample",
     "StudentT",

@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from surefoot._internal import checks, doubling
-from surefoot.estimators.estimator import Estimate, Measured, totals
-from surefoot.estimators.live_rewards import FAR, Columns, LiveRewards
-from surefoot.estimators.log import Terms
+from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.estimators.live_rewards import FAR, LiveRewards
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
 
@@ -24,17 +23,30 @@ class AdaptiveTruncation:
     r"""ATA-GP-UCB's estimate :math:`\theta = V^{-1/2} r`,
     :math:`r_i = \sum_\tau u_{i\tau} y_\tau 1\{|u_{i\tau} y_\tau| \le b_t\}`.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2, over all rewards at today's
-    b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))) with L = ln(2 m T / delta), or ln(4 m T / delta) with
-    Nyström features (`unions` = 2 or 4). A `horizon` T of None is guessed, and doubled whenever it
-    is reached, with a share of delta for each guess (`doubling.horizon`), so that the paper's
-    bounds hold in all rounds; the threshold falls a little at each new guess.
+    Over all rewards at today's b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta) or
+    with Nyström features ln(4 m T / delta). The same number is the ridge estimate less
+    V^{-1/2} c, c_i the sum of the terms that are truncated. Since |u_{i tau}| <= h_tau, the root of
+    the leverage, only rewards with |y| h > b can have any.
 
-    The same number is the ridge estimate less V^{-1/2} c, c_i the sum of the terms that are cut.
-    Since |u_{i tau}| <= h_tau, the leverage's root, only rewards with |y| h > b can have any.
+    Args:
+        moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
+        horizon: Number of rounds T. None guesses it and doubles the guess whenever it is reached,
+            with a share of delta for each, so that the paper's bounds hold in all rounds; the
+            threshold falls a little at each new guess.
+        delta: Probability with which the bounds may fail.
+        root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have
+            norm at most 1 as well) and costs less.
+        unions: 2, or 4 with Nyström features.
 
-    `root` "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have norm
-    at most 1 as well) and costs less.
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2.
+
+    Example:
+        >>> import surefoot as sf
+        >>> estimator = sf.AdaptiveTruncation(sf.Moment(alpha=1.0, bound=4.0), horizon=1000)
     """
 
     moment: Moment
@@ -61,57 +73,58 @@ class AdaptiveTruncation:
             * round_ ** ((1.0 - alpha) / (2.0 * (1.0 + alpha)))
         )
 
-    def log(self, terms: Terms) -> LiveRewards:
-        return LiveRewards(terms, self)
+    def init(self, constants: Constants) -> LiveRewards:
+        return LiveRewards(constants)
 
-    def __call__(
-        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
-    ) -> Estimate:
-        number = sample.number
-        limit = self.threshold(number, factor.dimension)
-        moments, found = self._candidates(factor, sample, limit)
-        theta = factor.solve(moments)
-        n = found.number
+    def update(self, state: LiveRewards, site: int, reward: float) -> LiveRewards:
+        reward = state.units.transform_value(reward)
+        limit = self.threshold(state.number + 1, state.constants.dimension)
+        state.append(site, reward, abs(reward) > FAR * limit)
+        return state
+
+    def estimate(self, state: LiveRewards, sample: Sample) -> tuple[Estimate, LiveRewards]:
+        if state.units != sample.units:
+            state = self._in_units(state.constants, sample)
+        factor, features = sample.factor, sample.features
+        limit = self.threshold(state.number, factor.dimension)
+        self._search(state, sample, limit)
+        sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
+        theta = factor.solve(features.T @ sums)
+        found, n = state.above, state.above.number
         if n == 0 or factor.dimension == 0:
-            return Estimate(theta, factor, None, None, limit)
+            return Estimate(theta, sample.counts, limit), state
         y, far = found.reward[:n], found.far[:n]
-        features = sample.features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
-        u = self._directions(factor, features)  # (m, k)
+        rows = features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
+        u = self._directions(factor, rows)  # (m, k)
         terms = u * y
         cut = np.abs(terms) > limit
-        if found.any_far:  # these are not in the moments: what is kept of them comes in
+        if found.any_far:  # these are not in the sums: what is kept of them comes in
             terms = terms * np.where(far, cut.astype(float) - 1.0, cut)
         elif np.count_nonzero(cut):
             terms = terms * cut
         else:
-            return Estimate(theta, factor, None, None, limit)
+            return Estimate(theta, sample.counts, limit), state
         theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
-        last = bool(halved[-1]) and int(found.order[n - 1]) == number - 1
-        return Estimate(theta, factor, None, None, limit, int(np.count_nonzero(halved)), last)
+        last = bool(halved[-1]) and int(found.order[n - 1]) == state.number - 1
+        return Estimate(theta, sample.counts, limit, int(np.count_nonzero(halved)), last), state
 
-    def _candidates(
-        self, factor: RidgeFactor, sample: Measured, limit: float
-    ) -> tuple[Tensor, Columns]:
-        """Phi'y of the rewards that are not far; the far, and those that may be cut."""
-        log = sample.log
-        if isinstance(log, LiveRewards) and sample.leverage is not None:
-            if log.is_due(limit):
-                least = min(limit, log.limit(sample.number))
-                if least < log.least:
-                    log.take_back(sample.site, sample.rewards)
-                log.look(limit, least, sample.leverage)
-            return sample.moments, log.above
-        y, site = sample.rewards, sample.site
-        height = factor.leverage(sample.features).sqrt()
-        far = y.abs() > FAR * limit
-        order = ((y.abs() * height[site] > limit) | far).nonzero().squeeze(-1)
-        moments = sample.moments
-        if bool(far.any()):
-            moments = sample.features.T @ totals(sample, y.masked_fill(far, 0.0))
-        chosen = (x.cpu().numpy() for x in (site[order], y[order], order, far[order]))
-        return moments, Columns.of(*chosen)
+    def _search(self, state: LiveRewards, sample: Sample, limit: float) -> None:
+        """Find the rewards of which a term may be truncated."""
+        if not state.is_due(limit, sample.version):
+            return
+        least = min(limit, self.threshold(state.number, state.constants.dimension))
+        if least < state.least:
+            state.restore(sample.site.cpu().numpy(), sample.rewards.cpu().numpy())
+        state.search(limit, least, sample.version, sample.leverage_bound)
+
+    def _in_units(self, constants: Constants, sample: Sample) -> LiveRewards:
+        state = LiveRewards(constants, sample.units)
+        for site, reward in zip(sample.site.tolist(), sample.rewards.tolist(), strict=True):
+            limit = self.threshold(state.number + 1, constants.dimension)
+            state.append(site, reward, abs(reward) > FAR * limit)
+        return state
 
     def _directions(self, factor: RidgeFactor, features: np.ndarray) -> np.ndarray:
         """Columns u = V^{-1/2} phi for each row phi."""

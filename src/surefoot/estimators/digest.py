@@ -2,96 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import cached_property
+
 import numpy as np
 import torch
 from torch import Tensor
 
-WHOLE = 1024  # rewards in all up to which each is kept
+from surefoot.regression.observations import grown
+from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
+
+ALL_KEPT = 1024  # rewards in all up to which each is kept
 _LEAST = 16  # values at a site
 _GROWTH = 4.0  # times the fourth root of a site's rewards: the values that there may be
 
 
+@dataclass(eq=False)
 class Digest:
     """The n rewards of each site as at most max(16, 4 n^(1/4)) values with masses.
 
     The first 1024 rewards in all are kept one by one. Then a site that has too many merges
-    neighbours into their means, half as many of equal mass. Of K values, only those that straddle
+    neighbors into their means, half as many of equal mass. Of K values, only those that straddle
     a clip make the clipped mean differ from that of the rewards, by about 1.5 / K^2 of the scale:
     with K growing as the fourth root, that stays a small part of the standard error.
-
-    `fitted` and `scale` are what the last estimate leaves for the next to start from.
     """
 
-    def __init__(self) -> None:
-        self.fitted: np.ndarray | None = None  # (S,) or fewer
-        self.scale = 0.0
-        self.scaled_at = 0  # rewards
-        self.number = 0
-        self._number = 0
-        self._site = np.zeros(256, dtype=np.int64)
-        self._value = np.zeros(256)
-        self._mass = np.zeros(256)
-        self._held: list[int] = []  # values at each site
-        self._told: list[int] = []  # rewards at each site
+    number: int = 0  # of rewards
+    merges: int = 0
+    _values: int = 0
+    _site: np.ndarray = field(default_factory=lambda: np.zeros(256, dtype=np.int64))
+    _value: np.ndarray = field(default_factory=lambda: np.zeros(256))
+    _mass: np.ndarray = field(default_factory=lambda: np.zeros(256))
+    _held: list[int] = field(default_factory=list)  # values at each site
+    _rewards: list[int] = field(default_factory=list)  # rewards at each site
 
-    def append(self, site: int, reward: float) -> float:
+    def append(self, site: int, reward: float) -> None:
+        """Take in one more reward."""
         while site >= len(self._held):
             self._held.append(0)
-            self._told.append(0)
-        if self.number >= WHOLE:
-            room = max(_LEAST, int(_GROWTH * self._told[site] ** 0.25))
+            self._rewards.append(0)
+        if self.number >= ALL_KEPT:
+            room = max(_LEAST, int(_GROWTH * self._rewards[site] ** 0.25))
             if self._held[site] >= room:
                 self._merge(site, room // 2)
-        if self._number == len(self._site):
-            self._site, self._value, self._mass = (
-                np.concatenate([column, np.zeros(256 + len(column), dtype=column.dtype)])
-                for column in (self._site, self._value, self._mass)
-            )
-        self._site[self._number] = site
-        self._value[self._number] = reward
-        self._mass[self._number] = 1.0
+        n = self._values
+        if n == len(self._site):
+            self._site, self._value = grown(self._site, n), grown(self._value, n)
+            self._mass = grown(self._mass, n)
+        self._site[n], self._value[n], self._mass[n] = site, reward, 1.0
         self._held[site] += 1
-        self._told[site] += 1
-        self._number += 1
+        self._rewards[site] += 1
+        self._values += 1
         self.number += 1
-        return reward
 
-    def redrawn(self) -> None:
-        """Nothing here depends on the features."""
-
-    @property
-    def columns(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Sites, values and masses (n,), the last reward last."""
+    def weighted(self, sample: Sample) -> WeightedValues:
+        """The values in the units of a sample, beside its geometry."""
+        device, n = sample.features.device, self._values
         site, value, mass = (
-            torch.from_numpy(column[: self._number].copy())
+            torch.from_numpy(column[:n].copy()).to(device)
             for column in (self._site, self._value, self._mass)
         )
-        return site, value, mass
-
-    def state(self) -> dict[str, Tensor]:
-        tensors = dict(zip(("site", "value", "mass"), self.columns, strict=True))
-        tensors["scale"] = torch.tensor([self.scale, self.scaled_at], dtype=torch.float64)
-        if self.fitted is not None:
-            tensors["fitted"] = torch.from_numpy(self.fitted)
-        return tensors
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        self._site, self._value, self._mass = (
-            tensors[name].numpy().copy() for name in ("site", "value", "mass")
-        )
-        self._number = len(self._site)
-        self._held = np.bincount(self._site).tolist()
-        told = np.bincount(self._site, weights=self._mass)
-        self._told = [round(mass) for mass in told.tolist()]
-        self.number = sum(self._told)
-        scale, scaled_at = tensors["scale"].tolist()
-        self.scale, self.scaled_at = scale, round(scaled_at)
-        self.fitted = tensors["fitted"].numpy().copy() if "fitted" in tensors else None
+        return WeightedValues(sample, site, sample.units.transform(value), mass)
 
     def _merge(self, site: int, values: int) -> None:
         """So many values at a site: each the mean of a stretch of equal mass."""
-        here = self._site[: self._number] == site
-        value, mass = self._value[: self._number][here], self._mass[: self._number][here]
+        here = self._site[: self._values] == site
+        value, mass = self._value[: self._values][here], self._mass[: self._values][here]
         order = np.argsort(value, kind="stable")
         value, mass = value[order], mass[order]
         middle = np.cumsum(mass) - 0.5 * mass
@@ -99,12 +76,45 @@ class Digest:
         totals = np.bincount(stretch, weights=mass)
         moments = np.bincount(stretch, weights=mass * value)
         total = totals[totals > 0]
-        centre = moments[totals > 0] / total
-        rest = self._number - len(value)
+        center = moments[totals > 0] / total
+        rest = self._values - len(value)
         for column in (self._site, self._value, self._mass):
-            column[:rest] = column[: self._number][~here]
-        self._number = rest + len(total)
-        self._site[rest : self._number] = site
-        self._value[rest : self._number] = centre
-        self._mass[rest : self._number] = total
+            column[:rest] = column[: self._values][~here]
+        self._values = rest + len(total)
+        self._site[rest : self._values] = site
+        self._value[rest : self._values] = center
+        self._mass[rest : self._values] = total
         self._held[site] = len(total)
+        self.merges += 1
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedValues:
+    """Values that each stand for so many rewards, the last one for the last reward alone.
+
+    Args:
+        sample: The geometry, and the units of the values.
+        site: The site of each value (n,).
+        value: The values (n,), in the units of the sample.
+        mass: How many rewards each one stands for (n,).
+    """
+
+    sample: Sample
+    site: Tensor
+    value: Tensor
+    mass: Tensor
+
+    @cached_property
+    def number(self) -> float:
+        """The number of rewards."""
+        return float(self.mass.sum())
+
+    def totals(self, values: Tensor) -> Tensor:  # (n,) -> (S,)
+        """Sum over the rewards of each site of a number for each value."""
+        sums = torch.zeros_like(self.sample.counts)
+        return sums.index_add_(0, self.site, self.mass * values)
+
+    def fitted(self, factor: RidgeFactor, sums: Tensor) -> tuple[Tensor, Tensor]:
+        """Least squares of site sums (S,): coefficients, and the residuals of the values."""
+        theta = factor.solve(self.sample.features.T @ sums)
+        return theta, self.value - (self.sample.features @ theta)[self.site]

@@ -2,110 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+import math
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.log import Log
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
 
-
-class Measured(Protocol):
-    """Rewards with the features of the sites that they were measured at.
-
-    `sums` are per-site sums of the rewards, so that what is linear in them never touches the
-    rewards one by one. Where pulls are tallied, `log` is what the estimator kept of them,
-    `moments` are Phi'y with the rewards as the log left them, and `leverage` gives at least that
-    of sites (k,) in little time. With `mass`, `rewards` and `site` are values (n,) that each stand
-    for so many rewards, the last one still for itself.
-    """
-
-    @property
-    def features(self) -> Tensor: ...  # (S, m), of the sites
-    @property
-    def residual(self) -> Tensor: ...  # (S,), k(x, x) - ||phi(x)||^2
-    @property
-    def counts(self) -> Tensor: ...  # (S,)
-    @property
-    def sums(self) -> Tensor: ...  # (S,)
-    @property
-    def number(self) -> int: ...  # t
-    @property
-    def site(self) -> Tensor: ...  # (t,) or (n,)
-    @property
-    def rewards(self) -> Tensor: ...  # (t,) or (n,)
-    @property
-    def moments(self) -> Tensor: ...  # (m,)
-    @property
-    def mass(self) -> Tensor | None: ...  # (n,)
-    @property
-    def log(self) -> Log | None: ...
-    @property
-    def leverage(self) -> Callable[[np.ndarray], np.ndarray] | None: ...
+State = TypeVar("State")
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Rewards that are all there, or with masses in place of the rest (`Measured`)."""
+class Constants:
+    """What is known of a run before its rewards.
 
-    features: Tensor  # (S, m)
-    residual: Tensor  # (S,)
-    counts: Tensor  # (S,)
-    sums: Tensor  # (S,)
-    site: Tensor  # (t,) or (n,)
-    rewards: Tensor  # (t,) or (n,)
-    mass: Tensor | None = None  # (n,)
-    log: Log | None = None
-    leverage: None = None
+    Args:
+        ridge: Regularization, the noise variance in the units of the model.
+        prior_variance: The largest k(x, x).
+        dimension: The largest number of features that there can be.
+        dof: Fitted degrees of freedom of Student-t noise; infinite where none were fitted.
+        weights: Fitted precisions (k,) of the first rewards; empty where none were fitted.
+    """
 
-    @property
-    def number(self) -> int:
-        """t, the number of rewards."""
-        return len(self.rewards) if self.mass is None else round(float(self.mass.sum()))
-
-    @cached_property
-    def moments(self) -> Tensor:
-        """Phi'y (m,)."""
-        return self.features.T @ self.sums
-
-
-def totals(sample: Measured, values: Tensor) -> Tensor:  # (t,) or (n,) -> (S,)
-    """Sum over the rewards of each site of a value given for each."""
-    weighed = values if sample.mass is None else sample.mass * values
-    return torch.zeros_like(sample.counts).index_add_(0, sample.site, weighed)
+    ridge: float
+    prior_variance: float = 1.0
+    dimension: int = 2**20
+    dof: float = math.inf
+    weights: Tensor = field(default_factory=lambda: torch.ones(0, dtype=torch.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Coefficients, and the geometry that says how sure they are.
+    """Coefficients, and how many rewards each site is worth.
 
-    `factor` is the x-only factor for estimators that a theorem covers; `StudentT` gives the factor
-    of the weighted rewards, since a point whose reward was thrown out has taught it nothing.
-    `weights` (t,) lie in [0, 1], None where every reward has full weight or none is kept;
-    `precisions` (t,) are what the next estimate may start from; `threshold` is the absolute
-    residual at which a reward starts to lose weight; `truncated` counts the rewards that lost more
-    than half of theirs, and `last_truncated` tells whether the last one did.
+    Args:
+        coefficients: theta (m,).
+        counts: Rewards at each site (S,), for estimators that a theorem covers; `StudentT` gives
+            the sum of their weights, since a reward that was rejected carries no information.
+        threshold: The absolute residual at which a reward starts to lose weight, in the units of
+            the sample; infinite for least squares.
+        truncated: How many rewards lost more than half of their weight.
+        last_truncated: Whether the last one did.
+        prior_mean: Empirical-Bayes mean of the prior, in the units of the sample.
+        prior_scale: Empirical-Bayes scale of the prior, of which the coefficients are multiples.
     """
 
-    coefficients: Tensor  # (m,)
-    factor: RidgeFactor
-    weights: Tensor | None = None
-    precisions: Tensor | None = None
-    threshold: float | None = None
+    coefficients: Tensor
+    counts: Tensor
+    threshold: float = math.inf
     truncated: int = 0
     last_truncated: bool = False
+    prior_mean: float = 0.0
+    prior_scale: float = 1.0
 
 
-class Estimator(Protocol):
-    """Turns rewards into the coefficients theta of mu(x) = phi(x)'theta."""
+class Estimator(Protocol[State]):
+    """Turns rewards into the coefficients theta of mu(x) = phi(x)'theta.
 
-    def __call__(
-        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
-    ) -> Estimate:
-        """`factor` is V of the sample; `start` are known weights (k,) of the first rewards."""
+    A state is what the estimator keeps of the rewards: a dataclass of arrays and numbers, which is
+    saved with a run. A method `weights(estimate, sample)` may give the weight in [0, 1] of each
+    reward (t,).
+    """
+
+    def init(self, constants: Constants) -> State:
+        """The state before the first reward."""
+        ...
+
+    def update(self, state: State, site: int, reward: float) -> State:
+        """The state after one more reward (in its own units) at a site; in place or a new one."""
+        ...
+
+    def estimate(self, state: State, sample: Sample) -> tuple[Estimate, State]:
+        """The estimate from all rewards, and the state that the next one starts from."""
         ...

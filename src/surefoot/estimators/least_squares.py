@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-from surefoot.estimators.estimator import Estimate, Measured
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.regression.sample import Sample
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t."""
+    """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t.
 
-    def __call__(
-        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
-    ) -> Estimate:
-        return Estimate(factor.solve(sample.moments), factor)
+    Example:
+        >>> import surefoot as sf
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, estimator=sf.LeastSquares())
+    """
+
+    def init(self, constants: Constants) -> tuple[()]:
+        return ()
+
+    def update(self, state: tuple[()], site: int, reward: float) -> tuple[()]:
+        return state
+
+    def estimate(self, state: tuple[()], sample: Sample) -> tuple[Estimate, tuple[()]]:
+        theta = sample.factor.solve(sample.features.T @ sample.sums)
+        return Estimate(theta, sample.counts), state

@@ -1,169 +1,115 @@
-"""Rewards that a rising threshold may still cut."""
+"""Rewards that a rising threshold may still truncate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from surefoot.estimators.log import Terms
+from surefoot.estimators.estimator import Constants
+from surefoot.regression.observations import grown
+from surefoot.regression.units import RewardUnits
 
-_COLUMNS = ("site", "reward", "order", "far")
 FAR = 1e6  # times the threshold: there the rounding of a sum would show in what is left of it
-_LOOK = 8  # rewards between looks at which are above the threshold
+_LOOK = 8  # rewards between searches for those above the threshold
 
 
-class Columns:
-    """Sites, rewards and numbers of rewards, and which are far, as arrays that grow."""
+@dataclass(eq=False)
+class Rewards:
+    """Sites, rewards and their numbers, and which are far, as arrays that grow."""
 
-    def __init__(self) -> None:
-        self.number = 0
-        self.site = np.zeros(64, dtype=np.int64)
-        self.reward = np.zeros(64)
-        self.order = np.zeros(64, dtype=np.int64)
-        self.far = np.zeros(64, dtype=bool)
-        self.any_far = False
+    number: int = 0
+    any_far: bool = False
+    site: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
+    reward: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    order: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
+    far: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=bool))
 
     def append(self, site: int, reward: float, order: int, far: bool) -> None:
-        place = self.number
-        if place == len(self.site):
-            for name in _COLUMNS:
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
-        self.site[place] = site
-        self.reward[place] = reward
-        self.order[place] = order
-        self.far[place] = far
+        n = self.number
+        if n == len(self.site):
+            self.site, self.reward = grown(self.site, n), grown(self.reward, n)
+            self.order, self.far = grown(self.order, n), grown(self.far, n)
+        self.site[n], self.reward[n], self.order[n], self.far[n] = site, reward, order, far
         self.any_far |= far
-        self.number = place + 1
+        self.number = n + 1
 
-    @classmethod
-    def of(
-        cls, site: np.ndarray, reward: np.ndarray, order: np.ndarray, far: np.ndarray
-    ) -> Columns:
-        """Of whole arrays (n,)."""
-        columns = cls()
-        columns.fill({"site": site, "reward": reward, "order": order, "far": far})
-        return columns
-
-    def filled(self) -> dict[str, np.ndarray]:
-        """Copies of what there is, by name."""
-        return {name: getattr(self, name)[: self.number].copy() for name in _COLUMNS}
-
-    def fill(self, columns: dict[str, np.ndarray]) -> None:
-        """Hold these and no others."""
-        self.number = len(columns["site"])
-        for name in _COLUMNS:
-            spare = np.zeros(64, dtype=columns[name].dtype)
-            setattr(self, name, np.concatenate([columns[name], spare]))
-        self.any_far = bool(self.far[: self.number].any())
-
-    def keep(self, source: Columns, chosen: np.ndarray) -> None:
-        """Hold the chosen entries of a source, which may be these columns themselves."""
-        if len(self.site) < chosen.size:
-            for name in _COLUMNS:
-                column = getattr(self, name)
-                setattr(self, name, np.zeros(2 * chosen.size, dtype=column.dtype))
-        for name in _COLUMNS:
-            getattr(self, name)[: chosen.size] = getattr(source, name)[chosen]
+    def keep(self, source: Rewards, chosen: np.ndarray) -> None:
+        """Hold the chosen entries of a source, which may be this one."""
+        for name in ("site", "reward", "order", "far"):
+            column = getattr(self, name)
+            if len(column) < chosen.size:
+                column = np.zeros(2 * chosen.size, dtype=column.dtype)
+                setattr(self, name, column)
+            column[: chosen.size] = getattr(source, name)[chosen]
         self.number, self.any_far = chosen.size, source.any_far
 
 
-class Rising(Protocol):
-    """A threshold after t rewards in m features; larger for more rewards, smaller for more m."""
-
-    def threshold(self, round_: int, dimension: int) -> float: ...
-
-
+@dataclass(eq=False)
 class LiveRewards:
     """Sites and rewards with |y| h > b, h the root of the leverage phi' V^{-1} phi.
 
     n pulls of a site leave h^2 <= 1 / (n + ridge / k(x, x)), in whatever features. This bound only
-    falls, so while thresholds rise a reward once below is let go; what stays is few. When the
-    threshold falls (a horizon is guessed anew), all rewards are looked at again.
+    falls, so while thresholds rise a reward once below need not be kept; what stays is few. When
+    the threshold falls (a horizon is doubled), all rewards are examined again.
 
-    Leverages themselves fall as long as the features last: those above at the last look, and the
-    rewards since, are all that can be above now.
+    Leverages themselves fall as long as the features last: those above the threshold when it was
+    last searched, and the rewards since, are all that can be above now.
 
     Rewards a million thresholds away never enter the sums, which would keep their rounding when
-    they are cut; they stay live for good.
+    they are truncated; they stay live for good.
     """
 
-    def __init__(self, terms: Terms, rule: Rising) -> None:
-        self._rule = rule
-        self._dimension = terms.dimension
-        self.least = 0.0
-        self._offset = terms.ridge / terms.prior
-        self._told = 0
-        self._pulls = np.zeros(64)
-        self._live = Columns()
-        self.above = Columns()  # at the last look, all that are far, and all since
-        self._looked_at = 0
-        self._threshold = np.inf
+    constants: Constants
+    units: RewardUnits = field(default_factory=RewardUnits)
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(64))  # of the sites, none far
+    pulls: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    number: int = 0
+    live: Rewards = field(default_factory=Rewards)
+    above: Rewards = field(default_factory=Rewards)  # when last searched, and all since
+    least: float = 0.0  # the threshold below which rewards were dropped
+    threshold: float = np.inf  # when last searched
+    searched_at: int = 0
+    version: int = -1  # of the features then
 
-    def limit(self, number: int) -> float:
-        """The threshold after so many rewards, in as many features as there can be."""
-        return self._rule.threshold(number, self._dimension)
+    def append(self, site: int, reward: float, far: bool) -> None:
+        """One more reward, in the units of the thresholds."""
+        self.sums, self.pulls = grown(self.sums, site), grown(self.pulls, site)
+        self.live.append(site, reward, self.number, far)
+        self.above.append(site, reward, self.number, far)
+        self.pulls[site] += 1.0
+        if not far:
+            self.sums[site] += reward
+        self.number += 1
 
-    def append(self, site: int, reward: float) -> float:
-        while site >= len(self._pulls):
-            self._pulls = np.concatenate([self._pulls, np.zeros_like(self._pulls)])
-        far = abs(reward) > FAR * self.limit(self._told + 1)
-        self._live.append(site, reward, self._told, far)
-        self.above.append(site, reward, self._told, far)
-        self._pulls[site] += 1.0
-        self._told += 1
-        return 0.0 if far else reward
-
-    def redrawn(self) -> None:
-        self._threshold = np.inf
-
-    def take_back(self, site: Tensor, rewards: Tensor) -> None:
-        """Take all rewards (t,) back in, since thresholds will be lower than was said."""
-        live, order = self._live, np.arange(len(rewards))
+    def restore(self, site: np.ndarray, rewards: np.ndarray) -> None:
+        """Take all rewards (t,) in again, since thresholds will be lower than was expected."""
+        live, order = self.live, np.arange(len(rewards))
         far = np.isin(order, live.order[: live.number][live.far[: live.number]])
-        columns = (site.cpu().numpy(), rewards.cpu().numpy(), order, far)
-        self._live.fill(dict(zip(_COLUMNS, columns, strict=True)))
+        self.live = Rewards(len(rewards), bool(far.any()), site.copy(), rewards.copy(), order, far)
 
-    def is_due(self, threshold: float) -> bool:
-        """Whether `above` must be looked up again for a threshold."""
-        return threshold < self._threshold or self._told >= self._looked_at + _LOOK
+    def is_due(self, threshold: float, version: int) -> bool:
+        """Whether `above` must be searched again for a threshold and features."""
+        stale = version != self.version or threshold < self.threshold
+        return stale or self.number >= self.searched_at + _LOOK
 
-    def look(
-        self, threshold: float, least: float, leverage: Callable[[np.ndarray], np.ndarray]
+    def search(
+        self,
+        threshold: float,
+        least: float,
+        version: int,
+        leverage: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        """Find those above a threshold now; no later one is below `least`.
-
-        `leverage` gives at least that of sites (k,).
-        """
-        live, n = self._live, self._live.number
+        """Find those above a threshold; no later one is below `least`."""
+        live, n = self.live, self.live.number
         size, far = np.abs(live.reward[:n]), live.far[:n]
-        height = 1.0 / np.sqrt(self._pulls[live.site[:n]] + self._offset)
+        offset = self.constants.ridge / self.constants.prior_variance
+        height = 1.0 / np.sqrt(self.pulls[live.site[:n]] + offset)
         stays = ((size * height > least) | far).nonzero()[0]
         size, far = size[stays], far[stays]
         live.keep(live, stays)
         height = np.sqrt(leverage(live.site[: stays.size]))
         self.above.keep(live, ((size * height > threshold) | far).nonzero()[0])
-        self.least, self._threshold, self._looked_at = least, threshold, self._told
-
-    def state(self) -> dict[str, Tensor]:
-        tensors = {
-            f"{part}.{name}": torch.from_numpy(column)
-            for part, columns in (("live", self._live), ("above", self.above))
-            for name, column in columns.filled().items()
-        }
-        tensors["pulls"] = torch.from_numpy(self._pulls.copy())
-        looked = [self.least, self._threshold, self._looked_at]
-        tensors["looked"] = torch.tensor(looked, dtype=torch.float64)
-        return tensors
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        for part, columns in (("live", self._live), ("above", self.above)):
-            columns.fill({name: tensors[f"{part}.{name}"].numpy() for name in _COLUMNS})
-        self._pulls = tensors["pulls"].numpy().copy()
-        self._told = int(self._pulls.sum())
-        self.least, self._threshold, looked_at = tensors["looked"].tolist()
-        self._looked_at = int(looked_at)
+        self.least, self.threshold = least, threshold
+        self.searched_at, self.version = self.number, version

@@ -1,4 +1,4 @@
-"""How far rewards spread, whatever a few of them do."""
+"""Location and scale of rewards, robust to outliers."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from torch import Tensor
 MAD_TO_SD = 1.4826  # of a normal distribution
 
 
-def median(values: Tensor, mass: Tensor | None = None) -> Tensor:
-    """The (lower) median of values (n,), each as often as `mass` (n,) says."""
-    if mass is None:
-        return values.median()
+def median(values: Tensor, mass: Tensor) -> Tensor:
+    """The (lower) median of values (n,), each counted as often as `mass` (n,) says."""
     ordered, order = values.sort()
     running = mass[order].cumsum(0)
     return ordered[int(torch.searchsorted(running, 0.5 * running[-1]))]
 
 
 def robust_spread(rewards: Tensor, mass: Tensor | None = None) -> float:
-    """1.4826 times the median absolute deviation; 1 where the rewards are all the same.
+    """1.4826 times the median absolute deviation; 1 where all rewards are equal.
 
-    Where more than half are the same (counts, a coarse clock), the median of the other deviations,
-    so that a single wild value does not set the scale.
+    Where more than half are equal (counts, a coarse clock), the median of the other deviations,
+    so that a single outlier does not set the scale.
+
+    Args:
+        rewards: Values (n,).
+        mass: How many rewards each stands for (n,); one by default.
+
+    Returns:
+        The scale, in the unit of the rewards.
     """
-    centre = median(rewards, mass)
-    deviations = (rewards - centre).abs()
-    least = 1e-12 * float(centre.abs())
+    mass = torch.ones_like(rewards) if mass is None else mass
+    center = median(rewards, mass)
+    deviations = (rewards - center).abs()
+    least = 1e-12 * float(center.abs())
     middle = float(median(deviations, mass))
     if middle > least:
         return MAD_TO_SD * middle
     apart = deviations > least
     if not bool(apart.any()):
         return 1.0
-    return MAD_TO_SD * float(median(deviations[apart], None if mass is None else mass[apart]))
+    return MAD_TO_SD * float(median(deviations[apart], mass[apart]))

@@ -1,19 +1,38 @@
-"""Student-t noise, its scale and tail learnt: outliers lose their weight as they should."""
+"""Student-t noise: outliers lose their weight by its likelihood."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 
+import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.estimators.digest import Digest
-from surefoot.estimators.estimator import Estimate, Measured, totals
-from surefoot.estimators.log import Terms
+from surefoot.estimators.digest import Digest, WeightedValues
+from surefoot.estimators.estimator import Constants, Estimate
 from surefoot.estimators.spread import median, robust_spread
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
 
 _LEAST_START = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class StudentTState:
+    """The rewards, and the weights that the last estimate ended with.
+
+    Args:
+        dof: Degrees of freedom of the noise.
+        weights: Precisions (k,) of the first values.
+        digest: The rewards.
+        merges: The digest's merges when the weights were found.
+    """
+
+    dof: float
+    weights: Tensor
+    digest: Digest = field(default_factory=Digest)
+    merges: int = 0
 
 
 @dataclass(frozen=True)
@@ -22,8 +41,23 @@ class StudentT:
 
     Each reward has its own precision tau ~ Gamma; its expectation
     w = (nu + 1) / (nu + E[r^2] / ridge), with E[r^2] = (y - mu)^2 + sigma^2, is the weight of the
-    reward in both the coefficients and the geometry (Tipping and Lawrence 2005, eq. 12-17).
-    Rewards must be in units in which the noise variance is the ridge.
+    reward in both the coefficients and the geometry. Rewards must be in units in which the noise
+    variance is the ridge. Fitted hyperparameters bring their own degrees of freedom.
+
+    Args:
+        dof: Degrees of freedom nu, where none are fitted.
+        passes: Largest number of iterations.
+        tolerance: Change of the weights at which iterations end.
+
+    Raises:
+        InvalidInput: If an argument is not positive.
+
+    References:
+        Tipping and Lawrence 2005, "Variational inference for Student-t models", eq. 12-17.
+
+    Example:
+        >>> import surefoot as sf
+        >>> estimator = sf.StudentT(dof=4.0)
     """
 
     dof: float = 4.0
@@ -35,32 +69,52 @@ class StudentT:
         checks.count("passes", self.passes)
         checks.positive("tolerance", self.tolerance)
 
-    def log(self, terms: Terms) -> Digest:
-        return Digest()
+    def init(self, constants: Constants) -> StudentTState:
+        dof = constants.dof if math.isfinite(constants.dof) else self.dof
+        return StudentTState(dof, constants.weights)
 
-    def __call__(
-        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
-    ) -> Estimate:
-        y, site, ridge = sample.rewards, sample.site, factor.ridge
-        weights = cautious_weights(y, start, sample.mass)
-        threshold = (ridge * (self.dof + 2.0)) ** 0.5  # where w = (nu + 1) / (2 nu + 2) = 1/2
+    def update(self, state: StudentTState, site: int, reward: float) -> StudentTState:
+        state.digest.append(site, reward)
+        return state
+
+    def estimate(self, state: StudentTState, sample: Sample) -> tuple[Estimate, StudentTState]:
+        values, ridge, dof = state.digest.weighted(sample), sample.factor.ridge, state.dof
+        known = state.weights if state.merges == state.digest.merges else state.weights[:0]
+        weights = cautious_weights(values.value, known.to(values.value), values.mass)
         for _ in range(self.passes):
-            weighted, theta = _weighted_fit(factor, sample, weights)
-            variance = ridge * weighted.leverage(sample.features) + sample.residual
-            squared = (y - (sample.features @ theta)[site]).square() + variance[site]
-            update = precision(squared / ridge, self.dof)
+            update = self._weights(values, weights, dof)
             moved = float((update - weights).abs().max())
             weights = update
             if moved <= self.tolerance:
                 break
-        weighted, theta = _weighted_fit(factor, sample, weights)
+        counts = values.totals(weights)
+        theta = _weighted_fit(values, weights)[1]
         outlying = weights < 0.5
-        last = bool(outlying[-1])
-        if sample.mass is not None:
-            number = int(sample.mass[outlying].sum())
-            return Estimate(theta, weighted, None, None, threshold, number, last)
-        relative, number = weights.clamp_max(1.0), int(outlying.sum())
-        return Estimate(theta, weighted, relative, weights, threshold, number, last)
+        estimate = Estimate(
+            theta,
+            counts,
+            (ridge * (dof + 2.0)) ** 0.5,  # where w = (nu + 1) / (2 nu + 2) = 1/2
+            round(float(values.mass[outlying].sum())),
+            bool(outlying[-1]),
+        )
+        after = replace(state, weights=weights.cpu(), merges=state.digest.merges)
+        return estimate, after
+
+    def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
+        """The weight in [0, 1] of each reward (t,)."""
+        ridge = sample.factor.ridge
+        dof = estimate.threshold**2 / ridge - 2.0
+        residual = sample.rewards - (sample.features @ estimate.coefficients)[sample.site]
+        variance = _variance(sample.factor_of(estimate.counts), sample)[sample.site]
+        return precision((residual.square() + variance) / ridge, dof).clamp_max(1.0)
+
+    def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
+        """The next weights, from the fit under the present ones."""
+        sample = values.sample
+        weighted, theta = _weighted_fit(values, weights)
+        residual = values.value - (sample.features @ theta)[values.site]
+        squared = residual.square() + _variance(weighted, sample)[values.site]
+        return precision(squared / sample.factor.ridge, dof)
 
 
 def cautious_weights(
@@ -69,10 +123,11 @@ def cautious_weights(
     """Weights (t,) to start from: those known of the first rewards, cautious ones for the rest.
 
     The bound has several optima: a lone spike started at full weight is interpolated, and then
-    fits well. Started low, it is judged by what its neighbours say.
+    fits well. Started low, it is judged by what its neighbors say.
     """
-    centred = (rewards - median(rewards, mass)) / robust_spread(rewards, mass)
-    weights = (1.0 / (1.0 + (centred / 3.0).square())).clamp_min(_LEAST_START)
+    mass = torch.ones_like(rewards) if mass is None else mass
+    centered = (rewards - median(rewards, mass)) / robust_spread(rewards, mass)
+    weights = (1.0 / (1.0 + (centered / 3.0).square())).clamp_min(_LEAST_START)
     if known is not None:
         weights[: len(known)] = known
     return weights
@@ -83,8 +138,13 @@ def precision(squared: Tensor, dof: float) -> Tensor:
     return (dof + 1.0) / (dof + squared)
 
 
-def _weighted_fit(
-    factor: RidgeFactor, sample: Measured, weights: Tensor
-) -> tuple[RidgeFactor, Tensor]:
-    weighted = RidgeFactor.of(sample.features, factor.ridge, totals(sample, weights))
-    return weighted, weighted.solve(sample.features.T @ totals(sample, weights * sample.rewards))
+def _variance(factor: RidgeFactor, sample: Sample) -> Tensor:
+    """Posterior variance at the sites (S,), in the units of the model."""
+    return factor.ridge * factor.leverage(sample.features) + sample.residual
+
+
+def _weighted_fit(values: WeightedValues, weights: Tensor) -> tuple[RidgeFactor, Tensor]:
+    sample = values.sample
+    weighted = RidgeFactor.of(sample.features, sample.factor.ridge, values.totals(weights))
+    moments = sample.features.T @ values.totals(weights * values.value)
+    return weighted, weighted.solve(moments)

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.estimator import Estimate, Measured
-from surefoot.estimators.log import Terms
-from surefoot.regression.ridge import RidgeFactor
+from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.regression.observations import grown
+from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
 from surefoot.tails import Moment
+
+
+@dataclass(eq=False)
+class TruncatedSums:
+    """Sums of the truncated rewards: each is decided in its own round.
+
+    Args:
+        units: The units of the thresholds.
+    """
+
+    units: RewardUnits = field(default_factory=RewardUnits)
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(64))  # of the sites
+    number: int = 0
+    truncated: int = 0
+    last_truncated: bool = False
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """TGP-UCB's rewards y 1{|y| <= b_t}, b_t = v^(1/(1+a)) t^(1/(2(1+a))), t the pull's own round.
+    r"""TGP-UCB's rewards :math:`y\,1\{|y| \le b_t\}`, t the round of the pull.
 
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 1. Truncation is about zero:
-    rewards far from zero are all bias, so centre them first.
+    :math:`b_t = v^{1/(1+\alpha)} t^{1/(2(1+\alpha))}`. Truncation is about zero: rewards far from
+    zero are all bias, so center them first.
+
+    Args:
+        moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
+
+    References:
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.Truncation(sf.Moment(alpha=1.0, bound=4.0)).threshold(16)
+        4.0
     """
 
     moment: Moment
@@ -28,56 +56,38 @@ class Truncation:
         power = 1.0 / (1.0 + self.moment.alpha)
         return float(self.moment.bound**power * round_ ** (0.5 * power))
 
-    def keep(self, reward: float, round_: int) -> float:
-        """What is kept of the reward of a round."""
-        return reward if abs(reward) <= self.threshold(round_) else 0.0
+    def init(self, constants: Constants) -> TruncatedSums:
+        return TruncatedSums()
 
-    def log(self, terms: Terms) -> KeptRewards:
-        return KeptRewards(self)
+    def update(self, state: TruncatedSums, site: int, reward: float) -> TruncatedSums:
+        reward = state.units.transform_value(reward)
+        state.number += 1
+        state.sums = grown(state.sums, site)
+        state.last_truncated = abs(reward) > self.threshold(state.number)
+        if state.last_truncated:
+            state.truncated += 1
+        else:
+            state.sums[site] += reward
+        return state
 
-    def __call__(
-        self, factor: RidgeFactor, sample: Measured, start: Tensor | None = None
-    ) -> Estimate:
-        limit = self.threshold(sample.number)
-        if isinstance(sample.log, KeptRewards):
-            theta = factor.solve(sample.moments)
-            log = sample.log
-            return Estimate(theta, factor, None, None, limit, log.cut, log.last_cut)
-        kept = torch.tensor(
-            [self.keep(y, t) for t, y in enumerate(sample.rewards.tolist(), start=1)],
-            dtype=sample.rewards.dtype,
-            device=sample.rewards.device,
-        )
-        sums = torch.zeros_like(sample.sums).index_add_(0, sample.site, kept)
-        theta = factor.solve(sample.features.T @ sums)
-        dropped = kept != sample.rewards
-        weights = (~dropped).to(kept.dtype)
-        total, last = int(dropped.sum()), bool(dropped[-1])
-        return Estimate(theta, factor, weights, None, limit, total, last)
+    def estimate(self, state: TruncatedSums, sample: Sample) -> tuple[Estimate, TruncatedSums]:
+        if state.units != sample.units:
+            state = self._in_units(sample)
+        features = sample.features
+        sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
+        theta = sample.factor.solve(features.T @ sums)
+        limit = self.threshold(state.number)
+        return Estimate(theta, sample.counts, limit, state.truncated, state.last_truncated), state
 
+    def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
+        """1 for the rewards that were kept (t,), 0 for the others."""
+        return self._kept(sample.rewards).to(torch.float64)
 
-class KeptRewards:
-    """How many rewards were cut: each is decided in its own round, so none is needed again."""
+    def _kept(self, rewards: Tensor) -> Tensor:
+        rounds = range(1, len(rewards) + 1)
+        return rewards.abs() <= rewards.new_tensor([self.threshold(t) for t in rounds])
 
-    def __init__(self, rule: Truncation) -> None:
-        self._rule = rule
-        self._number = 0
-        self.cut = 0
-        self.last_cut = False
-
-    def append(self, site: int, reward: float) -> float:
-        self._number += 1
-        kept = self._rule.keep(reward, self._number)
-        self.last_cut = kept != reward
-        self.cut += self.last_cut
-        return kept
-
-    def redrawn(self) -> None:
-        """Nothing here depends on the features."""
-
-    def state(self) -> dict[str, Tensor]:
-        return {"cut": torch.tensor([self._number, self.cut, int(self.last_cut)])}
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        self._number, self.cut, last = tensors["cut"].tolist()
-        self.last_cut = bool(last)
+    def _in_units(self, sample: Sample) -> TruncatedSums:
+        kept = self._kept(sample.rewards)
+        sums = sample.totals(sample.rewards * kept).cpu().numpy()
+        return TruncatedSums(sample.units, sums, len(kept), int((~kept).sum()), not bool(kept[-1]))

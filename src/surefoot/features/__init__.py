@@ -2,10 +2,12 @@
 
 from surefoot.features.dictionary import Dictionary
 from surefoot.features.exact import Exact
+from surefoot.features.features import Features, fixed_features
 from surefoot.features.fourier import QuadratureFourier, RandomFourier
-from surefoot.features.nystrom import NystromEmbedding, Sketch
-from surefoot.features.random_dictionary import Nystrom, oversampling
-from surefoot.features.rule import Features
+from surefoot.features.leverage_sampling import LeverageSampling, oversampling
+from surefoot.features.nystrom import Nystrom
+from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.features.pivoted_cholesky import PivotedCholesky
 from surefoot.regression.embedding import Embedding
 
 __all__ = [
@@ -13,10 +15,12 @@ __all__ = [
     "Embedding",
     "Exact",
     "Features",
+    "LeverageSampling",
     "Nystrom",
     "NystromEmbedding",
+    "PivotedCholesky",
     "QuadratureFourier",
     "RandomFourier",
-    "Sketch",
+    "fixed_features",
     "oversampling",
 ]

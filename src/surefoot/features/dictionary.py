@@ -10,21 +10,37 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.features.nystrom import NystromEmbedding
+from surefoot.features.features import fixed_features
+from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.spaces import Space
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
+    from surefoot.regression.regression import Regression
 
 
 @dataclass(frozen=True, init=False)
 class Dictionary:
-    """The dictionary is `points` (m, d), whatever is measured (inducing points fixed beforehand).
+    """Nyström features on inducing points that are fixed beforehand.
 
-    Variance far from them does not starve: what the dictionary does not explain of k(x, x) stays
-    (DTC, Quinonero-Candela and Rasmussen 2005).
+    The variance far from them does not starve: what the dictionary does not explain of k(x, x)
+    stays.
+
+    Args:
+        points: The dictionary (m, d), in the coordinates of the space.
+
+    Raises:
+        InvalidInput: If the points are not a finite matrix.
+
+    References:
+        Quinonero-Candela and Rasmussen 2005, "A unifying view of sparse approximate Gaussian
+        process regression" (DTC).
+
+    Example:
+        >>> import surefoot as sf
+        >>> features = sf.Dictionary([[0.1], [0.5], [0.9]])
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -33,13 +49,20 @@ class Dictionary:
         rows = checks.matrix("points", points).cpu().tolist()
         object.__setattr__(self, "points", tuple(tuple(row) for row in rows))
 
-    def embed(
-        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
-    ) -> Embedding:
-        points = torch.tensor(self.points, dtype=torch.float64, device=sites.device)
-        if points.shape[1] != sites.shape[1]:
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        points = torch.tensor(self.points, dtype=torch.float64, device=space.lower.device)
+        if points.shape[1] != space.dimension:
             raise InvalidInput(
-                f"the dictionary has {points.shape[1]} coordinates, the space "
-                f"{sites.shape[1]}: pass points of the space."
+                f"the dictionary has {points.shape[1]} coordinates, the space has "
+                f"{space.dimension}: pass points of the space."
             )
-        return NystromEmbedding.of(kernel, points)
+        embedding = NystromEmbedding.of(kernel, points)
+        return fixed_features(embedding, kernel, space, ridge, lasting=lasting)

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
-from surefoot.features.nystrom import NystromEmbedding
+from surefoot.features.features import fixed_features
+from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.regression.posterior import Pull
+from surefoot.regression.refitted import Refitted
+from surefoot.spaces import Arms, Space
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
+    from surefoot.regression.regression import Regression
+
+_LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the dictionary
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Every distinct point seen is in the dictionary: the exact posterior, no approximation."""
+    """The exact posterior: every distinct point that was measured is in the dictionary.
 
-    def embed(
-        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
-    ) -> Embedding:
-        return NystromEmbedding.of(kernel, sites)
+    Example:
+        >>> import surefoot as sf
+        >>> space = sf.Arms([[0.0], [0.5], [1.0]])
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, features=sf.Exact())
+    """
+
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        if lasting and isinstance(space, Arms) and len(space) <= _LARGEST_TABLE:
+            embedding = NystromEmbedding.of(kernel, space.points)
+            return fixed_features(embedding, kernel, space, ridge)
+        return Refitted(_AllSites(kernel), ridge)
+
+
+@dataclass
+class _AllSites:
+    """Every site is in the dictionary."""
+
+    kernel: Kernel = field(metadata={"saved": False})
+    _latest: tuple[int, NystromEmbedding] | None = field(default=None, metadata={"saved": False})
+
+    def update(self, pull: Pull) -> None:
+        """Sites are counted where they are given."""
+
+    def embedding(self, sites: Tensor) -> NystromEmbedding:
+        if self._latest is None or self._latest[0] != len(sites):
+            self._latest = len(sites), NystromEmbedding.of(self.kernel, sites)
+        return self._latest[1]

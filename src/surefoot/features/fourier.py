@@ -13,12 +13,14 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.features.features import fixed_features
+from surefoot.spaces import Space
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
+    from surefoot.regression.regression import Regression
 
 MOST_FEATURES = 16384
 
@@ -68,18 +70,39 @@ class QuadratureFourier:
         if self.nodes % 2:
             raise InvalidInput(f"`nodes` is {self.nodes}, expected an even number.")
 
-    def embed(
-        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
-    ) -> Embedding:
-        lengthscale, variance = _squared_exponential(kernel, sites.shape[1])
-        dimension = sites.shape[1]
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        return fixed_features(self.embedding(kernel, space), kernel, space, ridge, lasting=lasting)
+
+    def embedding(self, kernel: Kernel, space: Space) -> FourierEmbedding:
+        """The feature map of a kernel.
+
+        Args:
+            kernel: A squared exponential kernel, which may be scaled.
+            space: Where the function is defined; its extent decides whether nodes suffice.
+
+        Returns:
+            The feature map.
+
+        Raises:
+            InvalidInput: For another kernel, or a grid of more than 16384 features.
+        """
+        dimension, device = space.dimension, space.lower.device
+        lengthscale, variance = _squared_exponential(kernel, dimension)
         if self.nodes**dimension > MOST_FEATURES:
             raise InvalidInput(
                 f"quadrature in {dimension} dimensions needs nodes^d = {self.nodes}^{dimension} = "
                 f"{self.nodes**dimension} features, expected at most {MOST_FEATURES}: pass fewer "
                 "`nodes`, or Nyström features instead."
             )
-        relative = float((lengthscale / _extent(sites)).min())
+        relative = float((lengthscale / _extent(space)).min())
         if self.nodes <= 1.0 / relative**2:
             warnings.warn(
                 f"{self.nodes} nodes are too few for a lengthscale of {relative:.3g} of the "
@@ -90,9 +113,9 @@ class QuadratureFourier:
         grid = np.array(list(product(nodes, repeat=dimension)))
         mass = np.array([math.prod(w) for w in product(weights, repeat=dimension)])
         half = grid[:, 0] > 0  # one of each pair: the other is its mirror image
-        unit = torch.as_tensor(math.sqrt(2.0) * grid[half], device=sites.device)
+        unit = torch.as_tensor(math.sqrt(2.0) * grid[half], device=device)
         mass = 2.0 * mass[half] / math.pi ** (dimension / 2)
-        amplitudes = torch.as_tensor(np.sqrt(variance * mass), device=sites.device)
+        amplitudes = torch.as_tensor(np.sqrt(variance * mass), device=device)
         return FourierEmbedding(unit / lengthscale, amplitudes)
 
     def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
@@ -124,12 +147,33 @@ class RandomFourier:
         if self.count % 2:
             raise InvalidInput(f"`count` is {self.count}, expected an even number.")
 
-    def embed(
-        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
-    ) -> Embedding:
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        return fixed_features(self.embedding(kernel, space), kernel, space, ridge, lasting=lasting)
+
+    def embedding(self, kernel: Kernel, space: Space) -> FourierEmbedding:
+        """The feature map of a kernel.
+
+        Args:
+            kernel: A squared exponential or Matérn kernel, which may be scaled.
+            space: Where the function is defined.
+
+        Returns:
+            The feature map.
+
+        Raises:
+            InvalidInput: For another kernel.
+        """
         from gpytorch.kernels import MaternKernel, RBFKernel
 
-        from surefoot.kernels.general_matern import GeneralMaternKernel
+        from surefoot.kernels import GeneralMaternKernel
 
         base, variance = _unscaled(kernel)
         if not isinstance(base, RBFKernel | MaternKernel | GeneralMaternKernel):
@@ -138,13 +182,13 @@ class RandomFourier:
                 f"{type(base).__name__}: pass Nyström or exact features."
             )
         generator = torch.Generator().manual_seed(self.seed)
-        waves, dimension = self.count // 2, sites.shape[1]
+        waves, dimension, device = self.count // 2, space.dimension, space.lower.device
         draws = torch.randn(waves, dimension, dtype=torch.float64, generator=generator)
         if not isinstance(base, RBFKernel):  # the Matérn spectrum: Student-t of 2 nu degrees
             draws = draws / self._mean_squares(2.0 * base.nu, generator).unsqueeze(-1).sqrt()
         lengthscale = base.lengthscale.detach().reshape(-1)
         amplitudes = torch.full((waves,), math.sqrt(variance / waves), dtype=torch.float64)
-        return FourierEmbedding(draws.to(sites.device) / lengthscale, amplitudes.to(sites.device))
+        return FourierEmbedding(draws.to(device) / lengthscale, amplitudes.to(device))
 
     def _mean_squares(self, dof: float, generator: torch.Generator) -> Tensor:
         """Draws (count / 2,) of a chi-square variable over its degrees of freedom."""
@@ -177,6 +221,6 @@ def _unscaled(kernel: Kernel) -> tuple[Kernel, float]:
     return kernel, 1.0
 
 
-def _extent(sites: Tensor) -> Tensor:
-    extent = sites.amax(0) - sites.amin(0)
+def _extent(space: Space) -> Tensor:
+    extent = space.upper - space.lower
     return torch.where(extent > 0, extent, torch.ones_like(extent))

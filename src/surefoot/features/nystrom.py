@@ -1,126 +1,52 @@
-"""Nyström features: the kernel as a dictionary of points sees it."""
+"""Nyström features, by the rule that chooses their dictionary."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
-from surefoot import kernels
-from surefoot._internal import checks
-from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
-from surefoot.types import InvalidInput
+from surefoot.features.features import Features
+from surefoot.features.pivoted_cholesky import PivotedCholesky
+from surefoot.spaces import Space
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-    from surefoot.regression.embedding import Embedding
-
-TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
-
-
-@dataclass(frozen=True, eq=False)
-class NystromEmbedding:
-    r"""phi(x) = L^{-1} k_S(x) with L L' = K_S.
-
-    :math:`\phi(x)^\top \phi(x') = k_S(x)^\top K_S^{+} k_S(x')`, the same for any root of K_S;
-    the triangular one lets a point join without changing the features that are there. Where the
-    kernel is zero at every point there are no features.
-    """
-
-    kernel: Kernel
-    dictionary: Tensor  # (m, d)
-    inverse_root: Tensor  # (m, m), L^{-1}
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
-        """The embedding of a dictionary (S, d), without the points that the others explain.
-
-        With `rank`, at most that many, each the one that the ones before explain least; memory is
-        then O(S rank), else O(S^2).
-        """
-        if len(points) == 0:
-            raise InvalidInput("the dictionary is empty, expected at least one point.")
-        if rank is None or len(points) <= 2 * rank:
-            gram = kernels.block(kernel, points, points)
-            return cls.of_gram(kernel, points, gram, rank)[0]
-        diagonal = kernels.diagonal(kernel, points)
-
-        def column(index: int) -> Tensor:
-            return kernels.block(kernel, points[index : index + 1], points)[0]
-
-        pivots = pivoted_cholesky(column, diagonal, rank, TOLERANCE)
-        return cls.rooted(kernel, points[pivots])
-
-    @classmethod
-    def of_gram(
-        cls,
-        kernel: Kernel,
-        points: Tensor,
-        gram: Tensor,
-        rank: int | None = None,
-    ) -> tuple[NystromEmbedding, Tensor]:
-        """The same, with the kernel matrix (S, S) known; and which of the points (m,) stayed."""
-        pivots, root = pivoted_root(gram, rank or len(points), TOLERANCE)
-        return cls(kernel, points[pivots], _inverse(root)), pivots
-
-    @classmethod
-    def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
-        """The embedding of a dictionary (m, d) of points that do not explain each other."""
-        root = cholesky(kernels.block(kernel, dictionary, dictionary))
-        return cls(kernel, dictionary, _inverse(root))
-
-    @property
-    def dimension(self) -> int:
-        return len(self.dictionary)
-
-    def __call__(self, points: Tensor) -> Tensor:
-        return kernels.block(self.kernel, points, self.dictionary) @ self.inverse_root.T
-
-    def residual(self, points: Tensor, features: Tensor) -> Tensor:
-        diagonal = kernels.diagonal(self.kernel, points)
-        return (diagonal - features.square().sum(-1)).clamp_min(0.0)
-
-    def cross_residual(
-        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
-    ) -> Tensor:
-        return kernels.block(self.kernel, left, right) - left_features @ right_features.T
-
-
-def _inverse(root: Tensor) -> Tensor:
-    eye = torch.eye(len(root), dtype=root.dtype, device=root.device)
-    return torch.linalg.solve_triangular(root, eye, upper=False)
+    from surefoot.regression.regression import Regression
 
 
 @dataclass(frozen=True)
-class Sketch:
-    """Nyström features on at most `size` of the points seen, the ones that cover them best.
+class Nystrom:
+    r"""Nyström features :math:`\phi(x) = K_S^{-1/2} k_S(x)` of a dictionary S of measured points.
 
-    While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
-    four fifths of the dictionary are chosen for their cover, the rest takes in every point that
-    comes after; when it is full, all is chosen anew.
+    The variance keeps what the dictionary does not explain, k(x, x) - ||phi(x)||^2 (DTC), so that
+    it does not starve far from the dictionary.
+
+    Args:
+        dictionary: The rule that chooses the dictionary: `PivotedCholesky(size)`,
+            `LeverageSampling(...)` or another rule with the same method `init`.
+
+    References:
+        Quinonero-Candela and Rasmussen 2005, "A unifying view of sparse approximate Gaussian
+        process regression"; Calandriello et al. 2019 (BKB), Section 3.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sketched = sf.Nystrom(sf.LeverageSampling(oversampling=5.0))
+        >>> greedy = sf.Nystrom(sf.PivotedCholesky(256))
     """
 
-    size: int = 256
+    dictionary: Features = field(default_factory=PivotedCholesky)
 
-    def __post_init__(self) -> None:
-        checks.count("size", self.size)
-
-    def embed(
-        self, kernel: Kernel, sites: Tensor, dictionary: Tensor | None = None, fresh: int = 0
-    ) -> Embedding:
-        if len(sites) <= self.size:
-            return NystromEmbedding.of(kernel, sites)
-        if dictionary is None or len(dictionary) + fresh > self.size:
-            return NystromEmbedding.of(kernel, sites, rank=max(1, self.size * 4 // 5))
-        embedding = NystromEmbedding.rooted(kernel, dictionary)
-        for index in range(len(sites) - fresh, len(sites)):
-            point = sites[index : index + 1]
-            residual = embedding.residual(point, embedding(point))
-            if float(residual) > TOLERANCE * float(kernels.diagonal(kernel, point)):
-                embedding = NystromEmbedding.rooted(
-                    kernel, torch.cat([embedding.dictionary, point])
-                )
-        return embedding
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        return self.dictionary.init(kernel, space, ridge, generator, lasting=lasting)

@@ -1,5 +1,9 @@
-"""Hyperparameters from data: kernel, noise and tail; empirical-Bayes prior mean and scale."""
+"""Hyperparameters from observations: kernel, noise and tail; empirical-Bayes prior mean and scale.
 
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Learner, Learnt
+`HyperparameterFit.fit(points, rewards, lower, span)` is a pure function that returns `Fitted`.
+"""
 
-__all__ = ["GAUSSIAN", "Learner", "Learnt"]
+from surefoot.hyperparameters.given import GivenHyperparameters
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
+
+__all__ = ["GAUSSIAN", "Fitted", "GivenHyperparameters", "HyperparameterFit"]

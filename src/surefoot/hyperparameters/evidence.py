@@ -1,4 +1,4 @@
-"""How well hyperparameters go with data: kernel and noise, likelihood, and a bound with tails."""
+"""Marginal likelihood of Gaussian noise, and a variational bound of it for Student-t noise."""
 
 from __future__ import annotations
 
@@ -12,32 +12,43 @@ from torch.nn import Parameter
 from surefoot import kernels
 from surefoot._internal.linalg import cholesky
 
-LEAST_NOISE = 1e-4  # of the spread of the rewards
-_LEAST_SHARE = 1e-6  # of the signal's variance, so that its covariance can be factored
+MIN_NOISE = 1e-4  # in squared standardised units
+_MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 
 
 def _long(scales: Tensor) -> Tensor:
-    """LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)): Hvarfner et al. 2024, "Vanilla BO", eq. 6."""
+    """Log density, up to a constant, of LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)).
+
+    Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in high dimensions", eq. 6.
+    """
     logs = scales.log()
-    return -(0.5 * (logs - _usual(len(scales))).square() / 3.0 + logs).sum()
+    return -(0.5 * (logs - _log_median(len(scales))).square() / 3.0 + logs).sum()
 
 
 def _short(scales: Tensor) -> Tensor:
-    """Gamma(3, 6): BoTorch's default until 2024."""
+    """Log density, up to a constant, of Gamma(3, 6), BoTorch's default until 2024."""
     return (2.0 * scales.log() - 6.0 * scales).sum()
 
 
-def _usual(dimension: int) -> float:
-    """The logarithm of lengthscales that grow with sqrt(d)."""
+def _log_median(dimension: int) -> float:
+    """Logarithm of the prior median of the lengthscales, which grows with sqrt(d)."""
     return math.sqrt(2.0) + 0.5 * math.log(dimension)
 
 
-PRIORS = {"long": _long, "short": _short}
+LENGTHSCALE_PRIORS = {"long": _long, "short": _short}
 
 
 class Hyperparameters(torch.nn.Module):
-    """Kernel and noise with weak priors, on the unit cube."""
+    """Kernel and noise variance as trainable parameters with weak priors, on the unit cube.
+
+    Args:
+        dimension: Number of coordinates d.
+        nu: Smoothness of the Matérn kernel, None for the squared exponential.
+        power: Initial signal variance.
+        share: Initial lengthscales, as a multiple of the default initial ones.
+        prior: Log density of the lengthscales (d,).
+    """
 
     def __init__(
         self,
@@ -47,7 +58,6 @@ class Hyperparameters(torch.nn.Module):
         share: float,
         prior: Callable[[Tensor], Tensor],
     ) -> None:
-        """`power` is a guess at the signal's variance, `share` of a usual lengthscale to start."""
         super().__init__()
         self.prior = prior
         from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
@@ -58,17 +68,19 @@ class Hyperparameters(torch.nn.Module):
             else MaternKernel(nu=nu, ard_num_dims=dimension)
         )
         self.kernel = ScaleKernel(base).double()
-        self.kernel.base_kernel.lengthscale = share * math.exp(_usual(dimension) - 3.0)
+        self.kernel.base_kernel.lengthscale = share * math.exp(_log_median(dimension) - 3.0)
         self.kernel.outputscale = torch.tensor(power, dtype=torch.float64)
         log_noise = math.log(power * share**2) - 2.0
         self.log_noise = Parameter(torch.tensor(log_noise, dtype=torch.float64))
 
     @property
     def noise(self) -> Tensor:
-        floor = LEAST_NOISE + _LEAST_SHARE * self.kernel.outputscale
+        """Noise variance, with a floor."""
+        floor = MIN_NOISE + _MIN_NOISE_TO_SIGNAL * self.kernel.outputscale
         return floor + self.log_noise.exp()
 
     def log_prior(self) -> Tensor:
+        """Log prior density of all parameters, up to a constant."""
         prior = self.prior(self.kernel.base_kernel.lengthscale.reshape(-1))
         prior = prior - 0.5 * (self.kernel.outputscale.log() / 3.0).square()
         return prior - 0.5 * ((self.noise.log() + 3.0) / 3.0).square()
@@ -77,10 +89,11 @@ class Hyperparameters(torch.nn.Module):
 def log_likelihood(
     model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Log marginal likelihood, and something cheaper that has the same gradient.
+    """Log marginal likelihood, and a surrogate that has the same gradient.
 
     With C the covariance and a = C^{-1}(y - shift), the gradient is that of
-    tr((a a' - C^{-1}) C) / 2 with the bracket held, which spares the derivative of a factorisation.
+    tr((a a' - C^{-1}) C) / 2 with the bracket held constant, which avoids differentiating a
+    factorisation (Rasmussen and Williams 2006, eq. 5.9).
     """
     covariance = kernels.block(model.kernel, x, x) + torch.diag(model.noise / weights)
     with torch.no_grad():
@@ -96,7 +109,7 @@ def log_likelihood(
 def expected_squares(
     model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor
 ) -> tuple[float, Tensor]:
-    """The constant mean, and E[(y - f)^2] at each reward under the posterior."""
+    """The generalised least-squares mean, and E[(y - f)^2] (t,) under the posterior of f."""
     noise = model.noise / weights
     root = cholesky(kernels.block(model.kernel, x, x) + torch.diag(noise))
     inverse = torch.cholesky_inverse(root)
@@ -109,7 +122,7 @@ def expected_squares(
 def variational_bound(
     model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor, squared: Tensor, dof: float
 ) -> float:
-    """The variational lower bound of the log evidence, with the priors of the hyperparameters.
+    """Variational lower bound of the log evidence plus the log prior of the hyperparameters.
 
     Each precision has the posterior Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2).
     """
@@ -124,12 +137,14 @@ def variational_bound(
 
 
 def _log_dof_prior(dof: Tensor) -> Tensor:
-    """Gamma(2, 0.1), Juarez and Steel 2010: weak, in favour of many."""
+    """Log density, up to a constant, of Gamma(2, 0.1) (Juárez and Steel 2010)."""
     return dof.log() - 0.1 * dof
 
 
 def best_dof(squared: Tensor) -> float:
-    """Degrees of freedom of largest likelihood on a grid, with a weak prior that favours many."""
+    """Maximum a posteriori degrees of freedom on a grid, given squared residuals (t,) in units of
+    the noise scale.
+    """
     half = 0.5 * _DOFS
     log_density = (
         torch.lgamma(half + 0.5)

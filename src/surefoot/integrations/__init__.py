@@ -1,1 +1,1 @@
-"""Surroundings that surefoot works in; each module needs the library that it is named after."""
+"""Adapters to other optimisation libraries, one package for each; it requires that library."""

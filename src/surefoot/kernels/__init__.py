@@ -1,23 +1,28 @@
-"""Kernels by their field names, as GPyTorch modules, and their dense values."""
+"""Covariance functions as GPyTorch kernels, and their dense values.
 
-from surefoot.kernels.constructors import (
-    custom,
-    linear,
-    matern,
-    precomputed,
-    scaled,
-    squared_exponential,
-)
-from surefoot.kernels.evaluation import block, diagonal, owned
+The constructors return GPyTorch modules in float64 without gradients. Any other GPyTorch kernel
+can be passed to an optimizer as well.
+"""
+
+from surefoot.kernels.evaluation import block, diagonal, validated
+from surefoot.kernels.general_matern import GeneralMaternKernel
+from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
+from surefoot.kernels.recipes import from_recipe, to_recipe
+from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
 
 __all__ = [
+    "CustomKernel",
+    "GeneralMaternKernel",
+    "PrecomputedKernel",
     "block",
     "custom",
     "diagonal",
+    "from_recipe",
     "linear",
     "matern",
-    "owned",
     "precomputed",
     "scaled",
     "squared_exponential",
+    "to_recipe",
+    "validated",
 ]

@@ -1,26 +1,81 @@
-"""Dense values of a kernel, and kernels that an optimizer may own."""
+"""Dense values of a kernel, and the check that a kernel fits a space."""
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
 
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot.spaces import Arms, Space
+from surefoot.kernels.user_defined import PrecomputedKernel
+from surefoot.spaces.arms import Arms
+from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
 
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
+
+def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
+    """Dense kernel values between two sets of points.
+
+    Args:
+        kernel: A GPyTorch kernel.
+        left: Points (n, d).
+        right: Points (m, d).
+
+    Returns:
+        k(left_i, right_j) as (n, m).
+
+    Example:
+        >>> import torch
+        >>> from surefoot import kernels
+        >>> x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+        >>> block(kernels.linear(), x, x[1:])
+        tensor([[2.],
+                [4.]], dtype=torch.float64)
+    """
+    return kernel(left, right).to_dense()
 
 
-def owned(kernel: Kernel, space: Space) -> Kernel:
-    """A copy of the kernel to keep, without gradients; `InvalidInput` if it is of another space."""
-    from gpytorch.kernels import Kernel as AnyKernel
+def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
+    """Prior variances k(x, x).
 
-    from surefoot.kernels.precomputed_kernel import PrecomputedKernel
+    Args:
+        kernel: A GPyTorch kernel.
+        points: Points (n, d).
 
-    if not isinstance(kernel, AnyKernel):
+    Returns:
+        k(x_i, x_i) as (n,).
+
+    Example:
+        >>> import torch
+        >>> from surefoot import kernels
+        >>> diagonal(kernels.linear(), torch.tensor([[1.0], [2.0]], dtype=torch.float64))
+        tensor([1., 4.], dtype=torch.float64)
+    """
+    return kernel(points, points, diag=True)
+
+
+def validated(kernel: Kernel, space: Space) -> Kernel:
+    """A float64 copy of a kernel without gradients, once it has been evaluated on the space.
+
+    Args:
+        kernel: A GPyTorch kernel.
+        space: The `Arms` or `Box` that it is to be used on.
+
+    Returns:
+        A deep copy; later changes of `kernel` do not affect it.
+
+    Raises:
+        InvalidInput: If `kernel` is not a GPyTorch kernel, or cannot be evaluated at the points
+            of `space`.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.kernels.validated(sf.kernels.precomputed([[1.0]]), sf.Arms(2))
+        Traceback (most recent call last):
+        ...
+        surefoot.types.InvalidInput: the precomputed kernel has 1 rows: it goes with `Arms(1)`...
+    """
+    if not isinstance(kernel, Kernel):
         raise InvalidInput(
             f"`kernel` is {kernel!r}, expected a GPyTorch kernel: `kernels.squared_exponential`, "
             "`matern`, `linear`, `precomputed` or one of your own."
@@ -42,13 +97,3 @@ def owned(kernel: Kernel, space: Space) -> Kernel:
             "One lengthscale, or one for each coordinate, is expected."
         ) from error
     return copied
-
-
-def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
-    """Dense kernel values (n, m) between points (n, d) and (m, d)."""
-    return kernel(left, right).to_dense()
-
-
-def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
-    """k(x, x) at each of the points (n, d), as (n,)."""
-    return kernel(points, points, diag=True)

@@ -1,4 +1,4 @@
-"""A GPyTorch kernel: Matérn of any smoothness, by Bessel functions."""
+"""Matérn kernel of any smoothness, by Bessel functions, as a GPyTorch kernel."""
 
 from __future__ import annotations
 
@@ -16,17 +16,33 @@ from torch.autograd.function import once_differentiable
 
 Array = NDArray[np.float64]
 
-LARGEST_NU = 50.0  # beyond it z^nu K_nu(z) leaves the range of floats, and the limit is near
-_FAR = 1e4  # where the kernel is 0 in floats, and SciPy's K_nu is still a number
+MAX_NU = 50.0  # beyond it z^nu K_nu(z) leaves the range of floats, and the limit is close
+_MAX_Z = 1e4  # where the kernel underflows to 0, and SciPy's K_nu is still finite
 
 
 class GeneralMaternKernel(Kernel):
-    r""":math:`k(r) = 2^{1-\nu} / \Gamma(\nu) \; z^\nu K_\nu(z)`, :math:`z = \sqrt{2 \nu} r`,
-    for a distance of r lengthscales.
+    r"""Matérn kernel of any smoothness.
 
-    Rasmussen and Williams 2006, eq. 4.14, for nu in (0, 50]. The Bessel functions are SciPy's, so
-    values for points on another device are worked out on the CPU. Differentiable once, in the
-    points and the lengthscales; where points coincide the gradient is taken to be 0.
+    :math:`k(r) = 2^{1-\nu} / \Gamma(\nu) \; z^\nu K_\nu(z)`, :math:`z = \sqrt{2 \nu} r`, for a
+    distance of r lengthscales. The Bessel functions are SciPy's and run on the CPU, whatever the
+    device of the points. Differentiable once, in the points and the lengthscales; the gradient is
+    0 where points coincide.
+
+    Args:
+        nu: Smoothness in (0, 50].
+        **options: Options of `gpytorch.kernels.Kernel`, such as `ard_num_dims`.
+
+    References:
+        Rasmussen and Williams 2006, eq. 4.14.
+
+    Example:
+        >>> import torch
+        >>> kernel = GeneralMaternKernel(0.5).double().requires_grad_(False)
+        >>> kernel.lengthscale = 1.0
+        >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> kernel(x).to_dense().round(decimals=4)  # exp(-r)
+        tensor([[1.0000, 0.3679],
+                [0.3679, 1.0000]], dtype=torch.float64)
     """
 
     has_lengthscale = True
@@ -36,13 +52,24 @@ class GeneralMaternKernel(Kernel):
         self.nu = nu
 
     def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
-        centre = x1.detach().mean(dim=-2, keepdim=True)
-        left, right = (x1 - centre) / self.lengthscale, (x2 - centre) / self.lengthscale
+        """Values between points, in GPyTorch's conventions.
+
+        Args:
+            x1: Points (..., n, d).
+            x2: Points (..., m, d).
+            diag: Whether to evaluate pairs, n = m.
+            **params: Ignored.
+
+        Returns:
+            (..., n, m), or (..., n) with `diag`.
+        """
+        center = x1.detach().mean(dim=-2, keepdim=True)
+        left, right = (x1 - center) / self.lengthscale, (x2 - center) / self.lengthscale
         if diag:
             distance = torch.linalg.vector_norm(left - right, dim=-1)
         else:
-            # From differences: inner products leave 1e-8 between equal points, of which a rough
-            # kernel makes a lot.
+            # From differences: inner products leave 1e-8 between equal points, which changes the
+            # value of a rough kernel considerably.
             distance = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
         return _Correlation.apply(math.sqrt(2.0 * self.nu) * distance, self.nu)
 
@@ -65,8 +92,8 @@ class _Correlation(torch.autograd.Function):
 
 def _correlation(z: Array, nu: float) -> Array:
     bessel = kve(nu, z)
-    # K_nu overflows next to 0, where all beyond z^2 is lost in 1. So is z^2 itself
-    # unless nu is well above 1; near 1 its true factor 1 / (nu - 1) has no bound.
+    # K_nu overflows close to 0, where terms beyond z^2 are below rounding. So is z^2 itself unless
+    # nu is well above 1; near 1 its exact factor 1 / (nu - 1) is unbounded.
     series = 1.0 - z**2 / (4.0 * max(nu - 1.0, 0.5))
     return np.minimum(np.where(np.isinf(bessel), series, _normalised(bessel, z, nu)), 1.0)
 
@@ -84,6 +111,6 @@ def _normalised(bessel: Array, z: Array, nu: float) -> Array:
 
 
 def _elementwise(function: Callable[[Array, float], Array], z: Tensor, nu: float) -> Tensor:
-    array = z.detach().cpu().double().numpy().clip(max=_FAR)
+    array = z.detach().cpu().double().numpy().clip(max=_MAX_Z)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         return torch.as_tensor(function(array, nu)).to(z)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,58 +12,69 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.acquisition import (
-    JointPolicy,
-    Policy,
-    RiskBound,
-    Score,
-    Situation,
-    UpperConfidenceBound,
-)
+from surefoot._internal.threads import one_thread
+from surefoot.acquisition import Context, Policy, Score, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.feasibility import feasibility
-from surefoot.acquisition.joint_search import JointSearch
-from surefoot.acquisition.search import By, checked
-from surefoot.acquisition.search_for_space import search_of
+from surefoot.acquisition.policy import as_policy, risk_on
+from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
 from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import Exact, Features, Nystrom
-from surefoot.hyperparameters.student_t_fit import Learner, Learnt
-from surefoot.optimizer import saved_space, serialization
-from surefoot.optimizer.belief import Belief
-from surefoot.optimizer.model import Model
-from surefoot.optimizer.parts import check_parts
-from surefoot.regression.observations import History
+from surefoot.features import Exact, Features
+from surefoot.hyperparameters import Fitted, GivenHyperparameters, HyperparameterFit
+from surefoot.optimizer import saved_run
+from surefoot.optimizer.model import Hyperparameters, Inference, Model
+from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.spaces.locations import Place, Where, point_and_arm
-from surefoot.spaces.pending import Waiting
+from surefoot.spaces.locations import EnvironmentValue, Location, Where
+from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
-from surefoot.widths import Progress, Width, srinivas
+from surefoot.widths import Width, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
-
-Environment = Tensor | Sequence[float] | float | None
-_PARTS = ("features", "estimator", "width", "policy", "learner", "risk")
 
 
 class Optimizer:
     """Maximises an unknown function from noisy measurements.
 
-    `space` is `Arms`, `Box`, or `Joint` for designs beside a random environment, of which `risk`
-    says what is maximised; `kernel` a GPyTorch kernel (of x followed by z on a `Joint`), or None
-    to learn one (on spaces with coordinates); `features`, `estimator`, `width` and `policy` are the
-    parts that a named algorithm puts together (`surefoot.algorithms`). With `standardise`, rewards
-    are centred by their median and scaled by their MAD, and with `Huber()` the mean and the width
-    of the prior are then those under which they are likeliest. `ridge` is the regularisation, which
-    is the noise variance as a share of the prior's (in reward units where these are not
-    standardised); a learnt kernel brings its own. The first `initial` points on a space are spread
-    evenly instead of chosen. With `repeat_until` above 1 a chosen point is to be measured until its
-    variance has fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never
-    more often than all before it.
+    The named algorithms of `surefoot.algorithms` are compositions of its parts. All randomness
+    comes from `seed`: the same seed and the same rewards give the same run.
 
-    All randomness comes from `seed`; the same seed and the same rewards give the same run.
+    Args:
+        space: `Arms`, `Box`, or `Joint` for designs in a random environment.
+        kernel: Prior covariance, a GPyTorch kernel (of x followed by z on a `Joint` space); None
+            fits one, on spaces with coordinates.
+        risk: Risk measure over the environment that is maximised, on a `Joint` space.
+        features: Feature map; `Exact()` by default.
+        estimator: How rewards become coefficients; `LeastSquares()` by default.
+        width: Multiplier of the standard deviation in the bounds; `widths.srinivas()` by default.
+        policy: Where to measure next, a policy or an acquisition function; the upper confidence
+            bound by default.
+        hyperparameters: How kernel and noise are fitted, where no kernel is given.
+        ridge: Regularization beside a kernel: the noise variance as a share of the prior variance
+            (in squared reward units where rewards are not standardised).
+        standardise: Whether rewards are centered by their median and scaled by their MAD, beside a
+            kernel; with `Huber()`, the prior has an empirical-Bayes mean and output scale then.
+        initial: Number of points of the initial design.
+        repeat_until: With a factor above 1, a point is to be measured until its variance has
+            fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
+            often than all points before it.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or two do not go together.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.Optimizer(sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.linear())
+        >>> query = optimizer.ask()
+        >>> info = optimizer.tell(query, 0.7)
+        >>> info.round
+        1
     """
 
     def __init__(
@@ -73,11 +83,11 @@ class Optimizer:
         kernel: Kernel | None = None,
         *,
         risk: Risk | None = None,
-        features: Features | Nystrom | None = None,
-        estimator: Estimator | None = None,
+        features: Features | None = None,
+        estimator: Estimator[Any] | None = None,
         width: Width | None = None,
-        policy: Policy | JointPolicy | None = None,
-        learner: Learner | None = None,
+        policy: Policy | ScoreRule | None = None,
+        hyperparameters: HyperparameterFit | None = None,
         ridge: float = 1.0,
         standardise: bool = False,
         initial: int = 0,
@@ -85,84 +95,113 @@ class Optimizer:
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
-        if not isinstance(space, Arms | Box | Joint):
-            raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
-        if kernel is not None and learner is not None:
-            raise InvalidInput("both `kernel` and `learner` came: pass one of them.")
-        design = space.design if isinstance(space, Joint) else space
-        if isinstance(design, Arms) and not design.has_coordinates and kernel is None:
+        _check_parts(space, features, estimator, width)
+        if kernel is not None and hyperparameters is not None:
+            raise InvalidInput("both `kernel` and `hyperparameters` came: pass one of them.")
+        if isinstance(space.design, Arms) and not space.design.has_coordinates and kernel is None:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
                 "or `Arms(points)` with their coordinates."
             )
-        check_parts(features, estimator, width, policy)
         self.space = space.to(device)
         self.risk = risk
-        self._search = search_of(self.space, risk)
-        self.policy = policy or (RiskBound() if risk is not None else UpperConfidenceBound())
-        if isinstance(self.policy, JointPolicy) is not isinstance(space, Joint):
-            raise InvalidInput(
-                f"`policy` is {policy!r}, expected one of `surefoot.joint_policies` on a `Joint` "
-                "space, and one of `surefoot.policies` on any other."
-            )
-        if isinstance(space, Joint) and risk is not None and isinstance(self.policy, JointPolicy):
-            self.policy.check(space, risk)
-        if isinstance(space, Joint) and isinstance(features, Nystrom):
-            features = replace(features, feedback="immediate")  # batches choose arms, not designs
-        self.width_rule: Width = width or srinivas()
+        self._risk = risk_on(space, risk)
+        self.policy = as_policy(UpperConfidenceBound() if policy is None else policy)
+        self.policy.check(space, self._risk)
         self.seed = checks.count("seed", seed, least=0)
+        self.ridge = checks.positive("ridge", ridge)
         self._generator = torch.Generator().manual_seed(self.seed)
+        fit: Hyperparameters = hyperparameters or HyperparameterFit()
+        if kernel is not None:
+            own = kernels.validated(kernel, self.space.seen).to(device)
+            fit = GivenHyperparameters(own, self.ridge, standardise)
+        self._standardise = standardise
         self._model = Model(
-            self._search.seen,
-            kernel,
-            learner,
+            self.space.seen,
+            fit,
             features or Exact(),
             estimator or LeastSquares(),
-            checks.positive("ridge", ridge),
-            standardise,
+            width or srinivas(),
             self._generator,
         )
-        self._initial = self._search.spread(
+        self._initial = self.space.spread(
             checks.count("initial", initial, least=0), self._generator
         )
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
         if self._repeat_until < 1.0:
             raise InvalidInput(f"`repeat_until` is {repeat_until!r}, expected at least 1.")
-        self._waiting = Waiting()
+        self._pending = PendingQueries()
+        design = self.space.design
+        self._designs = design.lower.new_zeros(0, design.dimension)  # measured, on a `Joint` space
         self._failed: list[Tensor] = []
-        self._width: tuple[Belief | None, float] | None = None  # and the belief that it goes with
 
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
-        """The next point to measure; it counts as pending until told or forgotten.
+        """Choose the next point to measure.
 
-        `arms` are the only ones to choose from in this round: indices (n,) of an `Arms` space, or
-        points (n, d) of a `Box`, which may never have been seen before; designs on a `Joint`.
+        Args:
+            arms: The only ones to choose from in this round: indices (n,) of an `Arms` space, or
+                points (n, d) of a `Box`, which may never have been seen before; designs on a
+                `Joint` space.
+
+        Returns:
+            The query, which is pending until it is told or forgotten.
+
+        Raises:
+            InvalidInput: If `arms` are not of the space.
         """
-        among = None if arms is None else self._search.listed(arms)
-        return self._wait_for(self._choose(among))
+        among = None if arms is None else self.space.listed(arms)
+        with one_thread():
+            return self._add_pending(self._choose(among))
 
     def ask_batch(self, number: int) -> list[Query]:
-        """Several points to measure in parallel, spread out by counting each as pending."""
+        """Choose several points to measure in parallel, each with those before it pending.
+
+        Args:
+            number: How many.
+
+        Returns:
+            The queries.
+        """
         return [self.ask() for _ in range(checks.count("number", number))]
 
-    def expect(self, where: Where, environment: Environment = None) -> Query:
-        """Register a measurement under way that somebody else chose; it counts as pending."""
-        return self._wait_for(self._locate(where, self._supposed(environment)), 1)
+    def expect(self, where: Where, environment: EnvironmentValue = None) -> Query:
+        """Register a measurement in progress that was not asked for.
 
-    def tell(self, where: Where, y: float, environment: Environment = None) -> Info:
-        """Record a reward for a query, an arm's index or a point, in any order.
+        Args:
+            where: The index of an arm or a point; a design on a `Joint` space.
+            environment: The z (dz,) that it is measured under, on a `Joint` space.
 
-        `environment` (dz,) is the z that it was measured under, on a `Joint` space where the query
-        did not ask for one; one query may be told under several. Raises `InvalidInput`, with
-        nothing changed, for a reward that is not a finite number or a point that is not of the
-        space.
+        Returns:
+            The query, which is pending until it is told or forgotten.
+        """
+        location, _ = self._locate(where, self._supposed(environment))
+        return self._add_pending(location, 1)
+
+    def tell(self, where: Where, y: float, environment: EnvironmentValue = None) -> Info:
+        """Record a reward, in any order.
+
+        Args:
+            where: A query, the index of an arm or a point. A query of another optimizer, or one
+                that has all its rewards, stands for its point. A point counts for the first query
+                that is pending there.
+            y: The reward, a finite number.
+            environment: The z (dz,) that it was measured under, on a `Joint` space where the query
+                did not ask for one; one query may be told under several.
+
+        Returns:
+            What the estimate did.
+
+        Raises:
+            InvalidInput: With nothing changed, for a reward that is not a finite number or a point
+                that is not of the space.
         """
         started = time.perf_counter()
-        place = self._locate(where, environment)
-        self._record(place, checks.reward(y))
-        belief = self._model.after_tell()
-        return self._info(belief, time.perf_counter() - started)
+        location, query = self._locate(where, environment)
+        reward = checks.reward(y)
+        with one_thread():
+            self._record(location, query, reward)
+            return self._info(self._model.infer(), time.perf_counter() - started)
 
     def tell_all(
         self,
@@ -170,9 +209,18 @@ class Optimizer:
         rewards: Tensor | Sequence,
         environments: Tensor | Sequence | None = None,
     ) -> Info:
-        """Record many rewards (n,) at points (n, d) or arms (n,) at once, with one estimate.
+        """Record many rewards at once, with one estimate.
 
-        On a `Joint` space, `environments` (n, dz) are what they were measured under.
+        Args:
+            points: Queries, indices of arms (n,) or points (n, d).
+            rewards: Rewards (n,).
+            environments: What they were measured under (n, dz), on a `Joint` space.
+
+        Returns:
+            What the estimate did.
+
+        Raises:
+            InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = time.perf_counter()
         y = checks.vector("rewards", rewards)
@@ -186,288 +234,274 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
-        located, left = [], self._waiting.copy()
+        located, left = [], self._pending.copy()
         for where, environment in zip(points, under, strict=True):
-            place = self._search.locate(where, environment, left)
-            if place.query is not None:
-                left.settle(place.query)
-            located.append(place)
-        for place, reward in zip(located, y.tolist(), strict=True):
-            self._record(place, reward)
-        belief = self._model.after_tell()
-        return self._info(belief, time.perf_counter() - started)
+            location, query = locate(self.space, where, environment, left)
+            if query is not None:
+                left.settle(query)
+            located.append((location, query))
+        with one_thread():
+            for (location, query), reward in zip(located, y.tolist(), strict=True):
+                self._record(location, query, reward)
+            return self._info(self._model.infer(), time.perf_counter() - started)
 
-    def forget(self, query: Where, environment: Environment = None, *, failed: bool = True) -> None:
+    def forget(
+        self, query: Where, environment: EnvironmentValue = None, *, failed: bool = True
+    ) -> None:
         """Give up a query without a reward.
 
-        With `failed`, the point itself is taken to be bad: the search keeps away from it and,
-        as failures gather, from its surroundings. Without, it may be asked again.
+        Args:
+            query: The query, or the arm or point that was asked for.
+            environment: The z (dz,) of a point, on a `Joint` space.
+            failed: Whether the point itself is infeasible: the search avoids it and, as failures
+                accumulate, its neighborhood. Otherwise it may be asked for again.
+
+        Raises:
+            InvalidInput: If the space has no such point.
         """
-        waited = self._waiting.places.get(query.id) if isinstance(query, Query) else None
-        if waited is not None:
-            place = waited[1]
+        pending = self._pending.find(query) if isinstance(query, Query) else None
+        if pending is None:
+            location, id_ = self._locate(query, self._supposed(environment))
         else:
-            place = self._locate(query, self._supposed(environment))
-        if place.query is not None:
-            missing = self._waiting.drop(place.query)
-            if place.arm is not None and self._model.batched:
-                self._model.give_up(place.arm, missing)
+            location, id_ = pending.location, pending.query.id
+        if id_ is not None:
+            asked = self._pending.by_id[id_].location
+            self._model.release(asked.point, asked.arm, self._pending.drop(id_))
         if failed:
-            self._failed.append(place.point)
+            self._failed.append(location.point)
 
     def recommend(self, by: By = "mean") -> Recommendation:
-        """The point of largest posterior mean, with the interval mean +- width deviations.
+        """The best point, with the interval mean +- width deviations of the function there.
 
-        On a `Joint` space, the design among those measured whose risk of the mean is largest, with
-        the risks of the bounds as its interval (Nguyen et al. 2021, Section 3.2). With `by`
-        "lower", the one whose lower bound is largest. Where measurements have failed, a point
-        counts for less by its chance of failing.
+        On a `Joint` space, the design among those measured of largest risk of the mean, with the
+        risks of the bounds as its interval. Where measurements have failed, the values are
+        discounted by the probability of failure.
 
-        Raises `NotReady` before the first reward.
+        Args:
+            by: "mean" for the largest posterior mean, "lower" for the largest lower bound.
+
+        Returns:
+            The recommendation.
+
+        Raises:
+            NotReady: Before the first reward.
+
+        References:
+            Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
-        checked(by)
-        if len(self._model.history) == 0:
-            raise NotReady("there are no rewards yet: call `ask` and `tell` before `recommend`.")
-        return self._search.recommend(self._situation(pending=False), by)
+        check_by(by)
+        with one_thread():
+            return recommend(self._context_of_rewards(), by)
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
-        """The risk of the mean, of the lower and of the upper bound (n,) at designs (n, dx).
+        """The risk of the mean, of the lower and of the upper bound (n,).
 
-        For a `Joint` space; `InvalidInput` for another, `NotReady` before the first reward.
+        On a space without an environment, the mean and the bounds themselves.
+
+        Args:
+            designs: Designs (n, dx).
+
+        Returns:
+            Three tensors (n,).
+
+        Raises:
+            NotReady: Before the first reward.
+            InvalidInput: If the space has no such designs.
         """
-        if not isinstance(self._search, JointSearch):
-            raise InvalidInput("`assess` is for a `Joint` space: ask `posterior` for values.")
-        if len(self._model.history) == 0:
-            raise NotReady("there are no rewards yet: call `ask` and `tell` before `assess`.")
-        design = self._search.joint.design
+        context, design = self._context_of_rewards(), self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
-        x = torch.stack([point_and_arm(design, row, "designs")[0] for row in rows])
-        return self._search.assess(self._situation(pending=False), x)
+        x = torch.stack([design.locate(row, name="designs").design for row in rows])
+        return assess(context, x)
 
     @property
     def posterior(self) -> Posterior:
-        """The posterior of the function; `NotReady` before the first reward."""
-        if len(self._model.history) == 0:
-            raise NotReady("there are no rewards yet: the posterior needs at least one `tell`.")
-        return self._model.believe(learn=False).posterior
+        """The posterior given all rewards; `NotReady` before the first one."""
+        with one_thread():
+            return self._model.look().posterior
 
     @property
     def width(self) -> float:
-        """beta, the multiplier of the deviation in the next bounds."""
-        belief = self._model.latest
-        if belief is None and self._model.batched and len(self._model.history) > 0:
-            belief = self._model.believe(learn=False)
-        if belief is None or self._width is None or self._width[0] is not belief:
-            progress = Progress(
-                round=len(self._model.history),
-                information_gain=0.0 if belief is None else belief.factor.information_gain,
-                dimension=0 if belief is None else belief.factor.dimension,
-                ridge=self._model.ridge,
-                effective_dimension=self._model.effective_dimension,
-                prior_variance=self._model.prior_variance,
-            )
-            self._width = belief, self.width_rule(progress)
-        return self._width[1]
+        """beta, the multiplier of the standard deviation in the next bounds."""
+        if len(self._model.observations) == 0:
+            return self._model.width_at_start()
+        return self._model.latest.width
 
     @property
-    def history(self) -> History:
+    def width_rule(self) -> Width:
+        """The rule of the width."""
+        return self._model.width
+
+    @property
+    def history(self) -> Observations:
         """Every reward as it was told."""
-        return self._model.history
+        return self._model.observations
 
     @property
     def weights(self) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in the present estimate, in order of arrival."""
-        if len(self._model.history) == 0:
-            return torch.ones(0, dtype=torch.float64)
         return self._model.weights()
 
     @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
-        return list(self._waiting.queries.values())
+        return self._pending.queries
 
     @property
-    def learnt(self) -> Learnt | None:
-        """The hyperparameters in use, where the kernel is learnt and there was data to learn."""
-        return self._model.learnt
+    def hyperparameters(self) -> Fitted | None:
+        """The hyperparameters in use; None where the kernel was given, or before any reward."""
+        model = self._model
+        return model.fitted if model.fitted_at and not model.hyperparameters.lasting else None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything that the run needs to go on, to one file (safetensors with JSON).
+        """Write everything that the run needs to go on to one file (safetensors with JSON).
 
-        The file replaces the one at `path` only when it is whole.
+        The file replaces the one at `path` only when it is complete.
+
+        Args:
+            path: The file.
         """
-        model, tensors = self._model, dict[str, Tensor]()
-        values: dict[str, Any] = {
-            "space": saved_space.to_values(self.space, tensors),
-            "initial": len(self._initial),
-            "kernel": serialization.kernel_to_values(model.given, "kernel", tensors),
-            **{name: serialization.part_to_values(part) for name, part in self._parts().items()},
-            "ridge": model.given_ridge,
-            "standardise": model.standardise,
-            "seed": self.seed,
-            "model": model.state(tensors),
-            "waiting": self._waiting.state(tensors),
-            "initial_used": self._initial_used,
-            "repeat_until": self._repeat_until,
-        }
-        self._search.state(tensors)
-        tensors |= {
-            "failed": serialization.stacked(self._failed, self._search.seen.dimension),
-            "generator": self._generator.get_state(),
-        }
-        serialization.write(Path(path), tensors, values)
+        saved_run.save(self, Path(path))
 
     @classmethod
     def load(
         cls, path: str | PathLike[str], *, device: str | torch.device = "cpu", **parts: Any
     ) -> Optimizer:
-        """The optimiser that was saved: the same next ask, the same run from here on.
+        """The optimizer that was saved: the same next ask, the same run from here on.
 
-        Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours, a `Joint` space
-        with a density or a perturbation) are not in the file; pass them again by the names that
-        `Optimizer` gives them.
+        Args:
+            path: The file.
+            device: Device of the tensors.
+            parts: Parts that are not surefoot's own (a GPyTorch kernel, an estimator of yours, a
+                `Joint` space with a density or a perturbation) are not in the file; pass them
+                again by the names that `Optimizer` gives them.
+
+        Returns:
+            The optimizer.
+
+        Raises:
+            InvalidInput: If the file is not one of `save`, or a part is missing.
         """
-        tensors, values = serialization.read(Path(path))
-        space = parts.pop("space", None)
-        if space is not None:
-            saved_space.check_same(Path(path), values["space"], tensors, space)
-        elif saved_space.is_whole(values["space"]):
-            space = saved_space.from_values(values["space"], tensors)
-        else:
-            raise InvalidInput(
-                f"{path} was saved with a `space` that cannot be put in a file: pass it again, "
-                "`Optimizer.load(path, space=...)`."
-            )
-        for name in ("kernel", *_PARTS):
-            if name in parts:
-                continue
-            if values[name] == serialization.OUTSIDE:
-                raise InvalidInput(
-                    f"{path} was saved with a `{name}` that is not surefoot's own: "
-                    f"pass it again, `Optimizer.load(path, {name}=...)`."
-                )
-            parts[name] = serialization.part_from_values(values[name]) if name != "kernel" else None
-        if values["kernel"] not in (None, serialization.OUTSIDE) and parts["kernel"] is None:
-            parts["kernel"] = serialization.kernel_from_values(values["kernel"], "kernel", tensors)
-        optimizer = cls(
-            space,
-            initial=values["initial"],
-            ridge=values["ridge"],
-            standardise=values["standardise"],
-            repeat_until=values["repeat_until"],
-            seed=values["seed"],
-            device=device,
-            **parts,
-        )
-        if tensors["sites"].shape[1] != optimizer._search.seen.dimension:
-            raise InvalidInput(
-                f"{path} has points of {tensors['sites'].shape[1]} coordinates and the `space` "
-                f"that came has {optimizer._search.seen.dimension}: pass the one it was saved with."
-            )
-        optimizer._restore(values, tensors)
-        return optimizer
-
-    def _restore(self, values: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        self._model.restore(values["model"], tensors)
-        device = self._search.seen.lower.device
-        self._search.restore(tensors)
-        self._initial_used = values["initial_used"]
-        self._failed = list(tensors["failed"].to(device))
-        self._waiting.restore(values["waiting"], tensors, device)
-        self._generator.set_state(tensors["generator"])
-
-    def _parts(self) -> dict[str, object]:
-        """The parts by the names of the constructor's arguments; no learner beside a kernel."""
-        model = self._model
-        learner = model.learner if model.given is None else None
-        parts = (model.features, model.estimator, self.width_rule, self.policy, learner, self.risk)
-        return dict(zip(_PARTS, parts, strict=True))
+        return saved_run.load(cls, Path(path), device, parts)
 
     def reseed(self, seed: int) -> None:
-        """Draw from a new seed from now on, as parallel copies of one optimiser must."""
-        self._generator.manual_seed(checks.count("seed", seed, least=0))
+        """Draw from a new seed from now on, as parallel copies of one optimizer must.
 
-    def _choose(self, among: list[Place] | None) -> Place:
-        known = len(self._model.history) + len(self._waiting.queries)
+        Args:
+            seed: The seed.
+        """
+        self._generator.manual_seed(checks.count("seed", seed, least=0))
+        self._pending.owner = new_owner()  # the next queries of two copies have the same ids
+
+    def _choose(self, among: list[Location] | None) -> Location:
+        known = len(self._model.observations) + len(self._pending)
         if among is None and self._initial_used < len(self._initial) > known:
             self._initial_used += 1
             return self._initial[self._initial_used - 1]
-        if len(self._model.history) == 0:
+        if len(self._model.observations) == 0:
             if among is None:
-                return self._search.guess(self._model.given, self._waiting, self._generator)
+                kernel = self._model.fitted.kernel
+                return first_location(self.space, kernel, self._pending, self._generator)
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")
-        arms = None if among is None else [p.arm for p in among if p.arm is not None]
-        if self._in_batches and arms != []:
-            arm = self._model.next_of_batch(lambda: self.width, arms)
-            return self._locate(arm)._replace(query=None)
-        return self._search.best(self.policy, self._situation(), among)
+        posterior, sites = self._model.selection(), self._model.observations.sites
+        if len(self._pending):
+            sites = torch.cat([sites, self._pending.repeated(sites)[0]])
+        context = self._context(posterior, self._model.latest.width, sites)
+        return self.policy.choose(context, among)
 
-    @property
-    def _in_batches(self) -> bool:
-        plain = isinstance(self.policy, UpperConfidenceBound) and not self._failed
-        return plain and self._model.batched
+    def _context_of_rewards(self) -> Context:
+        """What is known from the rewards alone."""
+        look = self._model.look()
+        return self._context(look.posterior, look.width, self._model.observations.sites)
 
-    def _situation(self, pending: bool = True) -> Situation:
-        belief = self._model.believe(learn=True)
-        posterior, sites = belief.posterior, self._model.history.sites
-        if pending and self._waiting.queries and not self._model.batched:
-            points, missing = self._waiting.repeated(sites)
-            posterior = posterior.hallucinated(points, missing)
-            sites = torch.cat([sites, points])
-        round_ = len(self._model.history) + sum(self._waiting.missing)
-        return Situation(posterior, self.width, sites, self._generator, round_, self._feasible())
+    def _context(self, posterior: Posterior, width: float, sites: Tensor) -> Context:
+        return Context(
+            self.space,
+            self._risk,
+            posterior,
+            width,
+            sites,
+            self._designs if isinstance(self.space, Joint) else sites,
+            self._pending,
+            self._generator,
+            len(self._model.observations) + self._pending.missing,
+            self._feasible(),
+        )
 
     def _feasible(self) -> Score | None:
         if not self._failed:
             return None
-        return feasibility(self._model.kernel, self._model.history.sites, torch.stack(self._failed))
+        sites = self._model.observations.sites
+        return feasibility(self._model.fitted.kernel, sites, torch.stack(self._failed))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
-        if self._repeat_until == 1.0 or len(self._model.history) == 0:
+        most = len(self._model.observations)
+        if self._repeat_until == 1.0 or most == 0:
             return 1
-        belief = self._model.latest or self._model.believe(learn=False)
+        posterior = self._model.latest.posterior
         with torch.no_grad():
-            variance = float(belief.posterior.variance(point.unsqueeze(0)))
-        relative = variance / belief.posterior.scale**2 / self._model.ridge
-        most = len(self._model.history)
+            variance = float(posterior.variance(point.unsqueeze(0)))
+        relative = variance / posterior.scale**2 / self._model.fitted.noise
         return max(1, min(most, math.ceil((self._repeat_until - 1.0) / max(relative, 1e-300))))
 
-    def _wait_for(self, place: Place, repeats: int | None = None) -> Query:
-        times = self._repeats(place.point) if repeats is None else repeats
-        if place.arm is not None and self._model.batched:
-            self._model.await_reward(place.arm, times)
-        copied = place._replace(point=place.point.clone(), query=None)
-        return self._waiting.add(copied, times, self._search.observed)
+    def _add_pending(self, location: Location, repeats: int | None = None) -> Query:
+        times = self._repeats(location.point) if repeats is None else repeats
+        self._model.pull(location.point, location.arm, times)
+        return self._pending.add(location, times, observed=self.space.observed)
 
-    def _record(self, place: Place, reward: float) -> None:
-        if place.query is not None and place.query in self._waiting.queries:
-            self._waiting.settle(place.query)
-        self._search.note(place)
-        self._model.record(place, reward)
+    def _record(self, location: Location, query: int | None, reward: float) -> None:
+        if query is not None:
+            asked = self._pending.by_id[query].location
+            if asked is not location:  # under another environment than the one that was supposed
+                self._model.release(asked.point, asked.arm)
+                self._model.pull(location.point, location.arm)
+            self._pending.settle(query)
+        else:
+            self._model.pull(location.point, location.arm)
+        if isinstance(self.space, Joint):
+            known = bool((self._designs == location.design).all(-1).any())
+            if not known:
+                self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
+        self._model.observe(location.point, location.arm, reward)
 
-    def _supposed(self, environment: Environment) -> Environment:
+    def _supposed(self, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
-        if environment is None and self._search.observed and isinstance(self.space, Joint):
+        if environment is None and self.space.observed and isinstance(self.space, Joint):
             return self.space.environment.sample(1, torch.Generator().manual_seed(0))[0]
         return environment
 
-    def _locate(self, where: Where, environment: Environment = None) -> Place:
-        return self._search.locate(where, environment, self._waiting)
+    def _locate(
+        self, where: Where, environment: EnvironmentValue = None
+    ) -> tuple[Location, int | None]:
+        return locate(self.space, where, environment, self._pending)
 
-    def _info(self, belief: Belief, seconds: float) -> Info:
-        estimate = belief.estimate
+    def _info(self, inference: Inference, seconds: float) -> Info:
+        estimate = inference.estimate
+        threshold = estimate.threshold * self._model.fitted.scale
         return Info(
-            round=len(self._model.history),
-            width=self.width,
-            threshold=None
-            if belief.estimate.threshold is None
-            else belief.estimate.threshold * belief.units.scale,
+            round=len(self._model.observations),
+            width=inference.width,
+            threshold=threshold if math.isfinite(threshold) else None,
             truncated=int(estimate.last_truncated),
             truncated_total=estimate.truncated,
-            dimension=belief.factor.dimension,
-            information_gain=belief.factor.information_gain,
+            dimension=inference.dimension,
+            information_gain=inference.information_gain,
             seconds=seconds,
         )
+
+
+def _check_parts(space: object, features: object, estimator: object, width: object) -> None:
+    """`InvalidInput` for a part that is none, such as its name or its class."""
+    if not isinstance(space, Arms | Box | Joint):
+        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+    if width is not None and not callable(width):
+        raise InvalidInput(
+            f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
+        )
+    if features is not None and (not hasattr(features, "init") or isinstance(features, type)):
+        raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
+    right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))
+    if estimator is not None and (not right or isinstance(estimator, type)):
+        raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")

@@ -1,4 +1,4 @@
-"""Parts and kernels as plain values, so that loading a file never runs code."""
+"""Dataclasses of tensors and numbers to one file and back; reading a file runs no code of it."""
 
 from __future__ import annotations
 
@@ -6,72 +6,150 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot import acquisition, estimators, features, hyperparameters, kernels, risks, widths
-from surefoot.acquisition import neural_surrogate
-from surefoot.tails import Moment
+from surefoot import kernels
 from surefoot.types import InvalidInput
 
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
+FORMAT = 4
+OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
-FORMAT = 3
-OUTSIDE = "outside"  # stands for a part of the user's own, which must be passed again on loading
+_PACKAGES = (  # whose dataclasses may be in a file
+    "surefoot.acquisition",
+    "surefoot.estimators",
+    "surefoot.features",
+    "surefoot.hyperparameters",
+    "surefoot.optimizer",
+    "surefoot.regression",
+    "surefoot.risks",
+    "surefoot.spaces",
+    "surefoot.tails",
+    "surefoot.types",
+    "surefoot.widths",
+)
 
-_PARTS = {
-    part.__name__: part
-    for part in (
-        Moment,
-        features.Dictionary,
-        features.Exact,
-        features.Nystrom,
-        features.QuadratureFourier,
-        features.RandomFourier,
-        features.Sketch,
-        estimators.LeastSquares,
-        estimators.Huber,
-        estimators.StudentT,
-        estimators.Truncation,
-        estimators.AdaptiveTruncation,
-        estimators.MedianOfMeans,
-        widths.constant,
-        widths.srinivas,
-        widths.chowdhury_gopalan,
-        widths.truncated,
-        widths.truncated_as_published,
-        widths.adaptive_fourier,
-        widths.adaptive_nystrom,
-        widths.adaptive_as_published,
-        widths.bkb,
-        widths.bkb_as_published,
-        acquisition.UpperConfidenceBound,
-        acquisition.NoisyExpectedImprovement,
-        acquisition.Alternating,
-        acquisition.RiskBound,
-        acquisition.RiskKnowledgeGradient,
-        acquisition.SurrogateBound,
-        neural_surrogate.Surrogate,
-        risks.Mean,
-        risks.VaR,
-        risks.CVaR,
-        risks.WorstCase,
-        hyperparameters.Learner,
-    )
-}
+
+class Encoder:
+    """Collects the tensors of the objects that it encodes."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+
+    def encode(self, value: Any) -> Any:
+        """A value as JSON; `OUTSIDE`, also within, where it cannot be in a file."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Tensor):
+            return self._tensor("tensor", value)
+        if isinstance(value, np.ndarray):
+            return self._tensor("array", torch.from_numpy(value))
+        if isinstance(value, torch.Generator):
+            return self._tensor("generator", value.get_state())
+        if isinstance(value, tuple | list):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return {kind: [self.encode(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        if isinstance(value, torch.nn.Module):
+            return self._kernel(value)
+        if getattr(type(value), "derived", False):
+            return None
+        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        if not dataclasses.is_dataclass(value) or not _is_allowed(name):
+            return OUTSIDE
+        saved = {f.name: self.encode(getattr(value, f.name)) for f in _saved_fields(value)}
+        return {"type": name, "fields": saved}
+
+    def _tensor(self, kind: str, tensor: Tensor) -> dict[str, str]:
+        name = str(len(self.tensors))
+        self.tensors[name] = tensor.detach().cpu().clone().contiguous()
+        return {kind: name}
+
+    def _kernel(self, kernel: Any) -> Any:
+        recipe = kernels.to_recipe(kernel)
+        return OUTSIDE if recipe is None else {"kernel": self.encode(recipe)}
+
+
+class Decoder:
+    """Makes objects again from JSON and tensors."""
+
+    def __init__(self, tensors: dict[str, Tensor], device: torch.device) -> None:
+        self._tensors = tensors
+        self._device = device
+
+    def decode(self, value: Any) -> Any:
+        """The value again; `InvalidInput` where it is none of ours."""
+        if not isinstance(value, dict):
+            return value
+        if "type" in value:
+            cls = _class(value["type"])
+            fields = {name: self.decode(field) for name, field in value["fields"].items()}
+            made: Any = object.__new__(cls)
+            known = {f.name for f in dataclasses.fields(cls)}
+            for f in dataclasses.fields(cls):
+                if f.name in fields:
+                    object.__setattr__(made, f.name, fields[f.name])
+                elif f.default_factory is not dataclasses.MISSING:
+                    object.__setattr__(made, f.name, f.default_factory())
+                elif f.default is not dataclasses.MISSING:
+                    object.__setattr__(made, f.name, f.default)
+            getattr(made, "__post_init__", lambda: None)()
+            if not fields.keys() <= known:
+                raise InvalidInput(f"the file has unknown fields of {value['type']}.")
+            return made
+        ((kind, content),) = value.items()
+        match kind:
+            case "tensor":
+                return self._tensors[content].to(self._device)
+            case "array":
+                return self._tensors[content].numpy().copy()
+            case "generator":
+                return self._tensors[content]
+            case "list":
+                return [self.decode(item) for item in content]
+            case "tuple":
+                return tuple(self.decode(item) for item in content)
+            case "dict":
+                return {self.decode(k): self.decode(v) for k, v in content}
+            case "kernel":
+                return kernels.from_recipe(self.decode(content))
+        raise InvalidInput(f"the file has an object of unknown kind {kind!r}.")
+
+    def fill(self, target: Any, value: Any) -> None:
+        """Set what was saved of an object that is there, and leave the rest as it is."""
+        for f in _saved_fields(target):
+            saved, present = value["fields"][f.name], getattr(target, f.name, None)
+            name = f"{type(present).__module__}:{type(present).__qualname__}"
+            here = isinstance(saved, dict) and saved.get("type") == name
+            if here and _has_unsaved_fields(present):
+                self.fill(present, saved)
+            elif saved != OUTSIDE:
+                object.__setattr__(target, f.name, self.decode(saved))
+        after_load: Callable[[], None] = getattr(target, "after_load", lambda: None)
+        after_load()
+
+
+def is_whole(value: Any) -> bool:
+    """Whether nothing is missing in an encoded value."""
+    if value == OUTSIDE:
+        return False
+    if isinstance(value, dict):
+        return all(is_whole(item) for item in value.values())
+    return not isinstance(value, list) or all(is_whole(item) for item in value)
 
 
 def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """One safetensors file with the values as JSON in its header, in place when it is whole."""
+    """One safetensors file with the values as JSON in its header; it appears when it is whole."""
     from safetensors.torch import save
 
-    whole = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
-    content = save(whole, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
+    content = save(tensors, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -106,74 +184,28 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, values
 
 
-def part_to_values(part: object) -> Any:
-    """A composed part as {"part": name, field: value, ...}."""
-    if part is None:
-        return None
-    if isinstance(part, bool | int | float | str):
-        return part
-    if isinstance(part, tuple):
-        return [part_to_values(item) for item in part]
-    if _PARTS.get(type(part).__name__) is not type(part):
-        return OUTSIDE
-    fields = {f.name: part_to_values(getattr(part, f.name)) for f in dataclasses.fields(part)}
-    return OUTSIDE if OUTSIDE in fields.values() else {"part": type(part).__name__, **fields}
+def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
+    return [f for f in dataclasses.fields(value) if f.metadata.get("saved", True)]
 
 
-def part_from_values(values: Any) -> Any:
-    """The part again."""
-    if not isinstance(values, dict):
-        return values
-    fields = {name: part_from_values(value) for name, value in values.items() if name != "part"}
-    return _PARTS[values["part"]](**fields)
+def _has_unsaved_fields(value: Any) -> bool:
+    return len(_saved_fields(value)) < len(dataclasses.fields(value))
 
 
-def kernel_to_values(kernel: Kernel | None, name: str, tensors: dict[str, Tensor]) -> Any:
-    """A kernel of `surefoot.kernels` as values and tensors; `OUTSIDE` for any other."""
-    from gpytorch.kernels import LinearKernel, MaternKernel, RBFKernel, ScaleKernel
-
-    from surefoot.kernels.general_matern import GeneralMaternKernel
-    from surefoot.kernels.precomputed_kernel import PrecomputedKernel
-
-    if kernel is None:
-        return None
-    if type(kernel) is ScaleKernel:
-        inner = kernel_to_values(kernel.base_kernel, f"{name}.base", tensors)
-        tensors[f"{name}.variance"] = kernel.raw_outputscale
-        return OUTSIDE if inner == OUTSIDE else ["scaled", inner]
-    matern = type(kernel) in (MaternKernel, GeneralMaternKernel)
-    if (matern or type(kernel) is RBFKernel) and kernel.active_dims is None:
-        tensors[f"{name}.lengthscale"] = kernel.raw_lengthscale
-        return ["matern", kernel.nu] if matern else ["squared_exponential"]
-    if type(kernel) is LinearKernel and float(kernel.variance) == 1.0:
-        return ["linear"]
-    if type(kernel) is PrecomputedKernel:
-        tensors[f"{name}.gram"] = kernel.gram
-        return ["precomputed"]
-    return OUTSIDE
+def _is_allowed(name: str) -> bool:
+    module = name.partition(":")[0]
+    return any(module == p or module.startswith(f"{p}.") for p in _PACKAGES)
 
 
-def kernel_from_values(values: Any, name: str, tensors: dict[str, Tensor]) -> Kernel:
-    """The kernel again."""
-    match values:
-        case ["scaled", inner]:
-            scaled = kernels.scaled(kernel_from_values(inner, f"{name}.base", tensors), 1.0)
-            scaled.raw_outputscale.data = tensors[f"{name}.variance"]
-            return scaled
-        case ["matern" | "squared_exponential", *nu]:
-            raw = tensors[f"{name}.lengthscale"]  # the raw one, which no transformation rounds
-            ones = torch.ones(raw.numel())
-            base = kernels.matern(nu[0], ones) if nu else kernels.squared_exponential(ones)
-            base.raw_lengthscale.data = raw
-            return base
-        case ["linear"]:
-            return kernels.linear()
-        case ["precomputed"]:
-            return kernels.precomputed(tensors[f"{name}.gram"])
-    raise InvalidInput(f"the kernel {values!r} is not one that this version knows.")
-
-
-def stacked(points: Iterable[Tensor], dimension: int) -> Tensor:
-    """Points (n, d) as one tensor, n = 0 included."""
-    rows = [point.reshape(1, dimension) for point in points]
-    return torch.cat(rows) if rows else torch.zeros(0, dimension, dtype=torch.float64)
+def _class(name: str) -> type:
+    """The dataclass of a name in a file; nothing else is ever made."""
+    module, _, qualified = name.partition(":")
+    if not _is_allowed(name) or not qualified.isidentifier():
+        raise InvalidInput(f"the file names {name!r}, which is no type that it may hold.")
+    try:
+        found = getattr(import_module(module), qualified, None)
+    except ImportError:
+        found = None
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        raise InvalidInput(f"the file names {name!r}, which this version of surefoot lacks.")
+    return found

@@ -1,32 +1,49 @@
-"""Every reward as it came, by the distinct point (site) that it was measured at."""
+"""Rewards in order of arrival, grouped by distinct location."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
 
-class History:
-    """Raw rewards in order of arrival, kept for ever, with counts and sums for each site.
+def grown(buffer: np.ndarray, index: int) -> np.ndarray:
+    """The buffer with room for `index` along its last axis, at least doubled where it is full."""
+    if index < buffer.shape[-1]:
+        return buffer
+    spare = np.zeros((*buffer.shape[:-1], max(buffer.shape[-1], 64, index)), dtype=buffer.dtype)
+    return np.concatenate([buffer, spare], -1)
 
-    Buffers lie in main memory and grow by doubling, so that a tell costs O(d) and, apart from the
-    doubling, copies nothing; tensors on a CPU are views of them.
+
+@dataclass(eq=False)
+class Observations:
+    """Raw rewards in order of arrival, with counts and sums at each distinct location (site).
+
+    Buffers lie in main memory and grow by doubling, so that an observation costs O(d) amortized;
+    tensors on a CPU are views of them.
+
+    Args:
+        dimension: Number of coordinates d of a location.
+        device: Device of the tensors that are given out.
     """
 
-    def __init__(self, dimension: int, device: torch.device | str = "cpu") -> None:
-        self.dimension = dimension
-        self.device = torch.device(device)
-        self._on_host = self.device.type == "cpu"
-        self._number = 0
-        self._sites_number = 0
-        self._reward = np.zeros(64)
-        self._site = np.zeros(64, dtype=np.int64)
-        self._sites = np.zeros((64, dimension))
-        self._count = np.zeros(64)
-        self._sum = np.zeros(64)
-        self._known: dict[bytes | int, int] = {}
-        self.arms: list[int] = []  # of the sites, where they are arms
+    dimension: int
+    device: torch.device = field(default=torch.device("cpu"), metadata={"saved": False})
+    arms: list[int] = field(default_factory=list)  # of the sites, where locations are arms
+    _number: int = 0
+    _sites_number: int = 0
+    _reward: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    _site: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
+    _points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # (capacity, d)
+    _count: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    _index: dict[bytes | int, int] = field(default_factory=dict, metadata={"saved": False})
+
+    def __post_init__(self) -> None:
+        if not len(self._points):
+            self._points = np.zeros((64, self.dimension))
 
     def __len__(self) -> int:
         return self._number
@@ -34,59 +51,68 @@ class History:
     @property
     def rewards(self) -> Tensor:
         """Raw rewards (t,)."""
-        return self._tensor(self._reward, self._number)
+        return self._tensor(self._reward[: self._number])
 
     @property
     def site(self) -> Tensor:
         """Index into `sites` of each reward (t,)."""
-        return self._tensor(self._site, self._number)
+        return self._tensor(self._site[: self._number])
 
     @property
     def sites(self) -> Tensor:
-        """Distinct points (S, d) in order of first measurement."""
-        return self._tensor(self._sites, self._sites_number)
+        """Distinct locations (S, d) in order of first observation."""
+        return self._tensor(self._points[: self._sites_number])
 
     @property
     def counts(self) -> Tensor:
         """Rewards at each site (S,), as floats."""
-        return self._tensor(self._count, self._sites_number)
+        return self._tensor(self._count[: self._sites_number])
 
     @property
     def sums(self) -> Tensor:
         """Sum of the rewards at each site (S,)."""
-        return self._tensor(self._sum, self._sites_number)
+        return self._tensor(self._sum[: self._sites_number])
 
     def append(self, point: Tensor, reward: float, arm: int | None = None) -> int:
-        """Record a reward at a point (d,) or at an arm, which is told by its index; gives the site.
+        """Record a reward.
 
-        Arms are sites of their own even where their coordinates are the same.
+        Args:
+            point: Location (d,).
+            reward: Finite reward.
+            arm: Index of the arm, on a space of arms; arms are sites of their own even where
+                their coordinates are equal.
+
+        Returns:
+            The index of the site.
         """
+        if len(self._index) != self._sites_number:
+            self._rebuild_index()
         key = point.detach().cpu().numpy().tobytes() if arm is None else arm
-        site = self._known.get(key)
+        site = self._index.get(key)
         if site is None:
-            site = self._known[key] = self._sites_number
-            self._sites = _room(self._sites, site)
-            self._count = _room(self._count, site)
-            self._sum = _room(self._sum, site)
-            self._sites[site] = point.detach().cpu().numpy()
+            site = self._index[key] = self._sites_number
+            if site == len(self._points):
+                self._points = np.concatenate([self._points, np.zeros_like(self._points)])
+            self._count, self._sum = grown(self._count, site), grown(self._sum, site)
+            self._points[site] = point.detach().cpu().numpy()
             self._sites_number += 1
             if arm is not None:
                 self.arms.append(arm)
-        self._reward = _room(self._reward, self._number)
-        self._site = _room(self._site, self._number)
-        self._reward[self._number] = reward
-        self._site[self._number] = site
+        number = self._number
+        self._reward, self._site = grown(self._reward, number), grown(self._site, number)
+        self._reward[number], self._site[number] = reward, site
         self._count[site] += 1.0
         self._sum[site] += reward
         self._number += 1
         return site
 
-    def _tensor(self, buffer: np.ndarray, number: int) -> Tensor:
-        tensor = torch.from_numpy(buffer[:number])
-        return tensor if self._on_host else tensor.to(self.device)
+    def _rebuild_index(self) -> None:
+        if self.arms:
+            self._index = {arm: site for site, arm in enumerate(self.arms)}
+        else:
+            rows = self._points[: self._sites_number]
+            self._index = {row.tobytes(): site for site, row in enumerate(rows)}
 
-
-def _room(buffer: np.ndarray, index: int) -> np.ndarray:
-    if index < len(buffer):
-        return buffer
-    return np.concatenate([buffer, np.zeros_like(buffer)])
+    def _tensor(self, rows: np.ndarray) -> Tensor:
+        tensor = torch.from_numpy(rows)
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)

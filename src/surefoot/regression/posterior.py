@@ -1,39 +1,71 @@
-"""Mean and variance of the unknown function, and samples of it."""
+"""Posterior mean and variance of the unknown function, and samples of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor
 
 LEAST_VARIANCE = 1e-18  # so that its root has a gradient
 
 
-@dataclass(frozen=True, eq=False)
-class ArmValues:
-    """Mean and deviation (A,) at all arms, kept up by rank-one updates."""
+class Pull(NamedTuple):
+    """Measurements of one point whose rewards are not known."""
 
-    points: Tensor  # (A, d)
-    mean: Tensor
-    deviation: Tensor
+    point: Tensor  # (d,)
+    arm: int | None
+    times: int
 
 
-@dataclass(frozen=True, eq=False)
-class Pending:
-    """Points (p, d) under way, and the root of their predictive covariance."""
+class Evaluation(NamedTuple):
+    """Points as a posterior sees them; inner products of its rows give posterior covariances."""
 
-    points: Tensor
+    points: Tensor  # (p, d)
     features: Tensor  # (p, m)
-    root: Tensor  # (p, p)
+    explained: Tensor  # (p, m), sqrt(ridge) V^{-1/2} phi
+    conditioned: Tensor  # (p, q), what pulls without rewards take from the covariance
+
+    def rows(self, chosen: slice | Tensor) -> Evaluation:
+        """The evaluation of some of the points."""
+        return Evaluation(*(part[chosen] for part in self))
+
+
+class Posterior(Protocol):
+    """The distribution of the unknown function given the rewards."""
+
+    @property
+    def scale(self) -> float: ...  # reward units in one unit of the model
+    @property
+    def embedding(self) -> Embedding: ...
+    @property
+    def factor(self) -> RidgeFactor: ...
+    @property
+    def coefficients(self) -> Tensor: ...
+    def mean(self, points: Tensor) -> Tensor: ...
+    def variance(self, points: Tensor) -> Tensor: ...
+    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]: ...
+    def deviation_at(self, observations: Observations) -> Tensor: ...
+    def updated(self, pulls: Sequence[Pull]) -> Posterior: ...
+    @property
+    def of_rewards(self) -> Posterior: ...
+    def tabulates(self, points: Tensor) -> bool: ...
+    def sample_coefficients(self, normals: Tensor) -> Tensor: ...
+    def evaluate(self, points: Tensor) -> Evaluation: ...
+    def evaluated_mean(self, at: Evaluation) -> Tensor: ...
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class FeaturePosterior:
     r"""Ridge regression in features, in reward units.
 
     .. math::
@@ -41,70 +73,117 @@ class Posterior:
         \sigma^2(x) &= s^2\bigl([k(x,x) - \|\phi(x)\|^2]_+
             + \lambda\,\phi(x)^\top V^{-1}\phi(x)\bigr)
 
-    with the centre c and scale s of the rewards (0 and 1 where they are taken as they are).
+    Args:
+        embedding: The feature map.
+        factor: V of the pulls.
+        coefficients: theta (m,).
+        center: Prior mean c, in reward units.
+        scale: Output scale s, in reward units.
+        pulls: Pulls without rewards, on which the variance is conditioned and the mean is not.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.gp_ucb(
+        ...     sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
+        ... )
+        >>> info = optimizer.tell([0.5], 1.0)
+        >>> round(optimizer.posterior.mean([[0.5]]).item(), 6)
+        0.5
     """
 
     embedding: Embedding
     factor: RidgeFactor
-    coefficients: Tensor  # (m,)
-    centre: float = 0.0
+    coefficients: Tensor
+    center: float = 0.0
     scale: float = 1.0
-    table: ArmValues | None = None
-    pending: Pending | None = None
+    pulls: tuple[Pull, ...] = ()
 
-    def mean(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+    derived: ClassVar[bool] = True  # from regression and estimate: not saved
+
+    def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
-        if self.table is not None and points is self.table.points:
-            return self.table.mean
-        return self.centre + self.scale * (self.embedding(points) @ self.coefficients)
+        features = self.embedding(self._tensor(points))
+        return self.center + self.scale * (features @ self.coefficients)
 
-    def variance(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+    def variance(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior variance of the function, without noise; differentiable in the points."""
         return self.mean_and_deviation(points)[1].square()
 
-    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:  # (n, d) -> (n,), (n,)
-        """Mean and standard deviation from one evaluation of the features."""
-        if self.table is not None and points is self.table.points:
-            if self.pending is None:
-                return self.table.mean, self.table.deviation
-            features, mean = self.embedding(points), self.table.mean
-            variance = (self.table.deviation / self.scale).square()
-        else:
-            features = self.embedding(points)
-            mean = self.centre + self.scale * (features @ self.coefficients)
-            explained = self.factor.ridge * self.factor.leverage(features)
-            variance = self.embedding.residual(points, features) + explained
-        if self.pending is not None:
-            variance = variance - self._known_from_pending(points, features, self.pending)
+    def mean_and_deviation(self, points: Tensor | Sequence) -> tuple[Tensor, Tensor]:
+        """Mean (n,) and standard deviation (n,) at points (n, d)."""
+        points = self._tensor(points)
+        features = self.embedding(points)
+        mean = self.center + self.scale * (features @ self.coefficients)
+        explained = self.factor.ridge * self.factor.leverage(features)
+        variance = self.embedding.residual(points, features) + explained
+        if self.pulls:
+            whitened = self.factor.ridge**0.5 * self.factor.whiten(features)
+            variance = variance - self._conditioned(points, features, whitened).square().sum(-1)
         return mean, self.scale * variance.clamp_min(LEAST_VARIANCE).sqrt()
 
-    def hallucinated(self, points: Tensor, counts: Tensor | None = None) -> Posterior:
-        """As if points (p, d) had been measured and had given their means: only variance moves.
+    def deviation_at(self, observations: Observations) -> Tensor:
+        """Standard deviation (S,) at the sites of observations."""
+        return self.mean_and_deviation(observations.sites)[1]
 
-        `counts` (p,) says how often each; once by default.
+    def updated(self, pulls: Sequence[Pull]) -> FeaturePosterior:
+        """The posterior as if points had been measured with their means as rewards.
+
+        Only the variance changes, as it does not depend on rewards (Desautels et al. 2014).
         """
-        features = self.embedding(points)
-        alone = replace(self, pending=None)
-        covariance = alone._covariance(points, features, points, features)
-        often = torch.ones_like(points[:, 0]) if counts is None else counts
-        noise = torch.diag(self.factor.ridge / often)
-        pending = Pending(points, features, cholesky(covariance + noise))
-        return replace(self, pending=pending)
+        return replace(self, pulls=(*self.pulls, *pulls))
+
+    @property
+    def of_rewards(self) -> FeaturePosterior:
+        """The posterior without the pulls whose rewards are not known."""
+        return replace(self, pulls=()) if self.pulls else self
+
+    def tabulates(self, points: Tensor) -> bool:
+        """Whether mean and deviation at these very points are looked up."""
+        return False
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
-        """Coefficients of functions from the posterior, for standard normal draws."""
+        """Coefficients of functions from the posterior of the rewards, for normal draws."""
         spread = torch.linalg.solve_triangular(self.factor.root.T, normals.T, upper=True).T
         return self.coefficients + self.factor.ridge**0.5 * spread
 
-    def _covariance(
-        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
-    ) -> Tensor:  # (n, p)
-        """Posterior covariance of the function, in the units of the model."""
-        explained = self.factor.whiten(left_features) @ self.factor.whiten(right_features).T
-        residual = self.embedding.cross_residual(left, left_features, right, right_features)
-        return residual + self.factor.ridge * explained
+    def evaluate(self, points: Tensor) -> Evaluation:
+        """What `covariance` and `evaluated_mean` need of points (p, d)."""
+        features = self.embedding(points)
+        explained = self.factor.ridge**0.5 * self.factor.whiten(features)
+        conditioned = self._conditioned(points, features, explained)
+        return Evaluation(points, features, explained, conditioned)
 
-    def _known_from_pending(self, points: Tensor, features: Tensor, pending: Pending) -> Tensor:
-        covariance = self._covariance(points, features, pending.points, pending.features)
-        known = torch.linalg.solve_triangular(pending.root.T, covariance, upper=True, left=False)
-        return known.square().sum(-1)
+    def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
+        """Posterior mean at points that were evaluated."""
+        return self.center + self.scale * (at.features @ self.coefficients)
+
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (p, r)
+        """Posterior covariance of the function, in squared reward units."""
+        residual = self.embedding.cross_residual(
+            left.points, left.features, right.points, right.features
+        )
+        covariance = residual + left.explained @ right.explained.T
+        if self.pulls:
+            covariance = covariance - left.conditioned @ right.conditioned.T
+        return self.scale**2 * covariance
+
+    def _conditioned(self, points: Tensor, features: Tensor, explained: Tensor) -> Tensor:
+        """Whitened covariance (n, q) with the pulls without rewards."""
+        if not self.pulls:
+            return features.new_zeros(len(features), 0)
+        at, root = self._pulled
+        residual = self.embedding.cross_residual(points, features, at.points, at.features)
+        covariance = residual + explained @ at.explained.T
+        return torch.linalg.solve_triangular(root.T, covariance, upper=True, left=False)
+
+    @cached_property
+    def _pulled(self) -> tuple[Evaluation, Tensor]:
+        """The points of the pulls, and the root of their predictive covariance."""
+        base = replace(self, pulls=(), scale=1.0)
+        at = base.evaluate(torch.stack([pull.point for pull in self.pulls]))
+        counts = at.features.new_tensor([float(pull.times) for pull in self.pulls])
+        return at, cholesky(base.covariance(at, at) + torch.diag(self.factor.ridge / counts))
+
+    def _tensor(self, points: Any) -> Tensor:
+        like = self.coefficients
+        return torch.as_tensor(points, dtype=like.dtype, device=like.device)

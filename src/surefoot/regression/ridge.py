@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,12 +15,28 @@ from torch import Tensor
 from surefoot._internal.linalg import SMALL, cholesky
 
 
+class RidgeStep(NamedTuple):
+    """A rank-one update of V: leverages phi(x)' V^{-1} phi(x) fall by rate (phi(x)' solved)^2."""
+
+    factor: RidgeFactor
+    solved: Tensor  # (m,), V^{-1} phi before the update
+    growth: float  # of det V
+    times: float
+
+    def drop(self, scale: float) -> float:
+        """The rate at which leverages fall, times a scale."""
+        return scale * self.times / self.growth
+
+
 @dataclass(frozen=True, eq=False)
 class RidgeFactor:
     """V = ridge I + F' diag(counts) F in m features, with its Cholesky factor when it is needed.
 
-    `known_inverse` and `known_gain` are V^{-1} and the information gain where rank-one updates
-    have kept them up.
+    Args:
+        ridge: Regularization, the noise variance in the units of the model.
+        gram: V (m, m).
+        known_inverse: V^{-1} (m, m), where rank-one updates have kept it up to date.
+        known_gain: Information gain, where rank-one updates have kept it up to date.
     """
 
     ridge: float
@@ -34,21 +51,22 @@ class RidgeFactor:
         eye = torch.eye(features.shape[1], dtype=features.dtype, device=features.device)
         return cls(ridge, ridge * eye + features.T @ weighted)
 
-    def extended(self, features: Tensor) -> RidgeFactor:  # (n, m)
-        """With more points, each once."""
-        return RidgeFactor(self.ridge, self.gram + features.T @ features)
+    def updated(self, feature: Tensor, count: float = 1.0) -> RidgeStep:  # (m,)
+        """With `count` more pulls of one point (fewer if negative), by a rank-one update.
 
-    def stepped(self, feature: Tensor) -> tuple[RidgeFactor, Tensor, float]:  # (m,)
-        """With one more point, by a rank-one update; V^{-1} phi (m,) and 1 + phi' V^{-1} phi.
+        Args:
+            feature: Features (m,) of the point.
+            count: Number of pulls, negative to take them back.
 
-        phi(x)' V^{-1} phi(x) falls by (phi(x)' V^{-1} phi)^2 / (1 + phi' V^{-1} phi) everywhere.
+        Returns:
+            The new factor with what the update does to leverages everywhere.
         """
         solved = self.inverse @ feature
-        growth = 1.0 + float(feature @ solved)
-        inverse = torch.addr(self.inverse, solved, solved, alpha=-1.0 / growth)
-        gram = torch.addr(self.gram, feature, feature)
+        growth = 1.0 + count * float(feature @ solved)
+        inverse = torch.addr(self.inverse, solved, solved, alpha=-count / growth)
+        gram = torch.addr(self.gram, feature, feature, alpha=count)
         gain = self.information_gain + 0.5 * math.log(growth)
-        return RidgeFactor(self.ridge, gram, inverse, gain), solved, growth
+        return RidgeStep(RidgeFactor(self.ridge, gram, inverse, gain), solved, growth, count)
 
     def to(self, device: torch.device) -> RidgeFactor:
         """The same on a device."""

@@ -1,107 +1,183 @@
-"""A feature map with what it needs at the arms kept."""
+"""Ridge regression on arms in features that last, by rank-one updates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
-from surefoot.features.nystrom import NystromEmbedding
-from surefoot.regression.embedding import Embedding
+from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.observations import Observations
+from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
+from surefoot.regression.table import Table
+from surefoot.regression.units import RewardUnits
 
-_CHUNK = 4096  # arms at a time, which bounds memory
-_STRIP = 1024  # and where the product should stay in the cache
+_REFRESH = 512  # pulls between factorisations from the counts
+_CHECK = 32  # pulls between looks at whether rounding has moved a variance
+_DRIFT = 1e-8  # of a variance, at which one comes sooner
+_LARGEST_STEP = 1e4  # growth of V in one direction, after which V^{-1} has lost digits
+_CACHED = 2**16  # numbers in a table that is read twice as fast as two columns are put together
+_MOST_STEPS = 64  # rank-one updates that are taken together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tabulated:
-    """`embedding`, which for the very tensor `points` looks up instead of computing.
+    """V and the variance of all arms, at a cost a round that does not depend on the round.
 
-    Features of the arms are `columns` (A, m), times `transform`' (m, m) where there is one: then
-    the columns are those of the kernel, and what is linear in the features costs one reading of
-    them, without the product that would give the features themselves.
+    What is of the size of the features or of the sites lies in main memory, what is of the size of
+    the arms on their device.
+
+    Args:
+        table: The features of all arms.
+        ridge: Regularization.
+        pulls: Rewarded pulls by arm, in order of the first.
+        version: A number that changes with the features.
     """
 
-    embedding: Embedding
-    points: Tensor  # (A, d)
-    prior: Tensor  # (A,), k(x, x)
-    columns: Tensor  # (A, m)
-    transform: Tensor | None = None  # (m, m)
+    table: Table = field(metadata={"saved": False})
+    ridge: float
+    pulls: dict[int, float] = field(default_factory=dict)
+    version: int = 0
+    factor: RidgeFactor = field(init=False)
+    variance: Tensor = field(init=False)  # (A,), as of the last posterior
+    _steps: list[tuple[Tensor, float]] = field(default_factory=list)  # since then
+    _number: int = 0
+    _sites: tuple[Tensor, Tensor, Tensor] | None = field(default=None, metadata={"saved": False})
 
-    @classmethod
-    def of(cls, embedding: Embedding, points: Tensor, prior: Tensor) -> Tabulated:
-        """With the features of all arms worked out now, for a map that lasts."""
-        return cls(embedding, points, prior, embedding(points))
-
-    @classmethod
-    def of_kernel(
-        cls,
-        embedding: NystromEmbedding,
-        points: Tensor,
-        prior: Tensor,
-        columns: Tensor,
-    ) -> Tabulated:
-        """From the kernel's columns (A, m) at the dictionary, for a map that soon changes."""
-        return cls(embedding, points, prior, columns, embedding.inverse_root)
+    batched = False
+    is_due = False
 
     @property
-    def dimension(self) -> int:
-        return self.embedding.dimension
+    def max_dimension(self) -> int:
+        """The number of features."""
+        return self.table.dimension
 
-    @cached_property
-    def features(self) -> Tensor:
-        """Features of all arms (A, m)."""
-        return self.columns if self.transform is None else self.columns @ self.transform.T
+    def __post_init__(self) -> None:
+        if self.pulls:
+            self._number = round(sum(self.pulls.values()))
+            self._refresh()
+        else:
+            self.factor = RidgeFactor.of(self.table.columns[:0].cpu(), self.ridge)
+            self.variance = self.table.prior
 
-    @cached_property
-    def residuals(self) -> Tensor:
-        """[k(x, x) - ||phi(x)||^2]+ of all arms (A,)."""
-        return self.embedding.residual(self.points, self.features)
+    def update(self, pull: Pull) -> None:
+        arm: int = pull.arm  # type: ignore[assignment]
+        self.pulls[arm] = self.pulls.get(arm, 0.0) + pull.times
+        step = self.factor.updated(self.table.at(arm).cpu(), float(pull.times))
+        self.factor = step.factor
+        self._steps.append((step.solved, step.drop(self.ridge)))
+        before, self._number = self._number, self._number + pull.times
+        crowded = before // _REFRESH != self._number // _REFRESH or len(self._steps) > _MOST_STEPS
+        if crowded or step.growth > _LARGEST_STEP:
+            self._refresh()
 
-    def at(self, arms: int | Tensor) -> Tensor:
-        """Features (m,) of an arm, or (n, m) of several."""
-        rows = self.columns[arms]
-        return rows if self.transform is None else rows @ self.transform.T
+    def redraw(self, observations: Observations) -> None:
+        """The features last."""
 
-    def products(self, coefficients: Tensor) -> Tensor:  # (m, n) -> (A, n)
-        """Phi times coefficients, in one reading of the table."""
-        if self.transform is not None:
-            coefficients = self.transform.T @ coefficients
-        return self.columns @ coefficients
+    def current(self, observations: Observations) -> Tabulated:
+        return self
 
-    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,)
-        """The same for one set of coefficients."""
-        if self.transform is not None:
-            coefficients = self.transform.T @ coefficients
-        return self.columns @ coefficients
+    def with_pulls(self, pulls: dict[int, float]) -> Tabulated:
+        """The same features with other pulls."""
+        return Tabulated(self.table, self.ridge, pulls, self.version)
 
-    def variance(self, factor: RidgeFactor) -> Tensor:
-        """k(x, x) - ||phi||^2 + ridge phi' V^{-1} phi of all arms (A,)."""
-        if self.transform is None:
-            parts = self.columns.split(_CHUNK)
-            leverage = torch.cat([factor.leverage(part) for part in parts])
-            return self.residuals + factor.ridge * leverage
-        # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
-        eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
-        root = cholesky(eye - factor.ridge * factor.inverse)
-        product = root.T @ self.transform
-        parts = self.columns.T.split(_STRIP, dim=1)
-        explained = torch.cat([(product @ part).square_().sum(0) for part in parts])
-        return (self.prior - explained).clamp_min_(0.0)
+    def sample(self, observations: Observations, units: RewardUnits) -> Sample:
+        _, features, residual = self._at_sites(observations.arms)
+        return Sample(
+            self.factor,
+            features,
+            residual,
+            self.version,
+            partial(self._leverage_bound, observations.arms),
+            observations,
+            units,
+        )
 
-    def __call__(self, points: Tensor) -> Tensor:
-        return self.features if points is self.points else self.embedding(points)
+    def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        units = sample.units.within(estimate.prior_mean, estimate.prior_scale)
+        mean = self._products(estimate.coefficients)
+        factor = sample.factor_of(estimate.counts)
+        on_device = factor.to(mean.device)
+        variance = self.variance if factor is self.factor else self.table.variance(on_device)
+        if not units.is_identity:
+            mean = units.center + units.scale * mean
+        coefficients = estimate.coefficients.to(mean.device)
+        return ArmPosterior(
+            on_device,
+            coefficients,
+            units.center,
+            units.scale,
+            mean,
+            variance,
+            on_device,
+            self.table,
+        )
 
-    def residual(self, points: Tensor, features: Tensor) -> Tensor:
-        if points is self.points:
-            return self.residuals
-        return self.embedding.residual(points, features)
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        if posterior is None:
+            return self.posterior(sample, estimate)
+        return replace(posterior, table=self.table)  # type: ignore[type-var, return-value]
 
-    def cross_residual(
-        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
-    ) -> Tensor:
-        return self.embedding.cross_residual(left, left_features, right, right_features)
+    def _refresh(self) -> None:
+        """V and the variance from the counts, without what rounding has added up."""
+        features = self._at_sites([*self.pulls])[1]
+        counts = torch.tensor(list(self.pulls.values()), dtype=features.dtype)
+        self.factor = RidgeFactor.of(features, self.ridge, counts)
+        self.variance = self.table.variance(self.factor.to(self.table.prior.device))
+        self._steps.clear()
+
+    def _products(self, coefficients: Tensor) -> Tensor:
+        """Phi theta (A,) for coefficients (m,), bringing the variance up to date.
+
+        Both in one reading of Phi, which is what a round on many arms costs.
+        """
+        coefficients = coefficients.to(self.table.prior.device)
+        if len(self._steps) <= 1 and self.table.columns.numel() <= _CACHED:
+            for solved, drop in self._steps:
+                self._fall(self.table.product(solved), drop)
+            product = self.table.product(coefficients)
+        else:
+            directions = [solved.to(coefficients.device) for solved, _ in self._steps]
+            products = self.table.product(torch.stack([*directions, coefficients], -1))
+            for column, (_, drop) in enumerate(self._steps):
+                self._fall(products[:, column], drop)
+            product = products[:, -1]
+        self._steps.clear()
+        if self._number % _CHECK == 0:
+            self._refresh_if_drifted()
+        return product
+
+    def _fall(self, product: Tensor, drop: float) -> None:
+        """Subtract a step from the variance, given Phi times its direction (A,)."""
+        self.variance = self.variance.addcmul(product, product, value=-drop)
+
+    def _refresh_if_drifted(self) -> None:
+        arm = next(reversed(self.pulls), None)
+        if arm is None:
+            return
+        feature, fresh = self.table.at(arm).cpu(), RidgeFactor(self.ridge, self.factor.gram)
+        residual = float(self.table.prior[arm]) - float(feature.square().sum())
+        exact = max(residual, 0.0) + self.ridge * float(fresh.leverage(feature.unsqueeze(0)))
+        if abs(exact - float(self.variance[arm])) > _DRIFT * float(self.table.prior[arm]):
+            self._refresh()
+
+    def _leverage_bound(self, arms: list[int], sites: np.ndarray) -> np.ndarray:  # (k,) -> (k,)
+        """At least phi' V^{-1} phi at sites."""
+        chosen = self._at_sites(arms)[0].cpu().numpy()[sites]
+        variance = self.variance.cpu().numpy()[chosen]
+        return np.maximum(variance, 0.0) / self.ridge
+
+    def _at_sites(self, arms: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """Arms, features and residual of the sites, in main memory but for the arms."""
+        if self._sites is None or len(self._sites[0]) != len(arms):
+            index = torch.tensor(arms, dtype=torch.int64, device=self.table.prior.device)
+            features = self.table.at(index).cpu()
+            residual = self.table.prior[index].cpu() - features.square().sum(-1)
+            self._sites = index, features, residual.clamp_min_(0.0)
+        return self._sites

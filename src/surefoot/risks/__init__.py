@@ -1,5 +1,5 @@
-"""Risk measures of a function over a random environment."""
+"""Risk measures of f(x, Z) over a random environment Z."""
 
-from surefoot.risks.functionals import CVaR, Mean, Risk, VaR, WorstCase, checked, counted_as
+from surefoot.risks.functionals import CVaR, Mean, Risk, VaR, WorstCase, checked
 
-__all__ = ["CVaR", "Mean", "Risk", "VaR", "WorstCase", "checked", "counted_as"]
+__all__ = ["CVaR", "Mean", "Risk", "VaR", "WorstCase", "checked"]

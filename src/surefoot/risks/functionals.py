@@ -1,8 +1,8 @@
-"""What a random value is worth: its mean, value at risk, conditional value at risk or worst case.
+"""Risk measures: mean, value at risk, conditional value at risk and worst case.
 
-Each is a monotone function of the values on the environment, lower tail, larger is better, so that
-bounds pass through: risk(lower) <= risk(f) <= risk(upper). `lacing` says at which z a measurement
-narrows that interval.
+Each is a monotone function of the values of f(x, Z) over the environment Z. They concern the lower
+tail, larger is better, and bounds pass through: risk(lower) <= risk(f) <= risk(upper). `lacing`
+selects the environments in which a measurement narrows that interval.
 """
 
 from __future__ import annotations
@@ -16,33 +16,230 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
-_TOLERANCE = 1e-12  # of the level: running sums of weights miss it by rounding
+_TOLERANCE = 1e-12  # of the level: cumulative sums of weights miss it by rounding
 
 
 class Risk(Protocol):
-    """A monotone function of values on the environment, batched over leading dimensions.
+    """A monotone risk measure over the environment, batched over leading dimensions.
 
-    Weights are taken to be probabilities: `FiniteEnvironment` checks them once, where they come in.
+    Any object with these two methods can be passed as a `risk`. Weights are assumed to be
+    probabilities; `FiniteEnvironment` checks them once.
     """
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        """Values (..., n) with weights (n,) that sum to 1 -> (...), differentiable.
+        """Risk of values over the environment, differentiable in the values.
 
-        Raises `InvalidInput` where they do not go together.
+        Args:
+            values: Values (..., n) of f(x, z) at n environments, in reward units.
+            weights: Probabilities (n,) of the environments, which sum to 1.
+
+        Returns:
+            Risks (...), in reward units.
+
+        Raises:
+            InvalidInput: If the shapes do not match.
         """
         ...
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """Which z (..., n) may be measured: none has weight 0, and at least one is true.
+        """Environments in which a measurement narrows the interval of the risk.
 
-        At each of them, upper - lower is at least risk(upper) - risk(lower), which keeps regret
-        below twice the width times the deviation there.
+        In each of them upper - lower is at least risk(upper) - risk(lower), so that the
+        instantaneous regret is at most twice the width times the standard deviation there.
+
+        Args:
+            lower: Lower bounds (..., n) of f(x, z), in reward units.
+            upper: Upper bounds (..., n).
+            weights: Probabilities (n,) of the environments, which sum to 1.
+
+        Returns:
+            Boolean mask (..., n) with at least one entry true, and none where the weight is 0.
         """
         ...
 
 
-def _fitting(values: Tensor, weights: Tensor) -> Tensor:
-    """The values as real numbers, `InvalidInput` where there is not one weight for each."""
+def checked(risk: object) -> Risk:
+    """Check that an object is a risk measure.
+
+    Args:
+        risk: The object.
+
+    Returns:
+        The same object.
+
+    Raises:
+        InvalidInput: If it is a class, or lacks `__call__` or `lacing`.
+
+    Example:
+        >>> checked(VaR(0.1))
+        VaR(level=0.1)
+    """
+    if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
+        raise InvalidInput(
+            f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
+            "`WorstCase()`."
+        )
+    return risk
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Risk-neutral objective, the expectation E[f(x, Z)].
+
+    Example:
+        >>> import torch
+        >>> Mean()(torch.tensor([0.0, 10.0]), torch.tensor([0.9, 0.1])).item()
+        1.0
+    """
+
+    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
+        """Weighted mean (...) of values (..., n); see `Risk`."""
+        return (_matching(values, weights) * weights).sum(-1)
+
+    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
+        """Environments whose interval is at least as wide as that of the mean; see `Risk`."""
+        gap = upper - lower
+        wanted = self(gap, weights).unsqueeze(-1)
+        return (gap >= wanted * (1.0 - _TOLERANCE)) & (weights > 0.0)
+
+
+@dataclass(frozen=True)
+class VaR:
+    """Value at risk, the lower quantile inf{w : P(f(x, Z) <= w) >= level}.
+
+    Args:
+        level: Probability of the lower tail, in (0, 1); small is risk-averse.
+
+    Raises:
+        InvalidInput: If `level` is not in (0, 1).
+
+    References:
+        Nguyen et al. 2021, "Value-at-risk optimization with Gaussian processes", eq. 1.
+
+    Example:
+        >>> import torch
+        >>> values = torch.tensor([[3.0, 1.0, 2.0, 4.0]])
+        >>> VaR(0.5)(values, torch.full((4,), 0.25))
+        tensor([2.])
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", checks.probability("level", self.level))
+
+    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
+        """Lower quantile (...) of values (..., n); see `Risk`."""
+        ordered, cumulative = _ordered(_matching(values, weights), weights)
+        levels = torch.full_like(ordered[..., :1], self.level)
+        return _quantiles(ordered, cumulative, levels)[..., 0]
+
+    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
+        """Lacing values: l <= VaR(l) and u >= VaR(u); see `Risk`.
+
+        References:
+            Nguyen et al. 2021, Definition 1; by Theorem 1 at least one exists.
+        """
+        low, high = self(lower, weights).unsqueeze(-1), self(upper, weights).unsqueeze(-1)
+        return (lower <= low) & (upper >= high) & (weights > 0.0)
+
+
+@dataclass(frozen=True)
+class CVaR:
+    """Conditional value at risk, the mean of the lower tail of probability `level`.
+
+    An atom at the boundary of the tail counts with the share of its probability that lies inside.
+
+    Args:
+        level: Probability of the lower tail, in (0, 1); small is risk-averse.
+
+    Raises:
+        InvalidInput: If `level` is not in (0, 1).
+
+    References:
+        Rockafellar and Uryasev 2000; Nguyen et al. 2021, "Optimizing conditional value-at-risk of
+        black-box functions".
+
+    Example:
+        >>> import torch
+        >>> values = torch.tensor([3.0, 1.0, 2.0, 4.0])
+        >>> CVaR(0.5)(values, torch.full((4,), 0.25)).item()
+        1.5
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", checks.probability("level", self.level))
+
+    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
+        """Mean (...) of the lower tail of values (..., n); see `Risk`."""
+        ordered, cumulative = _ordered(_matching(values, weights), weights)
+        inside = cumulative.clamp_max(self.level).diff(
+            dim=-1, prepend=torch.zeros_like(cumulative[..., :1])
+        )
+        return (ordered * inside).sum(-1) / inside.sum(-1)
+
+    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
+        """Lacing values of VaR at the level up to `level` whose interval is widest; see `Risk`.
+
+        CVaR is the mean of VaR over those levels, so its interval is no wider than the widest.
+        """
+        low, low_cumulative = _ordered(lower, weights)
+        high, high_cumulative = _ordered(upper, weights)
+        last = torch.full_like(low[..., :1], self.level)
+        # VaR is a step function of the level. Its interval only grows while the lower end is
+        # constant, so it is widest at the end of one of the steps of the lower end.
+        levels = torch.cat([low_cumulative, last], -1).clamp_max(self.level)
+        low_var = _quantiles(low, low_cumulative, levels)
+        high_var = _quantiles(high, high_cumulative, levels)
+        widest = (high_var - low_var).masked_fill(levels <= 0.0, -torch.inf).argmax(-1, True)
+        below = lower <= low_var.gather(-1, widest)
+        return below & (upper >= high_var.gather(-1, widest)) & (weights > 0.0)
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """Worst case, the minimum over the support of Z: the limit of VaR as its level tends to 0.
+
+    References:
+        Bogunovic et al. 2018, "Adversarially robust optimization with Gaussian processes".
+
+    Example:
+        >>> import torch
+        >>> WorstCase()(torch.tensor([3.0, 1.0, -9.0]), torch.tensor([0.5, 0.5, 0.0])).item()
+        1.0
+    """
+
+    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
+        """Smallest value (...) of positive weight among values (..., n); see `Risk`."""
+        return _matching(values, weights).masked_fill(weights == 0.0, torch.inf).amin(-1)
+
+    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
+        """Minimisers of the lower bound, as in StableOpt; see `Risk`.
+
+        References:
+            Nguyen et al. 2021, "Value-at-risk optimization with Gaussian processes", eq. 5.
+        """
+        return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
+
+
+def counted_as(levels: Tensor, number: int) -> Tensor:
+    """Cumulative probabilities that count as having reached the levels, allowing for rounding.
+
+    Args:
+        levels: Levels (...) in (0, 1].
+        number: Number of weights in the cumulative sum.
+
+    Returns:
+        Slightly smaller levels (...).
+    """
+    slack = max(_TOLERANCE, 2.2e-16 * number)  # of the rounding of as many sums
+    return levels - (0.5 * levels).clamp_max(slack)
+
+
+def _matching(values: Tensor, weights: Tensor) -> Tensor:
+    """The values as floats, once their shape matches that of the weights."""
     for name, given in (("values", values), ("weights", weights)):
         if not isinstance(given, Tensor):
             raise InvalidInput(f"`{name}` is {given!r}, expected a tensor.")
@@ -54,115 +251,14 @@ def _fitting(values: Tensor, weights: Tensor) -> Tensor:
     return values if values.is_floating_point() else values.to(weights)
 
 
-def checked(risk: object) -> Risk:
-    """The risk, `InvalidInput` if it is none."""
-    if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
-        raise InvalidInput(
-            f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
-            "`WorstCase()`."
-        )
-    return risk
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The expectation E[f(x, Z)]."""
-
-    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        return (_fitting(values, weights) * weights).sum(-1)
-
-    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """z whose interval is at least as wide as the mean's."""
-        apart = upper - lower
-        wanted = self(apart, weights).unsqueeze(-1)
-        return (apart >= wanted * (1.0 - _TOLERANCE)) & (weights > 0.0)
-
-
-@dataclass(frozen=True)
-class VaR:
-    """Value at risk: inf{w : P(f(x, Z) <= w) >= level} (Nguyen et al. 2021, eq. 1)."""
-
-    level: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "level", checks.probability("level", self.level))
-
-    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        ordered, reached = _ordered(_fitting(values, weights), weights)
-        return _quantiles(ordered, reached, torch.full_like(ordered[..., :1], self.level))[..., 0]
-
-    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """Lacing values (Nguyen et al. 2021, Definition 1); Theorem 1 says that there is one."""
-        low, high = self(lower, weights).unsqueeze(-1), self(upper, weights).unsqueeze(-1)
-        return (lower <= low) & (upper >= high) & (weights > 0.0)
-
-
-@dataclass(frozen=True)
-class CVaR:
-    """Conditional value at risk: the mean of the lower tail of probability `level`.
-
-    An atom on the boundary of the tail counts with the part of it that lies inside.
-    """
-
-    level: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "level", checks.probability("level", self.level))
-
-    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        ordered, reached = _ordered(_fitting(values, weights), weights)
-        inside = reached.clamp_max(self.level).diff(
-            dim=-1, prepend=torch.zeros_like(reached[..., :1])
-        )
-        return (ordered * inside).sum(-1) / inside.sum(-1)
-
-    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """Lacing values of that level up to `level` whose value at risk is least certain.
-
-        CVaR is the mean over levels of VaR, so that its interval is no wider than the widest of
-        theirs (Nguyen et al. 2021, "Optimizing conditional value-at-risk of black-box functions").
-        """
-        low, low_reached = _ordered(lower, weights)
-        high, high_reached = _ordered(upper, weights)
-        most = torch.full_like(low[..., :1], self.level)
-        # VaR is a step function of the level. The interval only grows while its lower end stays,
-        # so that it is widest at the end of one of the steps of that.
-        levels = torch.cat([low_reached, most], -1).clamp_max(self.level)
-        low_var, high_var = (
-            _quantiles(low, low_reached, levels),
-            _quantiles(high, high_reached, levels),
-        )
-        widest = (high_var - low_var).masked_fill(levels <= 0.0, -torch.inf).argmax(-1, True)
-        below = lower <= low_var.gather(-1, widest)
-        return below & (upper >= high_var.gather(-1, widest)) & (weights > 0.0)
-
-
-@dataclass(frozen=True)
-class WorstCase:
-    """The least value that may come: the limit of VaR at level 0 (Bogunovic et al. 2018)."""
-
-    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        return _fitting(values, weights).masked_fill(weights == 0.0, torch.inf).amin(-1)
-
-    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """The minimisers of the lower bound (StableOpt; Nguyen et al. 2021, eq. 5)."""
-        return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
-
-
-def counted_as(levels: Tensor, number: int) -> Tensor:
-    """The running probability of so many values that counts as having reached each level."""
-    room = max(_TOLERANCE, 2.2e-16 * number)  # of the rounding of as many sums
-    return levels - (0.5 * levels).clamp_max(room)
-
-
 def _ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Values (..., n) in order, and the probability (..., n) of each and all before it."""
+    """Sorted values (..., n) and their cumulative probabilities (..., n)."""
     ordered, order = values.sort(-1)
     return ordered, weights.expand(values.shape).gather(-1, order).cumsum(-1)
 
 
-def _quantiles(ordered: Tensor, reached: Tensor, levels: Tensor) -> Tensor:  # (..., k) -> (..., k)
-    """The first value at which the running probability reaches each level."""
+def _quantiles(ordered: Tensor, cumulative: Tensor, levels: Tensor) -> Tensor:  # -> (..., k)
+    """The first value whose cumulative probability reaches each level (..., k)."""
     wanted = counted_as(levels, ordered.shape[-1])
-    index = torch.searchsorted(reached.contiguous(), wanted.contiguous())
+    index = torch.searchsorted(cumulative.contiguous(), wanted.contiguous())
     return ordered.gather(-1, index.clamp_max(ordered.shape[-1] - 1))

@@ -14,30 +14,57 @@ _LARGEST_FIRST_SAMPLE = 4096
 
 
 def pinball(residual: Tensor, level: float) -> Tensor:
-    """rho_level(w) = level w for w >= 0 and (level - 1) w below, of each residual w = value - nu.
+    """Pinball loss: level * w for residuals w >= 0, and (level - 1) * w below.
 
-    Its expectation over the values is least where nu is their lower level-quantile (Koenker &
-    Bassett 1978; Nguyen et al. 2021, section 3.5). It has the shape and the unit of the residuals.
+    Its expectation over values v, with w = v - nu, is least where nu is their lower
+    level-quantile.
+
+    Args:
+        residual: Residuals w, of any shape.
+        level: The level, in (0, 1).
+
+    Returns:
+        The loss of each residual, in its unit.
+
+    References:
+        Koenker & Bassett 1978; Nguyen et al. 2021, Section 3.5.
+
+    Example:
+        >>> import torch
+        >>> pinball(torch.tensor([-1.0, 2.0], dtype=torch.float64), 0.25)
+        tensor([0.7500, 0.5000], dtype=torch.float64)
     """
     return torch.maximum(level * residual, (level - 1.0) * residual)
 
 
 @torch.no_grad()
 def quantile_by_pinball(
-    draw: Callable[[int], Tensor],  # k -> (..., k)
+    draw: Callable[[int], Tensor],
     level: float,
     *,
     steps: int = 200,
     batch: int = 128,
 ) -> Tensor:
-    """VaR_level (...) of the values that `draw` samples, in their unit and to statistical accuracy.
+    """Value at risk of values that can be sampled, by stochastic gradient on the pinball loss.
 
-    draw(k) gives k fresh values h(Z) of each of (...) functions, of its own randomness. Minimises
-    E[rho(h(Z) - nu)] by stochastic gradient (Nguyen et al. 2021, eq. 6), all functions at once.
-    The error is about that of the quantile of steps * batch values, with a standard deviation of
-    sqrt(level (1 - level) / (steps * batch)) / density, but only `batch` values (and one first
-    sample) are ever held at a time. Raises `InvalidInput` for a level outside (0, 1), or less
-    than one step or value a step.
+    All functions are optimised at once. The error is about that of the quantile of steps * batch
+    values, with standard deviation sqrt(level (1 - level) / (steps * batch)) / density, but only
+    `batch` values (and one first sample) are held in memory.
+
+    Args:
+        draw: Function k -> fresh values h(Z) (..., k), k of each of (...) functions.
+        level: Level of the lower tail, in (0, 1).
+        steps: Number of steps.
+        batch: Number of values in each step.
+
+    Returns:
+        VaR_level of each function (...), in the unit of its values.
+
+    Raises:
+        InvalidInput: If `level` is outside (0, 1), or `steps` or `batch` below 1.
+
+    References:
+        Nguyen et al. 2021, eq. 6; Polyak & Juditsky 1992 for the averaging.
     """
     level = checks.probability("level", level)
     steps, batch = checks.count("steps", steps), checks.count("batch", batch)
@@ -52,10 +79,10 @@ def quantile_by_pinball(
         most = torch.maximum(most, values.amax(-1))
         below = (values <= nu.unsqueeze(-1)).to(nu.dtype).mean(-1)
         # P(h(Z) <= nu) - level is the gradient. Steps that shrink more slowly than 1 / step, and
-        # the average of the iterates, make errors in `scale` harmless (Polyak & Juditsky 1992).
+        # the average of the iterates, make errors in `scale` harmless.
         nu = nu - scale * (known + step) ** (-2 / 3) * (below - level)
-        nu = nu.clamp(least, most)  # out of a flat tail there is no way back
-        if 2 * step > steps:  # the first half still remembers where it began
+        nu = nu.clamp(least, most)  # in a flat tail the gradient would not lead back
+        if 2 * step > steps:  # the first half still depends on the start
             total, counted = total + nu, counted + 1
     return total / counted
 

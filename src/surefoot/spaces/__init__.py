@@ -1,4 +1,4 @@
-"""Search spaces: arms, boxes, random environments and their products."""
+"""Search spaces: arms, boxes, random environments, and products of both."""
 
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, Space

@@ -1,27 +1,45 @@
-"""A finite set of arms."""
+"""Finite sets of arms, with or without coordinates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Arms:
-    """A finite set of arms: `Arms(points)` with coordinates (A, d), or `Arms(29)` without.
+    """Finite set of arms, the space of a kernel bandit.
 
-    Arms without coordinates have their index as their only coordinate, and need
-    `kernels.precomputed`.
+    Arms without coordinates are represented by their index, and require `kernels.precomputed` or
+    `kernels.custom`.
+
+    Args:
+        points: Coordinates (A, d) of the arms, or the number A of arms without coordinates.
+
+    Raises:
+        InvalidInput: If the coordinates are not a finite matrix, or the number is below 1.
+
+    Example:
+        >>> arms = Arms([[0.0, 1.0], [0.5, 1.0], [1.0, 1.0]])
+        >>> len(arms), arms.dimension
+        (3, 2)
+        >>> Arms(29).has_coordinates
+        False
     """
 
-    points: Tensor  # (A, d)
+    points: Tensor
+    """Coordinates (A, d); for arms without coordinates their indices (A, 1)."""
     has_coordinates: bool
+    """Whether the arms were given by coordinates."""
+    observed: ClassVar[bool] = False
 
     def __init__(self, points: Tensor | Sequence | int) -> None:
         has_coordinates = checks.integer(points) is None
@@ -38,24 +56,87 @@ class Arms:
 
     @property
     def dimension(self) -> int:
+        """Number of coordinates d."""
         return self.points.shape[1]
 
     @property
     def lower(self) -> Tensor:
+        """Smallest coordinates (d,)."""
         return self.points.amin(0)
 
     @property
     def upper(self) -> Tensor:
+        """Largest coordinates (d,)."""
         return self.points.amax(0)
 
     def to(self, device: str | torch.device) -> Arms:
-        """The same arms on a device."""
+        """Move to a device.
+
+        Args:
+            device: A torch device.
+
+        Returns:
+            The same arms on that device.
+        """
         moved = Arms(len(self)) if not self.has_coordinates else Arms(self.points.cpu())
         object.__setattr__(moved, "points", self.points.to(device))
         return moved
 
     def index(self, arm: int) -> int:
-        """The arm's index, checked; `InvalidInput` when there is no such arm."""
+        """Check an arm index.
+
+        Args:
+            arm: Index of an arm.
+
+        Returns:
+            The same index.
+
+        Raises:
+            InvalidInput: If there is no such arm.
+        """
         if not 0 <= arm < len(self):
             raise InvalidInput(f"arm {arm} does not exist, expected 0 to {len(self) - 1}.")
         return arm
+
+    @property
+    def design(self) -> Arms:
+        """What an optimizer chooses from: these arms."""
+        return self
+
+    @property
+    def seen(self) -> Arms:
+        """What the model sees: these arms."""
+        return self
+
+    def location(self, design: Tensor, arm: int | None = None) -> Location:
+        """The location of an arm and its point (d,)."""
+        return Location(design, arm, design, arm)
+
+    def locate(
+        self, where: Where, environment: EnvironmentValue = None, name: str = "point"
+    ) -> Location:
+        """The location of an arm, by its index or its point (d,).
+
+        Raises:
+            InvalidInput: If there is no such arm, or an environment came.
+        """
+        check_no_environment(environment)
+        arm = checks.integer(where)
+        if arm is None:
+            point = checks.vector(name, where, self.dimension, self.points.device)  # type: ignore[arg-type]
+            found = (self.points == point).all(-1).nonzero()
+            if len(found) == 0:
+                raise InvalidInput(
+                    f"the point {point.tolist()} is not one of the arms: tell the arm's index."
+                )
+            return self.location(point, int(found[0]))
+        return self.location(self.points[self.index(arm)], arm)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """The locations of arms (n,); `InvalidInput` if there are none."""
+        return [self.locate(arm) for arm in checks.indices("arms", arms)]
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: distinct arms in random order, at most all of them."""
+        order = torch.randperm(len(self), generator=generator)[:number]
+        return [self.location(self.points[arm], arm) for arm in order.tolist()]

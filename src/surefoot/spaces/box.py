@@ -1,30 +1,50 @@
-"""A box of continuous coordinates, discrete levels and one-hot choices."""
+"""Boxes with continuous, discrete and one-hot encoded categorical coordinates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
+from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box:
-    """All points between `lower` and `upper`, both (d,).
+    """Box-shaped space of points between two bounds.
 
-    `levels` restricts coordinates to listed values (coordinate -> sorted values), and each of
-    `choices` names coordinates of which exactly one is 1 and the others 0 (a one-hot category).
+    Args:
+        lower: Lower bounds (d,).
+        upper: Upper bounds (d,), above the lower ones.
+        levels: Values that discrete coordinates are restricted to, by the index of the coordinate.
+        choices: Groups of coordinates that encode a category one-hot: exactly one of a group is 1
+            and the others are 0. Their bounds are 0 and 1.
+
+    Raises:
+        InvalidInput: If the bounds are not in order, or a restriction does not fit them.
+
+    Example:
+        >>> import torch
+        >>> box = Box([0.0, 1.0], [1.0, 10.0], levels={1: [1, 2, 5, 10]})
+        >>> box.snap(torch.tensor([[0.3, 6.0]], dtype=torch.float64)).tolist()
+        [[0.3, 5.0]]
     """
 
-    lower: Tensor  # (d,)
-    upper: Tensor  # (d,)
+    lower: Tensor
+    """Lower bounds (d,)."""
+    upper: Tensor
+    """Upper bounds (d,)."""
     levels: Mapping[int, Tensor] = field(default_factory=dict)
+    """Sorted values of each discrete coordinate, by its index."""
     choices: tuple[tuple[int, ...], ...] = ()
+    """Groups of coordinates that encode a category one-hot."""
+    observed: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -55,10 +75,18 @@ class Box:
 
     @property
     def dimension(self) -> int:
+        """Number of coordinates d."""
         return len(self.lower)
 
     def to(self, device: str | torch.device) -> Box:
-        """The same box on a device."""
+        """Move to a device.
+
+        Args:
+            device: A torch device.
+
+        Returns:
+            The same box on that device.
+        """
         moved = Box(self.lower.cpu(), self.upper.cpu(), levels={}, choices=self.choices)
         object.__setattr__(moved, "lower", self.lower.to(device))
         object.__setattr__(moved, "upper", self.upper.to(device))
@@ -68,16 +96,24 @@ class Box:
 
     @property
     def span(self) -> Tensor:
+        """Extents (d,), upper less lower bounds."""
         return self.upper - self.lower
 
     @property
     def continuous(self) -> list[int]:
-        """Coordinates that move freely."""
+        """Indices of the coordinates that are neither discrete nor categorical."""
         fixed = {*self.levels, *(c for group in self.choices for c in group)}
         return [c for c in range(self.dimension) if c not in fixed]
 
-    def snap(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
-        """The nearest points that the space allows."""
+    def snap(self, points: Tensor) -> Tensor:
+        """Project points on the space.
+
+        Args:
+            points: Points (n, d).
+
+        Returns:
+            The nearest points (n, d) within the bounds, levels and categories.
+        """
         snapped = points.clamp(self.lower, self.upper)
         for coordinate, values in self.levels.items():
             nearest = (snapped[:, coordinate, None] - values).abs().argmin(-1)
@@ -89,25 +125,82 @@ class Box:
         return snapped
 
     def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
-        """Whether the point (d,) lies between the bounds, up to rounding."""
+        """Whether a point lies between the bounds.
+
+        Args:
+            point: Point (d,).
+            slack: Tolerance, relative to the extents.
+
+        Returns:
+            True if it does.
+        """
         room = slack * self.span
         return bool(((point >= self.lower - room) & (point <= self.upper + room)).all())
 
     def sample(self, number: int, generator: torch.Generator) -> Tensor:
-        """Scrambled Sobol points (number, d) of the space, the scrambling from `generator`."""
+        """Draw quasi-random points.
+
+        Args:
+            number: Number of points n.
+            generator: Source of the scrambling.
+
+        Returns:
+            Scrambled Sobol points (n, d) of the space.
+        """
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
         unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
         return self.snap(self.lower + self.span * unit)
 
+    @property
+    def design(self) -> Box:
+        """What an optimizer chooses from: this box."""
+        return self
+
+    @property
+    def seen(self) -> Box:
+        """What the model sees: this box."""
+        return self
+
+    def location(self, design: Tensor, arm: int | None = None) -> Location:
+        """The location of a point (d,)."""
+        return Location(design, None, design, None)
+
+    def locate(
+        self, where: Where, environment: EnvironmentValue = None, name: str = "point"
+    ) -> Location:
+        """The location of a point (d,).
+
+        Raises:
+            InvalidInput: If the point is outside the box, or an environment came.
+        """
+        check_no_environment(environment)
+        point = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
+        if not self.contains(point):
+            raise InvalidInput(
+                f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
+                f"to {self.upper.tolist()}: tell points of the space that was given."
+            )
+        return self.location(point)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """The locations of points (n, d); `InvalidInput` if there are none."""
+        return [self.locate(point) for point in checks.matrix("arms", arms, self.lower.device)]
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: scrambled Sobol points."""
+        points = self.sample(number, generator) if number else self.lower.new_zeros(0, 1)
+        return [self.location(point) for point in points]
+
 
 Space = Arms | Box
+"""A search space without an environment."""
 
 
 def _check_restrictions(
     lower: Tensor, upper: Tensor, levels: Mapping[int, Tensor], choices: Sequence[Sequence[int]]
 ) -> None:
-    """`InvalidInput` unless levels lie in the bounds and choices are disjoint parts of [0, 1]^c."""
+    """Raise `InvalidInput` unless levels are within bounds and choices are disjoint unit cubes."""
     restricted = [*levels, *(c for group in choices for c in group)]
     for coordinate in restricted:
         if checks.integer(coordinate) is None or not 0 <= coordinate < len(lower):

@@ -1,8 +1,8 @@
-"""Where an optimiser may look when the world has a say: designs x beside an environment Z."""
+"""Joint spaces of designs x and a random environment Z, for risk-averse optimisation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,20 +13,42 @@ from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
 
-Perturbation = Callable[[Tensor, Tensor], Tensor]  # x (n, dx), z (n, dz) -> (n, d)
+Perturbation = Callable[[Tensor, Tensor], Tensor]
+"""Function of designs x (n, dx) and environments z (n, dz) that returns points (n, d)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Designs (`Arms` or `Box`) beside an environment, finite or continuous.
+    """Product of designs and a random environment, the space of a risk-averse optimisation.
 
-    The unknown function is f(x, z), of the coordinates of x followed by those of z. With
-    `observed`, the world draws z, which is then told with the reward; otherwise the optimiser
-    chooses z as well. With `perturbation`, the function is f(perturbation(x, z)) instead: control
-    noise is `lambda x, z: x + z`, and one whose size depends on x `lambda x, z: x + x * z`; it must
-    be differentiable in x where x is in a `Box`. `InvalidInput` where the parts do not fit.
+    The unknown function is f(x, z) of the coordinates of x followed by those of z, or
+    f(perturbation(x, z)).
+
+    Args:
+        design: Designs x, the decision: `Arms` or `Box`.
+        environment: Distribution of the environment Z: `FiniteEnvironment` or
+            `ContinuousEnvironment`.
+        observed: Whether z is drawn by the environment during a measurement, and told with the
+            reward; otherwise the optimizer chooses it.
+        perturbation: Optional map from x and z to the point at which the function is evaluated.
+            Control noise is `lambda x, z: x + z`; `lambda x, z: x + x * z` is noise in proportion
+            to x. It must be differentiable in x where the designs are a `Box`.
+
+    Raises:
+        InvalidInput: If the arguments do not fit each other.
+
+    References:
+        Nguyen et al. 2021, "Value-at-risk optimization with Gaussian processes".
+
+    Example:
+        >>> import torch
+        >>> from surefoot.spaces import Box, FiniteEnvironment
+        >>> space = Joint(Box([0.0], [1.0]), FiniteEnvironment([-1.0, 0.0, 1.0]))
+        >>> space.points(torch.tensor([[0.5]]), torch.tensor([[-1.0], [1.0]])).tolist()
+        [[[0.5, -1.0], [0.5, 1.0]]]
     """
 
     design: Arms | Box
@@ -55,23 +77,23 @@ class Joint:
         return isinstance(self.design, Box) or self.design.has_coordinates
 
     @property
-    def _numbered(self) -> bool:
-        """Whether the model knows pairs by their numbers."""
+    def _indexed(self) -> bool:
+        """Whether pairs are represented by their index, for arms without coordinates."""
         return self.perturbation is None and not self._has_coordinates
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates of a design."""
+        """Number of coordinates dx of a design."""
         return self.design.dimension
 
     @cached_property
     def seen(self) -> Arms | Box:
-        """The space that the model sees: all pairs as arms where they are few, else a box.
+        """Domain of f: all pairs as `Arms` if both factors are finite, a bounding `Box` otherwise.
 
-        Pair x, z of A designs and n environments is arm x * n + z.
+        Design i and environment j of n are arm i * n + j.
         """
         if isinstance(self.design, Arms) and isinstance(self.environment, FiniteEnvironment):
-            if self._numbered:
+            if self._indexed:
                 return Arms(len(self.design) * len(self.environment))
             pairs = self.points(self.design.points, self.environment.points)
             return Arms(pairs.reshape(-1, pairs.shape[-1]))
@@ -84,10 +106,18 @@ class Joint:
         flat = (upper - lower <= 0.0).to(lower)  # coordinates with one value have no extent
         return Box(lower - 0.5 * flat, upper + 0.5 * flat)
 
-    def points(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n, m, d)
-        """What the model sees of every design with every environment."""
-        if self._numbered:
-            return (x * len(self.environment) + self._numbers(z)).unsqueeze(-1)  # type: ignore[arg-type]
+    def points(self, x: Tensor, z: Tensor) -> Tensor:
+        """Points of f for every combination of designs and environments.
+
+        Args:
+            x: Designs (n, dx).
+            z: Environments (m, dz).
+
+        Returns:
+            Points (n, m, d).
+        """
+        if self._indexed:
+            return (x * len(self.environment) + self._indices(z)).unsqueeze(-1)  # type: ignore[arg-type]
         designs = x.unsqueeze(1).expand(-1, len(z), -1)
         environments = z.to(x).unsqueeze(0).expand(len(x), -1, -1)
         if self.perturbation is None:
@@ -95,28 +125,91 @@ class Joint:
         seen = self.perturbation(designs.reshape(-1, x.shape[1]), environments.flatten(0, 1))
         return seen.reshape(len(x), len(z), -1)
 
-    def pairs(self, x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (n, dz) -> (n, d)
-        """What the model sees of a design and an environment each."""
-        if self._numbered:
-            return x * len(self.environment) + self._numbers(z).unsqueeze(-1)  # type: ignore[arg-type]
+    def pairs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Points of f for corresponding designs and environments.
+
+        Args:
+            x: Designs (n, dx).
+            z: Environments (n, dz).
+
+        Returns:
+            Points (n, d).
+        """
+        if self._indexed:
+            return x * len(self.environment) + self._indices(z).unsqueeze(-1)  # type: ignore[arg-type]
         if self.perturbation is None:
             return torch.cat([x, z.to(x)], -1)
         return self.perturbation(x, z.to(x))
 
-    def _numbers(self, z: Tensor) -> Tensor:  # (m, dz) -> (m,)
-        """Which value of a finite environment each is."""
+    def _indices(self, z: Tensor) -> Tensor:  # (m, dz) -> (m,)
+        """Indices of values in the finite environment."""
         known = self.environment.points.to(z)  # type: ignore[union-attr]
         return (known - z.unsqueeze(1)).abs().sum(-1).argmin(-1)
 
     def pair(self, design_arm: int | None, z: Tensor) -> int | None:
-        """The arm of `seen` that a design and an environment (dz,) are; None if it is a box."""
+        """Arm of `seen` for a pair.
+
+        Args:
+            design_arm: Index of the design, None if the designs are a `Box`.
+            z: Environment (dz,).
+
+        Returns:
+            The index of the pair, None if `seen` is a `Box` or z not a value of the environment.
+        """
         if design_arm is None or not isinstance(self.environment, FiniteEnvironment):
             return None
         index = self.environment.index(z)
         return None if index is None else design_arm * len(self.environment) + index
 
+    def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
+        """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
+        pair = self.pair(arm, environment)
+        if pair is not None and isinstance(self.seen, Arms):
+            point = self.seen.points[pair]
+        else:
+            point = self.points(design.unsqueeze(0), environment.unsqueeze(0))[0, 0]
+        return Location(point, pair, design, arm, environment)
+
+    def locate(self, where: Where, environment: EnvironmentValue = None) -> Location:
+        """The location of a design, by its point (dx,) or its arm, under an environment (dz,).
+
+        Raises:
+            InvalidInput: If there is no such design or environment, or no environment came.
+        """
+        design = self.design.locate(where)
+        if environment is None:
+            drawn = "the world draws it" if self.observed else "the reward says nothing without it"
+            raise InvalidInput(
+                f"no environment came with the design {design.design.tolist()}, and {drawn}: pass "
+                "`environment=z` with the reward."
+            )
+        z = _checked_value(self.environment, environment)
+        return self.location(design.design, design.arm, z)
+
+    def listed(self, arms: Tensor | Sequence) -> list[Location]:
+        """Designs, by indices (n,) or points (n, dx), without an environment yet."""
+        return self.design.listed(arms)
+
+    def spread(self, number: int, generator: torch.Generator) -> list[Location]:
+        """An initial design: designs spread evenly, environments drawn from their distribution.
+
+        Every arm comes once before any comes twice.
+        """
+        designs: list[Location] = []
+        while len(designs) < number:
+            designs += self.design.spread(number - len(designs), generator)
+        z = self.environment.sample(number, generator) if number else ()
+        return [self.location(x.design, x.arm, one) for x, one in zip(designs, z, strict=True)]
+
     def to(self, device: str | torch.device) -> Joint:
-        """The same with the designs on a device; environments are moved where they are used."""
+        """Move to a device.
+
+        Args:
+            device: A torch device.
+
+        Returns:
+            The same space with the designs on that device; environments are moved when used.
+        """
         return Joint(self.design.to(device), self.environment, self.observed, self.perturbation)
 
     def _some_points(self) -> Tensor:
@@ -165,3 +258,27 @@ class Joint:
                 "`perturbation` gives values that are NaN or infinite for some designs and "
                 "environments, expected finite points for all of them."
             )
+
+
+def _checked_value(known: Environment, environment: EnvironmentValue) -> Tensor:
+    """A value (dz,) of Z; `InvalidInput` for one that cannot be."""
+    if isinstance(environment, bool):
+        raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
+    z = checks.vector("environment", checks.listed(environment), known.dimension)  # type: ignore[arg-type]
+    if isinstance(known, FiniteEnvironment):
+        index = known.index(z)
+        if index is None:
+            nearest = known.points[(known.points - z).square().sum(-1).argmin()]
+            raise InvalidInput(
+                f"the environment {z.tolist()} is none of the {len(known)} values it can take "
+                f"(the nearest is {nearest.tolist()}): tell one of them, or describe it with "
+                "`ContinuousEnvironment`."
+            )
+        return known.points[index].clone()
+    room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+    if bool(((z < low - room) | (z > high + room)).any()):
+        raise InvalidInput(
+            f"the environment {z.tolist()} is outside its range from {low.tolist()} to "
+            f"{high.tolist()}: give the environment a distribution that reaches there."
+        )
+    return z

@@ -1,69 +1,48 @@
-"""Which point, arm and pending query somebody means."""
+"""Where a measurement is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.spaces.arms import Arms
-from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput, Query
 
 Where = Query | int | Tensor | Sequence[float]
+EnvironmentValue = Tensor | Sequence[float] | float | None
 
 
-class Place(NamedTuple):
-    """Where a reward belongs, as the model sees it; `query` is the pending query that it settles.
+@dataclass(frozen=True, eq=False, slots=True)
+class Location:
+    """Where a measurement is made, for the model and for the user.
 
-    On a joint space, `design` and `design_arm` are x and its index, and `environment` is z.
+    On `Arms` and `Box` the design is the point itself. On a `Joint` space the point is what the
+    model sees of the design under the environment.
+
+    Args:
+        point: Input of the model, (d,).
+        arm: Index of the point where the model's inputs are finitely many, else None.
+        design: What the optimizer chooses, (dx,), in the units of the space.
+        design_arm: Index of the design on `Arms`, else None.
+        environment: The value z (dz,) of the environment, None on a space without one.
     """
 
     point: Tensor
     arm: int | None
-    query: int | None = None
-    design: Tensor | None = None
-    design_arm: int | None = None
+    design: Tensor
+    design_arm: int | None
     environment: Tensor | None = None
 
 
-def locate(space: Space, where: Where, pending: Mapping[int, Query]) -> Place:
-    """The place meant by a query, an arm's index or a point, `InvalidInput` if there is none.
+def check_no_environment(environment: object) -> None:
+    """Refuse an environment on a space that has none.
 
-    A point or an arm settles the first query that is pending there.
+    Raises:
+        InvalidInput: If `environment` is not None.
     """
-    if isinstance(where, Query):
-        if pending.get(where.id) is where:
-            return Place(where.point, where.arm, where.id)
-        point, arm = point_and_arm(space, where.point if where.arm is None else where.arm)
-        return Place(point, arm, where.id if where.id in pending else None)
-    point, arm = point_and_arm(space, where)
-    for query in pending.values():
-        if query.arm == arm and torch.equal(query.point, point):
-            return Place(point, arm, query.id)
-    return Place(point, arm)
-
-
-def point_and_arm(
-    space: Space, where: int | Tensor | Sequence[float], name: str = "point"
-) -> tuple[Tensor, int | None]:
-    """The point of a space, and its index among arms, `InvalidInput` if there is none."""
-    if isinstance(space, Arms) and (arm := checks.integer(where)) is not None:
-        return space.points[space.index(arm)], arm
-    point = checks.vector(name, where, space.dimension, space.lower.device)  # type: ignore[arg-type]
-    if isinstance(space, Arms):
-        found = (space.points == point).all(-1).nonzero()
-        if len(found) == 0:
-            raise InvalidInput(
-                f"the point {point.tolist()} is not one of the arms: tell the arm's index."
-            )
-        return point, int(found[0])
-    if not space.contains(point):
+    if environment is not None:
         raise InvalidInput(
-            f"the point {point.tolist()} is outside the box from {space.lower.tolist()} "
-            f"to {space.upper.tolist()}: tell points of the space that was given."
+            f"an environment {environment!r} came, but the space has none: pass "
+            "`Joint(design, environment)` as the space, or leave it out."
         )
-    return point, None

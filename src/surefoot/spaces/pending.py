@@ -1,105 +1,165 @@
-"""Queries that were asked, and whose measurements have not all come."""
+"""Pending queries: asked, with rewards still to come."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from surefoot.spaces.locations import Place
+from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import Query
 
-_PARTS = ("point", "design", "environment")
+if TYPE_CHECKING:
+    from surefoot.spaces import Arms, Box, Joint
 
 
-class Waiting:
-    """Queries by id, in order of asking, and how many measurements of each are still to come."""
+def new_owner() -> str:
+    """A random token; two optimizers never have the same one."""
+    return secrets.token_hex(8)
 
-    def __init__(self) -> None:
-        self._queries: dict[int, Query] = {}
-        self._places: dict[int, Place] = {}
-        self._missing: dict[int, int] = {}
-        self._next_id = 0
+
+@dataclass(frozen=True, eq=False)
+class PendingQuery:
+    """A query, the location that it stands for, and how many of its rewards are missing."""
+
+    query: Query
+    location: Location
+    missing: int
+
+    def asks_for(self, location: Location) -> bool:
+        """Whether this query asks for a measurement there; any z will do if it names none."""
+        mine = self.location
+        if mine.design_arm != location.design_arm or not torch.equal(mine.design, location.design):
+            return False
+        z = self.query.environment
+        return z is None or torch.equal(mine.environment, location.environment)  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class PendingQueries:
+    """The pending queries of one optimizer, by their ids and in the order of asking.
+
+    A query is matched by its id and the token of the optimizer that made it, not by its point
+    alone: a query of another optimizer, or one that is settled, matches none of these.
+
+    Args:
+        owner: Token that new queries get.
+        next_id: Id of the next query.
+        by_id: The queries.
+    """
+
+    owner: str = field(default_factory=new_owner)
+    next_id: int = 0
+    by_id: dict[int, PendingQuery] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.by_id)
 
     @property
-    def queries(self) -> Mapping[int, Query]:
-        """The queries by their ids."""
-        return self._queries
+    def queries(self) -> list[Query]:
+        """The queries."""
+        return [pending.query for pending in self.by_id.values()]
 
     @property
-    def places(self) -> Mapping[int, tuple[Query, Place]]:
-        """The queries and what they stand for, by their ids."""
-        return {id_: (query, self._places[id_]) for id_, query in self._queries.items()}
-
-    @property
-    def missing(self) -> list[int]:
-        """Measurements still to come of each query."""
-        return list(self._missing.values())
-
-    def add(self, place: Place, repeats: int = 1, observed: bool = False) -> Query:
-        """A new query, to be measured so many times; with `observed`, the world draws z."""
-        query = _query(self._next_id, place, repeats, observed)
-        self._next_id += 1
-        self._keep(query, place._replace(query=query.id), repeats)
-        return query
-
-    def settle(self, query: int) -> None:
-        """One measurement of a query came; one that has them all is no longer waited for."""
-        self._missing[query] -= 1
-        if self._missing[query] == 0:
-            self.drop(query)
-
-    def drop(self, query: int) -> int:
-        """Wait for a query no longer; gives how many of its measurements were to come."""
-        del self._queries[query], self._places[query]
-        return self._missing.pop(query)
-
-    def copy(self) -> Waiting:
-        """The same queries, to be settled on their own."""
-        other = Waiting()
-        other._queries, other._places = dict(self._queries), dict(self._places)
-        other._missing, other._next_id = dict(self._missing), self._next_id
-        return other
-
-    def state(self, tensors: dict[str, Tensor]) -> dict[str, Any]:
-        """All that `restore` needs, as values, and tensors added to those given."""
-        listed = []
-        for id_, query in self._queries.items():
-            place = self._places[id_]
-            observed = place.environment is not None and query.environment is None
-            arms = [place.arm, place.design_arm]
-            listed.append([id_, arms, query.repeats, self._missing[id_], observed])
-            for name in _PARTS:
-                if getattr(place, name) is not None:
-                    tensors[f"waiting.{id_}.{name}"] = getattr(place, name)
-        return {"queries": listed, "next_id": self._next_id}
-
-    def restore(
-        self, state: dict[str, Any], tensors: Mapping[str, Tensor], device: torch.device
-    ) -> None:
-        """Go on from a state."""
-        self._next_id = state["next_id"]
-        for id_, (arm, design_arm), repeats, missing, observed in state["queries"]:
-            parts = {name: tensors.get(f"waiting.{id_}.{name}") for name in _PARTS}
-            on = {name: None if x is None else x.to(device) for name, x in parts.items()}
-            place = Place(on["point"], arm, id_, on["design"], design_arm, parts["environment"])  # type: ignore[arg-type]
-            self._keep(_query(id_, place, repeats, observed), place, missing)
+    def missing(self) -> int:
+        """Rewards still to come, over all queries."""
+        return sum(pending.missing for pending in self.by_id.values())
 
     def repeated(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Points (n, d) of the queries, and the measurements missing of each (n,)."""
-        points = torch.stack([place.point for place in self._places.values()])
-        return points, torch.tensor(self.missing).to(like)
+        """Points (n, d) of the queries, and how many rewards of each are missing (n,)."""
+        points = torch.stack([pending.location.point for pending in self.by_id.values()])
+        missing = [pending.missing for pending in self.by_id.values()]
+        return points, torch.tensor(missing).to(like)
 
-    def _keep(self, query: Query, place: Place, missing: int) -> None:
-        self._queries[query.id], self._places[query.id] = query, place
-        self._missing[query.id] = missing
+    def add(self, location: Location, repeats: int = 1, *, observed: bool = False) -> Query:
+        """Make a query for a location.
+
+        Args:
+            location: Where to measure.
+            repeats: How many rewards are expected.
+            observed: Whether the environment draws z, which the query then leaves open.
+
+        Returns:
+            The query, whose tensors are copies.
+        """
+        z = None if observed or location.environment is None else location.environment.clone()
+        design, arm = location.design.clone(), location.design_arm
+        query = Query(self.next_id, design, arm, repeats, z, self.owner)
+        self.by_id[self.next_id] = PendingQuery(query, location, repeats)
+        self.next_id += 1
+        return query
+
+    def find(self, query: Query) -> PendingQuery | None:
+        """This very query, or a copy of it, if it is pending."""
+        pending = self.by_id.get(query.id)
+        if pending is None or pending.query is query:
+            return pending
+        return pending if _same(pending.query, query) else None
+
+    def find_at(self, location: Location) -> int | None:
+        """The id of the first query that asks for a measurement there."""
+        return next((id_ for id_, p in self.by_id.items() if p.asks_for(location)), None)
+
+    def settle(self, id_: int) -> None:
+        """Count one reward of a query, which is no longer pending when it has them all."""
+        pending = self.by_id[id_]
+        if pending.missing == 1:
+            del self.by_id[id_]
+        else:
+            self.by_id[id_] = replace(pending, missing=pending.missing - 1)
+
+    def drop(self, id_: int) -> int:
+        """Remove a query; returns how many of its rewards were missing."""
+        return self.by_id.pop(id_).missing
+
+    def copy(self) -> PendingQueries:
+        """A copy that is settled on its own."""
+        return replace(self, by_id=dict(self.by_id))
 
 
-def _query(id_: int, place: Place, repeats: int, observed: bool) -> Query:
-    if place.design is None:
-        return Query(id_, place.point, place.arm, repeats)
-    # What a user does with a query must not reach the space.
-    environment = None if observed or place.environment is None else place.environment.clone()
-    return Query(id_, place.design.clone(), place.design_arm, repeats, environment)
+def _same(left: Query, right: Query) -> bool:
+    """Whether two queries of one id are the same: copies of an optimizer share its token."""
+    if left.owner != right.owner or not torch.equal(left.point, right.point):
+        return False
+    z, other = left.environment, right.environment
+    return z is other or (z is not None and other is not None and torch.equal(z, other))
+
+
+def locate(
+    space: Arms | Box | Joint,
+    where: Where,
+    environment: EnvironmentValue,
+    pending: PendingQueries,
+) -> tuple[Location, int | None]:
+    """Which location is meant, and which pending query a reward there counts for.
+
+    A query stands for the location that it asked for, and counts for itself if it is pending and
+    for nothing otherwise. A point or an arm counts for the first query that is pending there.
+
+    Args:
+        space: The space of the optimizer.
+        where: A query, the index of an arm, or a point; a design on a `Joint` space.
+        environment: The z (dz,) of the measurement, None for that of the query.
+        pending: The pending queries.
+
+    Returns:
+        The location, and the id of the query, None if there is none.
+
+    Raises:
+        InvalidInput: If the space has no such point or environment.
+    """
+    if not isinstance(where, Query):
+        location = space.locate(where, environment)
+        return location, pending.find_at(location)
+    found = pending.find(where)
+    if found is None:
+        z = where.environment if environment is None else environment
+        return space.locate(where.point, z), None
+    asked = found.location
+    if environment is None and not space.observed:
+        return asked, where.id
+    design = asked.design if asked.design_arm is None else asked.design_arm
+    return space.locate(design, environment), where.id

@@ -1,4 +1,4 @@
-"""A normal distribution between two ends, which torch does not have."""
+"""Truncated normal distribution, which torch lacks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,36 @@ def truncated_normal(
     low: float | Sequence[float] | Tensor,
     high: float | Sequence[float] | Tensor,
 ) -> Distribution:
-    """A normal distribution cut off below `low` and above `high`, for `ContinuousEnvironment`.
+    """Normal distribution truncated to an interval, for `ContinuousEnvironment`.
 
-    Each is one number, or (dz,) for independent coordinates. Raises `InvalidInput` where there is
-    next to no probability between the two.
+    Each argument is one number, or (dz,) for independent coordinates.
+
+    Args:
+        mean: Mean before truncation.
+        std: Standard deviation before truncation, above 0.
+        low: Lower end of the interval.
+        high: Upper end, above `low`.
+
+    Returns:
+        A torch distribution of vectors (dz,), with `sample`, `log_prob` and `icdf`.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or the interval has probability below 1e-9.
+
+    Example:
+        >>> import torch
+        >>> load = truncated_normal(0.5, 0.125, low=0.25, high=0.75)
+        >>> load.base_dist.icdf(torch.tensor([0.5], dtype=torch.float64)).item()
+        0.5
     """
     given = {"mean": mean, "std": std, "low": low, "high": high}
-    parts = [checks.vector(name, checks.listed(value)) for name, value in given.items()]
+    vectors = [checks.vector(name, checks.listed(value)) for name, value in given.items()]
     try:
-        centre, deviation, lower, upper = torch.broadcast_tensors(*parts)
+        location, deviation, lower, upper = torch.broadcast_tensors(*vectors)
     except RuntimeError as error:
-        lengths = ", ".join(f"{name} {len(part)}" for name, part in zip(given, parts, strict=True))
+        lengths = ", ".join(
+            f"{name} {len(vector)}" for name, vector in zip(given, vectors, strict=True)
+        )
         raise InvalidInput(
             f"the numbers of coordinates differ ({lengths}), expected one number each, or as many "
             "for all."
@@ -38,18 +57,21 @@ def truncated_normal(
         raise InvalidInput(f"`std` is {std!r}, expected numbers above 0.")
     if not bool((lower < upper).all()):
         raise InvalidInput(f"`low` is {low!r} and `high` {high!r}, expected low < high.")
-    normal = Normal(centre, deviation)
-    shares = normal.cdf(lower), normal.cdf(upper)
-    if not bool((shares[1] - shares[0] > 1e-9).all()):
+    normal = Normal(location, deviation)
+    if not bool((normal.cdf(upper) - normal.cdf(lower) > 1e-9).all()):
         raise InvalidInput(
-            f"a normal with mean {mean!r} and std {std!r} is practically never between {low!r} "
-            f"and {high!r}: move the mean or widen the range."
+            f"a normal with mean {mean!r} and std {std!r} has practically no probability between "
+            f"{low!r} and {high!r}: move the mean or widen the interval."
         )
     return Independent(_TruncatedNormal(normal, lower, upper), 1)
 
 
 class _TruncatedNormal(Distribution):
-    """The quantiles of normals at uniform shares between those of two ends."""
+    """Quantiles of a normal at uniform probabilities between those of the two ends.
+
+    A `TransformedDistribution` of `Uniform` by the inverse of `CumulativeDistributionTransform`
+    has the same samples, but the whole line as its support, and density 0 at the upper end.
+    """
 
     arg_constraints: ClassVar = {}
 
@@ -60,17 +82,13 @@ class _TruncatedNormal(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """Between the ends."""
         return constraints.interval(self.low, self.high)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Values of shape (*sample_shape, dz)."""
         return self.icdf(torch.rand(*sample_shape, *self.batch_shape, dtype=torch.float64))
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Quantiles."""
         return self.normal.icdf(self._first + self._share * value).clamp(self.low, self.high)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Log density, between the ends."""
         return self.normal.log_prob(value) - self._share.log()

@@ -45,7 +45,7 @@ def environment_of(section: EnvironmentSection) -> StudyEnvironment:
         list(variables),
         FiniteEnvironment(points, weights),
         section.observed,
-        whole=[name for name, one in listed.items() if all(type(v) is int for v in one.values)],
+        integer=[name for name, one in listed.items() if all(type(v) is int for v in one.values)],
         rounded=[name for name in variables if name not in listed],
     )
 

@@ -1,4 +1,4 @@
-"""A random environment with names, as the trials of a study record it."""
+"""Random environment with named variables, as the trials of a study record it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,35 @@ from surefoot.spaces import ContinuousEnvironment, Environment, FiniteEnvironmen
 from surefoot.types import InvalidInput
 
 ENVIRONMENT = "surefoot:environment"
-"""User attribute of a trial: the environment that it is measured under, as a value by name."""
+"""User attribute of a trial: its environment, as a dictionary of values by variable name."""
 
 
 @dataclass(frozen=True, eq=False)
 class StudyEnvironment:
-    """An environment whose coordinates have names: `StudyEnvironment(["load"], environment)`.
+    """Random environment of an Optuna study, with a name for each variable.
 
-    With `observed`, the world draws it and each trial reports it; otherwise the sampler chooses
-    it. Variables in `whole` are handed out as integers. Those in `rounded` take the nearest of the
-    values that a finite environment has, which then stand for a continuous variable.
+    Args:
+        names: Names of the dz variables; one may be passed as a string.
+        distribution: `FiniteEnvironment` or `ContinuousEnvironment` of dz coordinates.
+        observed: Whether each trial reports its environment; otherwise the sampler chooses it.
+        integer: Names of the variables whose values are integers.
+        rounded: Names of the variables of which a reported value is rounded to the nearest value
+            of a `FiniteEnvironment`, which discretises a continuous variable then.
+
+    Raises:
+        InvalidInput: If `distribution` is not an environment, or the names do not match it.
+
+    Example:
+        >>> import surefoot as sf
+        >>> environment = StudyEnvironment("load", sf.FiniteEnvironment([0.2, 0.8]))
+        >>> environment.encode({"load": 0.8}).tolist()
+        [0.8]
     """
 
     names: Sequence[str]
     distribution: Environment
     observed: bool = False
-    whole: Sequence[str] = ()
+    integer: Sequence[str] = ()
     rounded: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -38,8 +51,7 @@ class StudyEnvironment:
                 f"`distribution` is {self.distribution!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
-        alone = isinstance(self.names, str)
-        names = [self.names] if alone else list(self.names)
+        names = [self.names] if isinstance(self.names, str) else list(self.names)
         if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
             raise InvalidInput(f"`names` is {self.names!r}, expected different names.")
         if len(names) != self.distribution.dimension:
@@ -50,7 +62,17 @@ class StudyEnvironment:
         object.__setattr__(self, "names", tuple(names))
 
     def encode(self, values: object) -> Tensor:
-        """The point (dz,) of values by name; `InvalidInput` unless it is a value of Z."""
+        """Convert named values to a point.
+
+        Args:
+            values: Numbers by variable name.
+
+        Returns:
+            Point (dz,) of the environment.
+
+        Raises:
+            InvalidInput: If a name is missing or unknown, or the values are not in the support.
+        """
         if not isinstance(values, Mapping) or {*values} != {*self.names}:
             shown = ", ".join(f"{name!r}: number" for name in self.names)
             raise InvalidInput(f"the environment is {values!r}, expected {{{shown}}}.")
@@ -70,11 +92,11 @@ class StudyEnvironment:
             index = known.index(given)
             if index is None:
                 raise InvalidInput(
-                    f"the environment {dict(values)!r} is none of the {len(known)} that there are."
+                    f"the environment {dict(values)!r} is not one of its {len(known)} values."
                 )
             return known.points[index]
-        room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
-        outside = (given < low - room) | (given > high + room)
+        tolerance, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
+        outside = (given < low - tolerance) | (given > high + tolerance)
         if bool(outside.any()):
             worst = int(outside.nonzero()[0])
             raise InvalidInput(
@@ -84,12 +106,26 @@ class StudyEnvironment:
         return given.clamp(low, high)
 
     def decode(self, point: Tensor) -> dict[str, Any]:
-        """The values by name of a point (dz,)."""
+        """Convert a point to named values.
+
+        Args:
+            point: Point (dz,) of the environment.
+
+        Returns:
+            Numbers by variable name.
+        """
         values: dict[str, Any] = {}
         for name, value in zip(self.names, point.tolist(), strict=True):
-            values[name] = round(value) if name in self.whole else value
+            values[name] = round(value) if name in self.integer else value
         return values
 
     def draw(self, seed: int) -> Tensor:
-        """A random value (dz,) of Z."""
+        """Draw a random environment.
+
+        Args:
+            seed: Seed of the draw.
+
+        Returns:
+            Point (dz,) of the environment.
+        """
         return self.distribution.sample(1, torch.Generator().manual_seed(seed))[0]

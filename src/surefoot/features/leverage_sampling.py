@@ -1,38 +1,64 @@
-"""Nyström features on a dictionary drawn at random by posterior variance."""
+"""Dictionaries drawn at random by posterior variance, which bounds ridge leverage scores."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal import checks, doubling
+from surefoot.features.sampled_dictionary import SampledDictionary
+from surefoot.features.sketched import Sketched
+from surefoot.regression.refitted import Refitted
+from surefoot.spaces import Arms, Space
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from surefoot.regression.regression import Regression
 
 
 @dataclass(frozen=True)
-class Nystrom:
+class LeverageSampling:
     r"""Every pull enters the dictionary with probability :math:`\min(1, \bar q \sigma^2 /\lambda)`.
 
-    Calandriello et al. 2019 (BKB), Algorithm 1; with :math:`q = \bar q / \lambda` the sampling of
-    Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2. sigma^2 is the posterior
-    variance at the last draw, which is the one before the last pull where each round draws.
-    `oversampling` is q-bar: in practice 5 does, while at 2 an arm that is known drops out with
-    chance e^-2 each time and is explored again. None takes the theory's for `horizon`, `delta` and
-    `accuracy` (`oversampling`), with a horizon of None guessed and doubled.
+    sigma^2 is the posterior variance at the last draw, which is the one before the last pull where
+    each round draws. With :math:`q = \bar q / \lambda` this is the sampling of ATA-GP-UCB.
 
-    `resample` "every-round" draws the dictionary anew after each pull; "adaptive" only when the
-    pulls since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`
-    (Calandriello et al. 2020, BBKB). `inclusion` "per-pull" gives an arm of n pulls n chances;
-    "per-arm" one chance of min(1, n times as much).
+    Args:
+        oversampling: q-bar. In practice 5 does, while at 2 an arm that is known drops out with
+            probability e^-2 each time and is explored again. None takes the theory's value for
+            `horizon`, `delta` and `accuracy` (`oversampling`).
+        resample: "every-round" draws the dictionary after each pull; "adaptive" only when the pulls
+            since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`.
+            "incremental" is experimental: a member stays with probability p_new / p_old and the
+            last pull enters with its own, which BKB's authors leave as an open question.
+        ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
+        inclusion: "per-pull" gives an arm of n pulls n chances; "per-arm" one chance of
+            min(1, n times as much).
+        horizon: Number of rounds for the theory's value; None guesses and doubles it.
+        delta: Probability of failure for the theory's value.
+        accuracy: Relative accuracy of the variance for the theory's value.
+        feedback: With "batch", adaptive resampling is BBKB's: between draws arms are chosen by the
+            mean of the last draw, and only the variance changes; with "immediate", every reward
+            moves the mean.
 
-    With `feedback` "batch", adaptive resampling is BBKB's: between draws arms are chosen by the
-    mean of the last draw, and only the variance moves; "immediate" lets every reward move the
-    mean. `resample` "incremental" is experimental: a member stays with probability p_new / p_old
-    and the last pull enters with its own, which BKB's authors leave as an open question.
+    Raises:
+        InvalidInput: If an argument is out of range, and at the start of a run for a kernel that
+            is fitted, or for incremental resampling on a box.
+
+    References:
+        Calandriello et al. 2019 (BKB), Algorithm 1; Calandriello et al. 2020 (BBKB), Algorithm 1;
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Algorithm 2.
+
+    Example:
+        >>> import surefoot as sf
+        >>> features = sf.Nystrom(sf.LeverageSampling(oversampling=5.0, resample="adaptive"))
     """
 
     oversampling: float | None = 5.0
@@ -58,6 +84,30 @@ class Nystrom:
             if getattr(self, name) not in known:
                 words = " or ".join(repr(word) for word in known)
                 raise InvalidInput(f"`{name}` is {getattr(self, name)!r}, expected {words}.")
+
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        if not lasting:
+            raise InvalidInput(
+                "`LeverageSampling` needs a kernel that is given: pass a `kernel`, or "
+                "`Nystrom(PivotedCholesky())` features for one that is fitted."
+            )
+        if isinstance(space, Arms):
+            prior = kernels.diagonal(kernel, space.points).detach()
+            return Sketched(self, kernel, space.points, prior, ridge, generator)
+        if self.resample == "incremental":
+            raise InvalidInput(
+                "`resample` is 'incremental', which is for arms: on a box pass 'every-round' or "
+                "'adaptive'."
+            )
+        return Refitted(SampledDictionary(self, kernel, ridge, generator), ridge)
 
     @property
     def batched(self) -> bool:

@@ -1,4 +1,4 @@
-"""Optuna's parameters as coordinates of a box, and back."""
+"""Encoding of Optuna parameters as coordinates of a box, and back."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from torch import Tensor
 
 from surefoot.spaces import Box
 
-_MOST_LEVELS = 64  # a finer grid is searched as if it were continuous, then rounded
+_MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """A search space of distributions that can vary, as a `Box` on the unit cube.
+    """Search space of an Optuna study as a `Box` on the unit cube.
 
-    Numbers take one coordinate, on a log scale where the distribution has one; a category takes
-    one coordinate for each choice.
+    A number is encoded by one coordinate, on a log scale if the distribution has one; a category
+    is encoded one-hot. Distributions with a single value are left out.
+
+    Args:
+        distributions: Distributions of the parameters, by name.
+        columns: Coordinates of each parameter, by name.
+        box: The encoded space, [0, 1]^d with levels and one-hot choices.
     """
 
     distributions: Mapping[str, BaseDistribution]
@@ -35,7 +40,7 @@ class Encoding:
 
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution]) -> Encoding | None:
-        """The encoding, or None where nothing can vary."""
+        """Encoding of a search space, None if no parameter varies."""
         varying = {name: d for name, d in space.items() if not d.single()}
         if not varying:
             return None
@@ -50,7 +55,7 @@ class Encoding:
             else:
                 columns[name] = (width,)
                 values = _grid(distribution)
-                if values is not None and len(values) <= _MOST_LEVELS:
+                if values is not None and len(values) <= _MAX_LEVELS:
                     unit = [_to_unit(distribution, value) for value in values]
                     levels[width] = torch.tensor(unit, dtype=torch.float64)
             width += len(columns[name])
@@ -58,7 +63,7 @@ class Encoding:
         return cls(varying, columns, box)
 
     def encode(self, params: Mapping[str, Any]) -> Tensor | None:
-        """The point (d,) of a setting, or None if the setting is not of this space."""
+        """Point (d,) of a configuration, None if it is not in this space."""
         point = torch.zeros(self.box.dimension, dtype=torch.float64)
         for name, distribution in self.distributions.items():
             if name not in params:
@@ -77,7 +82,7 @@ class Encoding:
         return point
 
     def decode(self, point: Tensor) -> dict[str, Any]:
-        """The setting nearest to a point (d,)."""
+        """Configuration nearest to a point (d,)."""
         params: dict[str, Any] = {}
         for name, distribution in self.distributions.items():
             columns = list(self.columns[name])
@@ -91,13 +96,13 @@ class Encoding:
 
 
 def _grid(distribution: BaseDistribution) -> Sequence[float] | None:
-    """All values of a stepped number, if they are few enough to be worth listing."""
+    """All values of a number with a step, None if there are too many."""
     step = getattr(distribution, "step", None)
     if step is None:
         return None
     low, high = distribution.low, distribution.high
     number = round((high - low) / step) + 1
-    return [low + i * step for i in range(number)] if number <= _MOST_LEVELS else None
+    return [low + i * step for i in range(number)] if number <= _MAX_LEVELS else None
 
 
 def _to_unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
@@ -110,7 +115,7 @@ def _to_unit(distribution: FloatDistribution | IntDistribution, value: float) ->
 def _from_unit(distribution: FloatDistribution | IntDistribution, unit: float) -> float:
     low, high = distribution.low, distribution.high
     if unit <= 0.0 or unit >= 1.0:
-        value = low if unit <= 0.0 else high  # to the letter, not as logarithms round it
+        value = low if unit <= 0.0 else high  # exactly, without the rounding of the logarithm
     elif distribution.log:
         value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
     else:

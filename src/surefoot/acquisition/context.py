@@ -1,0 +1,153 @@
+"""What a policy knows when it chooses where to measure next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from surefoot.regression.posterior import Posterior
+from surefoot.risks import Risk, WorstCase
+from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
+from surefoot.spaces.pending import PendingQueries
+
+Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, larger is better
+
+_ROOM = 2**27  # numbers in the largest array, 1 GiB
+_NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
+_CERTAIN = torch.ones(1, dtype=torch.float64)
+
+
+class Bounds(NamedTuple):
+    """Mean, lower and upper bound (n, m) of the function for designs and environments."""
+
+    mean: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The state of an optimization at one round; a policy is a function of it.
+
+    A space without an environment is treated as one whose environment has a single value of no
+    coordinates, so that a risk over it is the function itself, and its designs are its points.
+
+    Args:
+        space: The space to choose from.
+        risk: What is maximised over the environment, `Mean()` without one.
+        posterior: Posterior of the function, conditioned on pending queries.
+        width: The multiplier beta of the standard deviation in the bounds.
+        sites: Distinct inputs of the model (S, d), measured or pending.
+        designs: Distinct designs (D, dx); on a `Joint` space those measured, else the sites.
+        pending: The pending queries.
+        generator: Source of all randomness.
+        round: Number of rewards, told or pending.
+        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None as long as
+            nothing has failed.
+        z: Values (m, dz) that stand for the environment; see `sampled`.
+        weights: Their probabilities (m,).
+    """
+
+    space: Arms | Box | Joint
+    risk: Risk
+    posterior: Posterior
+    width: float
+    sites: Tensor
+    designs: Tensor
+    pending: PendingQueries
+    generator: torch.Generator
+    round: int
+    feasible: Score | None = None
+    z: Tensor = _NO_COORDINATES
+    weights: Tensor = _CERTAIN
+
+    def sampled(self, number: int, generator: torch.Generator | None = None) -> Context:
+        """The same with values of Z: all of a short list, else `number` that fill a density."""
+        if not isinstance(self.space, Joint):
+            return self
+        z, weights = self.space.environment.values(
+            number, generator or self.generator, isinstance(self.risk, WorstCase)
+        )
+        device = self.designs.device
+        return replace(self, z=z.to(device), weights=weights.to(device))
+
+    def bound(self, x: Tensor, width: float) -> Tensor:
+        """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
+
+        Where measurements have failed, a failure counts as the lowest lower bound of any site.
+        """
+        if not isinstance(self.space, Joint):
+            mean, deviation = self.posterior.mean_and_deviation(x)
+            return self._discounted(x, torch.add(mean, deviation, alpha=width))
+        risks = [self.risk(self._shifted(part, width), self.weights) for part in self._parts(x)]
+        return risks[0] if len(risks) == 1 else torch.cat(risks)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """The risk of the posterior mean (n,) at designs x (n, dx), differentiable."""
+        return self.bound(x, 0.0) if isinstance(self.space, Joint) else self.posterior.mean(x)
+
+    def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
+        """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
+        points = self._points(x, self.z if z is None else z)
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        reach = self.width * deviation
+        bounds = (mean, mean - reach, mean + reach)
+        return Bounds(*(self._discounted(points, one).reshape(len(x), -1) for one in bounds))
+
+    def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
+        parts = [self.bounds(part) for part in self._parts(x)]
+        risks = [torch.stack([self._risk(one) for one in part]) for part in parts]
+        mean, lower, upper = torch.cat(risks, -1)
+        return mean, lower, upper
+
+    def _risk(self, values: Tensor) -> Tensor:  # (n, m) -> (n,)
+        return self.risk(values, self.weights) if isinstance(self.space, Joint) else values[:, 0]
+
+    @cached_property
+    def worst(self) -> Tensor:
+        """The lowest lower bound of any site, which stands for a failed measurement."""
+        mean, deviation = self.posterior.mean_and_deviation(self.sites)
+        return (mean - self.width * deviation).min()
+
+    def _discounted(self, points: Tensor, bound: Tensor) -> Tensor:
+        """A bound (n,) at inputs of the model (n, d), weighed by the chance of failure."""
+        if self.feasible is None:
+            return bound
+        chance = self.feasible(points)
+        return chance * bound + (1.0 - chance) * self.worst
+
+    def _shifted(self, x: Tensor, width: float) -> Tensor:  # (n, m)
+        points = self._points(x, self.z)
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        return self._discounted(points, mean + width * deviation).reshape(len(x), -1)
+
+    def _points(self, x: Tensor, z: Tensor) -> Tensor:  # (n * m, d)
+        """What the model sees of every design with every z."""
+        if not isinstance(self.space, Joint):
+            return x
+        if self._tabulates(x, z):
+            return self.space.seen.points  # type: ignore[union-attr]
+        return self.space.points(x, z).flatten(0, 1)
+
+    def _parts(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Designs in parts so small that no array of them, the z's and the features is large."""
+        if self._tabulates(x, self.z):
+            return (x,)
+        each = len(self.z) * max(self.posterior.embedding.dimension, 1)
+        return x.split(max(1, _ROOM // (4 * each)))
+
+    def _tabulates(self, x: Tensor, z: Tensor) -> bool:
+        """Whether the posterior has a table of these very designs, with all values of Z."""
+        if not isinstance(self.space, Joint) or isinstance(self.space.seen, Box):
+            return False
+        if not self.posterior.tabulates(self.space.seen.points):
+            return False
+        design, environment = self.space.design, self.space.environment
+        whole = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
+        return whole and isinstance(design, Arms) and x is design.points

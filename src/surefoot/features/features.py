@@ -1,0 +1,72 @@
+"""What a feature map is to the rest of the library, and maps that last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+from surefoot import kernels
+from surefoot.regression.refitted import FixedMap, Refitted
+from surefoot.regression.table import Table
+from surefoot.regression.tabulated import Tabulated
+from surefoot.spaces import Arms, Space
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from surefoot.regression.embedding import Embedding
+    from surefoot.regression.regression import Regression
+
+
+class Features(Protocol):
+    """A rule that says in which features the regression is carried out."""
+
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        """The regression before the first measurement.
+
+        Args:
+            kernel: The prior covariance.
+            space: Where the function is defined.
+            ridge: Regularization, the noise variance in the units of the model.
+            generator: Source of all random choices.
+            lasting: Whether the kernel stays for the whole run; one that is fitted changes.
+
+        Returns:
+            The regression, of the kind that suits the features and the space.
+
+        Raises:
+            InvalidInput: If the features do not go with the kernel or the space.
+        """
+        ...
+
+
+def fixed_features(
+    embedding: Embedding, kernel: Kernel, space: Space, ridge: float, *, lasting: bool = True
+) -> Regression:
+    """A regression in a feature map that does not depend on what is measured.
+
+    On arms, the features are tabulated and a round costs the same however many came before.
+
+    Args:
+        embedding: The feature map.
+        kernel: The prior covariance, whose diagonal bounds the variance.
+        space: Where the function is defined.
+        ridge: Regularization, the noise variance in the units of the model.
+        lasting: Whether the kernel stays for the whole run.
+
+    Returns:
+        The regression before the first measurement.
+    """
+    if isinstance(space, Arms) and lasting:
+        prior = kernels.diagonal(kernel, space.points).detach()
+        return Tabulated(Table.of(embedding, space.points, prior), ridge)
+    return Refitted(FixedMap(embedding), ridge)

@@ -1,0 +1,92 @@
+"""Nyström features: the kernel projected onto a dictionary of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot import kernels
+from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
+
+
+@dataclass(frozen=True, eq=False)
+class NystromEmbedding:
+    r"""phi(x) = L^{-1} k_S(x) with L L' = K_S.
+
+    :math:`\phi(x)^\top \phi(x') = k_S(x)^\top K_S^{+} k_S(x')`, the same for any root of K_S;
+    the triangular one lets a point join without changing the features that are there. Where the
+    kernel is zero at every point there are no features.
+    """
+
+    kernel: Kernel
+    dictionary: Tensor  # (m, d)
+    inverse_root: Tensor  # (m, m), L^{-1}
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
+        """The embedding of a dictionary (S, d), without the points that the others explain.
+
+        With `rank`, at most that many, each the one that the ones before explain least; memory is
+        then O(S rank), else O(S^2).
+        """
+        if len(points) == 0:
+            raise InvalidInput("the dictionary is empty, expected at least one point.")
+        if rank is None or len(points) <= 2 * rank:
+            gram = kernels.block(kernel, points, points)
+            return cls.of_gram(kernel, points, gram, rank)[0]
+        diagonal = kernels.diagonal(kernel, points)
+
+        def column(index: int) -> Tensor:
+            return kernels.block(kernel, points[index : index + 1], points)[0]
+
+        pivots = pivoted_cholesky(column, diagonal, rank, TOLERANCE)
+        return cls.rooted(kernel, points[pivots])
+
+    @classmethod
+    def of_gram(
+        cls,
+        kernel: Kernel,
+        points: Tensor,
+        gram: Tensor,
+        rank: int | None = None,
+    ) -> tuple[NystromEmbedding, Tensor]:
+        """The same, with the kernel matrix (S, S) known; and which of the points (m,) stayed."""
+        pivots, root = pivoted_root(gram, rank or len(points), TOLERANCE)
+        return cls(kernel, points[pivots], _inverse(root)), pivots
+
+    @classmethod
+    def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
+        """The embedding of a dictionary (m, d) of points that do not explain each other."""
+        root = cholesky(kernels.block(kernel, dictionary, dictionary))
+        return cls(kernel, dictionary, _inverse(root))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.dictionary)
+
+    def __call__(self, points: Tensor) -> Tensor:
+        return kernels.block(self.kernel, points, self.dictionary) @ self.inverse_root.T
+
+    def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        diagonal = kernels.diagonal(self.kernel, points)
+        return (diagonal - features.square().sum(-1)).clamp_min(0.0)
+
+    def cross_residual(
+        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
+    ) -> Tensor:
+        return kernels.block(self.kernel, left, right) - left_features @ right_features.T
+
+
+def _inverse(root: Tensor) -> Tensor:
+    eye = torch.eye(len(root), dtype=root.dtype, device=root.device)
+    return torch.linalg.solve_triangular(root, eye, upper=False)

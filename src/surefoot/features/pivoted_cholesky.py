@@ -1,0 +1,97 @@
+"""A dictionary of the points that cover all others best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot import kernels
+from surefoot._internal import checks
+from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding
+from surefoot.regression.posterior import Pull
+from surefoot.regression.refitted import Refitted
+from surefoot.spaces import Space
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from surefoot.regression.regression import Regression
+
+
+@dataclass(frozen=True)
+class PivotedCholesky:
+    """At most `size` of the measured points, those of a pivoted Cholesky factorization.
+
+    While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
+    four fifths of the dictionary are the greedy choice by residual variance, and the rest takes in
+    every new point; when it is full, all of it is chosen again.
+
+    Args:
+        size: Largest number of points in the dictionary.
+
+    Raises:
+        InvalidInput: If `size` is not a positive integer.
+
+    References:
+        Burt, Rasmussen and van der Wilk 2020, "Convergence of sparse variational inference in
+        Gaussian processes regression", Section 4.
+
+    Example:
+        >>> import surefoot as sf
+        >>> features = sf.Nystrom(sf.PivotedCholesky(128))
+    """
+
+    size: int = 256
+
+    def __post_init__(self) -> None:
+        checks.count("size", self.size)
+
+    def init(
+        self,
+        kernel: Kernel,
+        space: Space,
+        ridge: float,
+        generator: torch.Generator,
+        *,
+        lasting: bool = True,
+    ) -> Regression:
+        return Refitted(_GreedyDictionary(kernel, self.size), ridge)
+
+
+@dataclass(eq=False)
+class _GreedyDictionary:
+    """The dictionary for so many sites follows from the one before and the sites since then."""
+
+    kernel: Kernel = field(metadata={"saved": False})
+    size: int
+    before: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    before_sites: int = 0
+    _latest: tuple[int, NystromEmbedding] | None = field(default=None, metadata={"saved": False})
+
+    def update(self, pull: Pull) -> None:
+        """Sites are counted where they are given."""
+
+    def embedding(self, sites: Tensor) -> NystromEmbedding:
+        number = len(sites)
+        if self._latest is None or self._latest[0] != number:
+            if self._latest is not None:
+                self.before_sites, self.before = self._latest[0], self._latest[1].dictionary
+            self._latest = number, self._choose(sites)
+        return self._latest[1]
+
+    def _choose(self, sites: Tensor) -> NystromEmbedding:
+        fresh = len(sites) - self.before_sites
+        if len(sites) <= self.size:
+            return NystromEmbedding.of(self.kernel, sites)
+        if not len(self.before) or len(self.before) + fresh > self.size:
+            return NystromEmbedding.of(self.kernel, sites, rank=max(1, self.size * 4 // 5))
+        embedding = NystromEmbedding.rooted(self.kernel, self.before)
+        for point in sites[self.before_sites :].split(1):
+            residual = embedding.residual(point, embedding(point))
+            if float(residual) > TOLERANCE * float(kernels.diagonal(self.kernel, point)):
+                dictionary = torch.cat([embedding.dictionary, point])
+                embedding = NystromEmbedding.rooted(self.kernel, dictionary)
+        return embedding

@@ -1,0 +1,191 @@
+"""Ridge regression on arms in features of a random dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot.features.kernel_rows import KernelRows
+from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.observations import Observations
+from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.regression import Estimate
+from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
+from surefoot.regression.table import Table
+from surefoot.regression.tabulated import Tabulated
+from surefoot.regression.units import RewardUnits
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
+
+
+class Sampling(Protocol):
+    """When to draw a dictionary, and how."""
+
+    @property
+    def resample(self) -> str: ...
+    @property
+    def batched(self) -> bool: ...
+    def is_due(self, explained: float) -> bool: ...
+    def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor: ...
+    def pull_chances(self, relative: Tensor, pulls: float) -> Tensor: ...
+
+
+@dataclass(eq=False)
+class Sketched:
+    """Features of a dictionary of pulled arms, drawn again whenever the rule says so.
+
+    Args:
+        rule: Says when to draw, and with which probabilities.
+        kernel: The prior covariance.
+        points: The arms (A, d).
+        prior: k(x, x) of the arms (A,).
+        ridge: Regularization.
+        generator: Source of the draws.
+        pulls: Pulls by arm, in order of the first; in batches also those without rewards.
+    """
+
+    rule: Sampling = field(metadata={"saved": False})
+    kernel: Kernel = field(metadata={"saved": False})
+    points: Tensor = field(metadata={"saved": False})
+    prior: Tensor = field(metadata={"saved": False})
+    ridge: float
+    generator: torch.Generator = field(metadata={"saved": False})
+    pulls: dict[int, float] = field(default_factory=dict)
+    last: int = 0
+    dictionary: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    explained: float = 0.0  # sum of sigma^2 / ridge of the pulls since the last draw
+    start: Tensor = field(init=False)  # (A,), variance at the last draw
+    chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
+    tabulated: Tabulated = field(init=False)
+    _rows: KernelRows = field(init=False, metadata={"saved": False})
+
+    def __post_init__(self) -> None:
+        self._rows = KernelRows(self.kernel, self.points)
+        self._start_from(self.prior)
+        self.tabulated = Tabulated(self._table(), self.ridge)
+
+    @property
+    def batched(self) -> bool:
+        """Whether pulls count when they are chosen, and the dictionary stays until it is due."""
+        return self.rule.batched
+
+    @property
+    def max_dimension(self) -> int:
+        """All arms may be in the dictionary."""
+        return len(self.points)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next batch begins, with a new dictionary."""
+        return self.batched and self._calls_for_a_draw()
+
+    def update(self, pull: Pull) -> None:
+        arm: int = pull.arm  # type: ignore[assignment]
+        pulls = self.pulls.pop(arm, 0.0) if pull.times < 0 else self.pulls.get(arm, 0.0)
+        if pulls + pull.times > 0:
+            self.pulls[arm] = pulls + pull.times
+        self.explained += pull.times * float(self._start_at[arm]) / self.ridge
+        if pull.times > 0:
+            self.last = arm
+        if self.batched:
+            return
+        if self._calls_for_a_draw():
+            self._draw()
+            self.tabulated = Tabulated(
+                self._table(), self.ridge, dict(self.pulls), self.tabulated.version + 1
+            )
+            self._start_from(self.tabulated.variance)
+        else:
+            self.tabulated.update(pull)
+
+    def redraw(self, observations: Observations) -> None:
+        self._draw()
+        version, table = self.tabulated.version + 1, self._table()
+        self.tabulated = Tabulated(table, self.ridge, _rewarded(observations), version)
+        variance = self.tabulated.variance
+        if sum(self.pulls.values()) != len(observations):
+            arms = torch.tensor(list(self.pulls), device=self.prior.device)
+            counts = torch.tensor(list(self.pulls.values()), dtype=torch.float64)
+            factor = RidgeFactor.of(table.at(arms).cpu(), self.ridge, counts)
+            variance = table.variance(factor.to(self.prior.device))
+        self._start_from(variance)
+
+    def current(self, observations: Observations) -> Tabulated:
+        if not self.batched:
+            return self.tabulated
+        return self.tabulated.with_pulls(_rewarded(observations))
+
+    def sample(self, observations: Observations, units: RewardUnits) -> Sample:
+        return self.tabulated.sample(observations, units)
+
+    def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        return self.tabulated.posterior(sample, estimate)
+
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        return self.tabulated.kept(posterior, sample, estimate)
+
+    def after_load(self) -> None:
+        """The table of the dictionary, which is not saved."""
+        self._start_from(self.start)
+        self.tabulated.table = self._table()
+
+    def _calls_for_a_draw(self) -> bool:
+        return len(self.dictionary) == 0 or self.rule.is_due(self.explained)
+
+    def _start_from(self, variance: Tensor) -> None:
+        """The variance (A,) from which the next pulls are counted."""
+        self.explained, self.start = 0.0, variance
+        self._start_at = variance.cpu().numpy()  # the same, quick to look up
+
+    def _draw(self) -> None:
+        """A new dictionary of pulled arms; the last pull, where the draw leaves it empty."""
+        arms = torch.tensor(list(self.pulls), dtype=torch.int64)
+        counts = torch.tensor(list(self.pulls.values()), dtype=torch.float64)
+        relative = self.start[arms.to(self.start.device)] / self.ridge
+        if self.rule.resample == "incremental":
+            chosen = self._stayed(arms, relative, float(counts.sum()))
+        else:
+            chosen = arms[self.rule.draw(relative, counts, self.generator)]
+        self.dictionary = chosen if len(chosen) else torch.tensor([self.last])
+
+    def _stayed(self, arms: Tensor, relative: Tensor, pulls: float) -> Tensor:
+        """The members that stay, each with p_new / p_old, and the last pull with its own p."""
+        chances = self.rule.pull_chances(relative, pulls).cpu().tolist()
+        now = dict(zip(arms.tolist(), chances, strict=True))
+        members = {arm: chance for arm, chance in self.chances.items() if arm in now}
+        before = members if self.last in members else members | {self.last: 1.0}
+        draws = torch.rand(len(before), dtype=torch.float64, generator=self.generator).tolist()
+        self.chances = {
+            arm: min(old, now[arm])
+            for (arm, old), draw in zip(before.items(), draws, strict=True)
+            if draw * old < min(old, now[arm])
+        }
+        return torch.tensor(list(self.chances), dtype=torch.int64)
+
+    def _table(self) -> Table:
+        """The features of the dictionary at all arms."""
+        chosen, none = self.dictionary, self.prior.new_zeros(0, 0)
+        if len(chosen) == 0:
+            embedding = NystromEmbedding(self.kernel, self.points[:0], none)
+            columns = self.prior.new_zeros(len(self.points), 0)
+            return Table(embedding, self.points, self.prior, columns, none)
+        self._rows.need(chosen)
+        points = self.points[chosen.to(self.points.device)]
+        embedding, stayed = NystromEmbedding.of_gram(self.kernel, points, self._rows.gram(chosen))
+        rows = self._rows.at(chosen[stayed.cpu()])
+        if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
+            features = rows.T @ embedding.inverse_root.T
+            return Table(embedding, self.points, self.prior, features, none)
+        return Table(embedding, self.points, self.prior, rows.T, embedding.inverse_root)
+
+
+def _rewarded(observations: Observations) -> dict[int, float]:
+    return dict(zip(observations.arms, observations.counts.tolist(), strict=True))

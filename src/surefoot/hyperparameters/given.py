@@ -1,0 +1,53 @@
+"""Hyperparameters that are given, and the units of rewards beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot.estimators.spread import robust_spread
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+_ALWAYS_UP_TO = 1000  # rewards up to which they are standardised anew after each
+_NEW_SHARE = 0.01  # of more rewards, after which they are
+
+
+@dataclass(frozen=True, eq=False)
+class GivenHyperparameters:
+    """A kernel and a ridge that stay, with rewards as they are or standardised.
+
+    Args:
+        kernel: The prior covariance.
+        ridge: Regularization, the noise variance in the units of the model.
+        standardise: Whether rewards are centered by their median and scaled by their MAD.
+    """
+
+    kernel: Kernel
+    ridge: float
+    standardise: bool = False
+
+    lasting = True
+
+    def is_due(self, number: int, fitted_at: int) -> bool:
+        """Whether to fit again after so many rewards, given those at the last fit."""
+        if not self.standardise:
+            return fitted_at == 0
+        if fitted_at > _ALWAYS_UP_TO:
+            return number > fitted_at * (1.0 + _NEW_SHARE)
+        return number != fitted_at
+
+    def fit(self, points: Tensor, rewards: Tensor, lower: Tensor, span: Tensor) -> Fitted:
+        """The kernel and the ridge, in the units of the rewards (t,)."""
+        center, scale = 0.0, 1.0
+        if self.standardise and len(rewards):
+            center, scale = float(rewards.median()), robust_spread(rewards)
+        none = torch.ones(0, dtype=torch.float64)
+        return Fitted(
+            self.kernel, self.ridge, GAUSSIAN, center, scale, none, empirical=self.standardise
+        )

@@ -1,0 +1,17 @@
+"""Optuna sampler: studies, storage, parallel workers and the dashboard remain Optuna's."""
+
+from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
+from surefoot.integrations.optuna.model import OverEnvironment, StudyBelief, StudyRecommendation
+from surefoot.integrations.optuna.sampler import SurefootSampler
+from surefoot.integrations.optuna.tracker import BLAMELESS, INTERRUPTED
+
+__all__ = [
+    "BLAMELESS",
+    "ENVIRONMENT",
+    "INTERRUPTED",
+    "OverEnvironment",
+    "StudyBelief",
+    "StudyEnvironment",
+    "StudyRecommendation",
+    "SurefootSampler",
+]

@@ -1,0 +1,242 @@
+"""Model of an Optuna study: predictions and recommendations, in its units and direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot.risks import Risk, WorstCase
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna.environment import StudyEnvironment
+    from surefoot.integrations.optuna.tracker import StudyTracker
+
+_ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
+_CHUNK = 2**16  # points predicted at once
+
+
+@dataclass(frozen=True)
+class StudyRecommendation:
+    """Configuration with the best posterior mean, in the units and direction of the study.
+
+    Args:
+        params: Values by parameter name.
+        value: Predicted value without noise; in a study with an environment the predicted risk.
+        lower: Lower end of its confidence interval.
+        upper: Upper end.
+    """
+
+    params: dict[str, Any]
+    value: float
+    lower: float
+    upper: float
+
+
+class OverEnvironment(NamedTuple):
+    """Predictions for one configuration over its environment, in the units of the study.
+
+    Args:
+        values: Environments (n, dz).
+        mean: Predicted values (n,), without noise.
+        lower: Lower ends (n,) of their confidence intervals.
+        upper: Upper ends (n,).
+        weights: Probabilities (n,) of the environments, which sum to 1.
+    """
+
+    values: np.ndarray
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    weights: np.ndarray
+
+
+class StudyBelief:
+    """Model of a study at one time, in the units and direction of the study.
+
+    It is returned by `SurefootSampler.belief`.
+
+    Args:
+        tracker: Optimizer that has read the trials of the study.
+
+    Example:
+        >>> import optuna
+        >>> from surefoot.integrations.optuna import SurefootSampler
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=3))
+        >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=3)
+        >>> mean, lower, upper = study.sampler.belief(study).predict([{"x": 0.1}, {"x": 0.9}])
+        >>> mean.shape, bool((lower <= mean).all())
+        ((2,), True)
+    """
+
+    def __init__(self, tracker: StudyTracker) -> None:
+        optimizer = tracker.optimizer
+        self._encoding, self._sign = tracker.encoding, tracker.sign
+        self._best = optimizer.recommend()
+        self._posterior, self._width = optimizer.posterior, optimizer.width
+        self._hyperparameters = optimizer.hyperparameters
+        self._over = None
+        if tracker.environment is not None and optimizer.risk is not None:
+            self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
+        self.trials: list[int] = list(tracker.numbers)
+        """Numbers of the trials in the model, in the order in which they were read."""
+        self.values: np.ndarray = tracker.sign * optimizer.history.rewards.cpu().numpy()
+        """Their values (n,)."""
+        self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
+        """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
+
+    @property
+    def outliers(self) -> np.ndarray:
+        """Mask (n,) of the values with less than half their weight."""
+        return self.weights < 0.5
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the noise in the units of the study; for Gaussian noise its deviation."""
+        fitted = self._hyperparameters
+        return float("nan") if fitted is None else fitted.noise**0.5 * fitted.scale
+
+    @property
+    def assumed(self) -> str:
+        """Description of the noise model."""
+        fitted = self._hyperparameters
+        dof = float("nan") if fitted is None else fitted.dof
+        return (
+            f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
+            f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic."
+        )
+
+    def recommend(self) -> StudyRecommendation:
+        """Configuration with the best predicted value or risk.
+
+        Returns:
+            The configuration, with its predicted value or risk and confidence interval.
+        """
+        params = self._encoding.decode(self._best.point)
+        mean, lower, upper = self.predict([params])
+        return StudyRecommendation(params, float(mean[0]), float(lower[0]), float(upper[0]))
+
+    def predict(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        environments: Sequence[Mapping[str, Any]] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predict values or risks without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+            environments: One environment for each configuration, as values by variable name; the
+                prediction is of the value under it then. Without them it is of the risk in a study
+                with an environment, and of the value in any other.
+
+        Returns:
+            Posterior mean, lower and upper end of the confidence interval, each (n,).
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space, or an environment not in
+                the support.
+        """
+        x, over = self._points(settings), self._over
+        if over is None and environments is None:
+            return self._in_units(*self._bounds(x))
+        if over is None:
+            raise _no_environment()
+        if environments is not None:
+            return self._in_units(*self._bounds(over.points(x, environments)))
+        z, weights = over.values()
+        risks = []
+        for chunk in x.split(max(1, _CHUNK // len(z))):
+            bounds = self._bounds(_product(chunk, z))
+            risks.append([over.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
+        return self._in_units(*(torch.cat(each) for each in zip(*risks, strict=True)))
+
+    def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
+        """Predict one configuration over the environment.
+
+        Args:
+            params: Values by parameter name.
+
+        Returns:
+            Predictions under each value of a finite environment, or under 1,024 quasi-random
+            values of a continuous one.
+
+        Raises:
+            InvalidInput: If the study has no environment, or the configuration is not in the
+                search space.
+        """
+        if self._over is None:
+            raise _no_environment()
+        z, weights = self._over.values()
+        ends = self._in_units(*self._bounds(_product(self._points([params]), z)))
+        return OverEnvironment(z.numpy(), *ends, weights.numpy())
+
+    def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
+        points = [self._encoding.encode(params) for params in settings]
+        for params, point in zip(settings, points, strict=True):
+            if point is None:
+                raise InvalidInput(
+                    f"{dict(params)!r} is not a configuration of this study, expected values for "
+                    f"{', '.join(self._encoding.distributions)} within their ranges."
+                )
+        rows = [p for p in points if p is not None]
+        if not rows:
+            return torch.zeros(0, self._encoding.box.dimension, dtype=torch.float64)
+        return torch.stack(rows)
+
+    def _bounds(self, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean, lower and upper bound (n,) of the maximised function at encoded points (n, d)."""
+        if not len(points):
+            return (torch.zeros(0, dtype=torch.float64),) * 3
+        device = self._best.point.device
+        with torch.no_grad():
+            mean, deviation = self._posterior.mean_and_deviation(points.to(device))
+        margin = self._width * deviation
+        return mean.cpu(), (mean - margin).cpu(), (mean + margin).cpu()
+
+    def _in_units(
+        self, mean: Tensor, lower: Tensor, upper: Tensor
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same in the direction of the study: minimisation swaps and negates the bounds."""
+        ends = (lower, upper) if self._sign > 0 else (-upper, -lower)
+        return (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class _RiskOverEnvironment:
+    """Environment of a study and the risk that is optimised over it."""
+
+    environment: StudyEnvironment
+    risk: Risk
+
+    def values(self) -> tuple[Tensor, Tensor]:
+        """Environments (n, dz) and their weights (n,)."""
+        return self.environment.distribution.values(
+            _ENVIRONMENTS, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
+        )
+
+    def points(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
+        """Points (n, d) of configurations (n, dx), each with its environment."""
+        if len(environments) != len(x):
+            raise InvalidInput(
+                f"{len(environments)} environments came with {len(x)} configurations, expected as "
+                "many."
+            )
+        rows = [self.environment.encode(values) for values in environments]
+        return torch.cat([x, torch.stack(rows)], -1) if rows else x
+
+
+def _product(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)
+    """Every combination of configuration and environment."""
+    return torch.cat([x.repeat_interleave(len(z), 0), z.repeat(len(x), 1)], -1)
+
+
+def _no_environment() -> InvalidInput:
+    return InvalidInput(
+        "the study has no environment: pass `environment` and `risk` to its sampler."
+    )

@@ -1,0 +1,286 @@
+"""`SurefootSampler`, an Optuna sampler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, RandomSampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from surefoot import algorithms, risks
+from surefoot._internal import checks
+from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
+from surefoot.integrations.optuna.model import StudyBelief
+from surefoot.integrations.optuna.tracker import StudyTracker
+from surefoot.spaces import Joint
+from surefoot.types import InvalidInput, NotReady
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+    from surefoot.risks import Risk
+
+
+class SurefootSampler(BaseSampler):
+    """Optuna sampler by `surefoot.algorithms.robust_ucb`, which is robust to outliers.
+
+    Each finished trial is read once and the model is kept between trials. Running trials of other
+    workers are pending points. A failed trial counts against its configuration, unless it has the
+    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. Only studies with a single
+    objective are supported; others raise `ValueError`.
+
+    With an `environment` the objective depends on random conditions, and `risk` of it is optimised:
+    of the lower tail if the study maximises, of the upper tail if it minimises. Each trial records
+    its environment in the user attribute `ENVIRONMENT`: `environment_of` chooses and sets it, or,
+    where it is observed, the objective function does.
+
+    Args:
+        seed: Seed of all randomness; None for a random one. Give parallel workers different seeds.
+        search_space: Distributions of the parameters, by name, from which the initial trials are
+            spread evenly. By default the parameters that all trials so far have in common, so that
+            the first trial is random.
+        initial: Number of evenly spread trials before those chosen by the model; None for the
+            default of the algorithm.
+        environment: Random environment of the objective function; requires `risk`.
+        risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
+        device: torch device of the model.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
+
+    Example:
+        >>> import optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> sampler = SurefootSampler(seed=0, initial=3)
+        >>> study = optuna.create_study(sampler=sampler)
+        >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 2, n_trials=3)
+        >>> list(sampler.belief(study).recommend().params)
+        ['x']
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        initial: int | None = None,
+        environment: StudyEnvironment | None = None,
+        risk: Risk | None = None,
+        device: str = "cpu",
+    ) -> None:
+        if seed is not None:
+            checks.count("seed", seed, least=0)
+        self._entropy = np.random.SeedSequence(seed)
+        if initial is not None:
+            checks.count("initial", initial, least=0)
+        _check_environment(environment, risk, search_space)
+        self.environment, self.risk = environment, risk
+        self._search_space = None if search_space is None else dict(search_space)
+        self._initial = initial
+        self._device = device
+        self._independent = RandomSampler(seed=self._draw_seed())
+        self._intersection = IntersectionSearchSpace()
+        self._tracker: StudyTracker | None = None
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def reseed_rng(self) -> None:
+        """Draw a new seed; Optuna calls this in each parallel worker process."""
+        with self._lock:
+            self._entropy = np.random.SeedSequence()
+            self._independent.reseed_rng()
+            if self._tracker is not None:
+                self._tracker.optimizer.reseed(self._draw_seed())
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Parameters that the model samples jointly; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial to be sampled.
+
+        Returns:
+            Distributions by parameter name.
+        """
+        with self._lock:
+            return self._space(study)
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Sample the parameters of the search space jointly; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial to be sampled.
+            search_space: Result of `infer_relative_search_space`.
+
+        Returns:
+            Values by parameter name.
+        """
+        self._raise_error_if_multi_objective(study)
+        with self._lock:
+            tracker = self._up_to_date(study, search_space)
+            return {} if tracker is None else tracker.propose(trial.number)
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Sample a parameter outside the search space at random; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial to be sampled.
+            param_name: Name of the parameter.
+            param_distribution: Its distribution.
+
+        Returns:
+            A value of the parameter.
+        """
+        self._raise_error_if_multi_objective(study)
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def environment_of(self, trial: Trial) -> dict[str, Any]:
+        """Choose the environment to measure a running trial under.
+
+        Call it once all parameters are suggested, before the measurement. The environment is
+        recorded at once in the trial's user attribute `ENVIRONMENT`; one that is already there is
+        kept.
+
+        Args:
+            trial: The running trial.
+
+        Returns:
+            Values by variable name.
+
+        Raises:
+            InvalidInput: If the study has no environment, or it is observed.
+        """
+        environment = self.environment
+        if environment is None or environment.observed:
+            why = "the sampler has no `environment`"
+            if environment is not None:
+                why = f"it is observed: set the trial's user attribute {ENVIRONMENT!r} instead"
+            raise InvalidInput(f"there is no environment to choose for a trial, since {why}.")
+        known = trial.user_attrs.get(ENVIRONMENT)
+        if known is None:
+            with self._lock:
+                tracker, seed, study = self._tracker, self._draw_seed(), trial.study
+                if tracker is None or not tracker.is_of(study):
+                    tracker = self._up_to_date(study, self._space(study))
+                else:  # an enqueued trial was not sampled, so this worker may be out of date
+                    tracker.read(study.get_trials(deepcopy=False))
+                if tracker is None:
+                    z = environment.draw(seed)
+                else:
+                    z = tracker.environment_for(trial.number, trial.params, environment, seed)
+                known = environment.decode(z)
+                trial.set_user_attr(ENVIRONMENT, known)
+        else:
+            environment.encode(known)
+        return dict(known)
+
+    def belief(self, study: Study) -> StudyBelief:
+        """Model of the study, given all trials so far.
+
+        Args:
+            study: A study, not necessarily one that this sampler has sampled.
+
+        Returns:
+            Predictions and recommendations in the units and the direction of the study.
+
+        Raises:
+            NotReady: If no trial has finished with a value.
+        """
+        self._raise_error_if_multi_objective(study)
+        with self._lock:
+            space = self._space(study)
+            tracker = self._up_to_date(study, space)
+            if tracker is None and study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+                raise NotReady(
+                    f"the trials of study {study.study_name!r} have no varying parameter in "
+                    "common, so there is nothing to model."
+                )
+            if tracker is None or not tracker.numbers:
+                raise NotReady(
+                    f"study {study.study_name!r} has no finished trial with a value yet: "
+                    "run some trials first."
+                )
+            return StudyBelief(tracker)
+
+    def _space(self, study: Study) -> dict[str, BaseDistribution]:
+        space = self._search_space or self._intersection.calculate(study)
+        return {name: d for name, d in sorted(space.items()) if not d.single()}
+
+    def _up_to_date(
+        self, study: Study, search_space: Mapping[str, BaseDistribution]
+    ) -> StudyTracker | None:
+        encoding = Encoding.of(search_space)
+        if encoding is None:
+            return None
+        tracker = self._tracker
+        if tracker is None or not tracker.matches(study, search_space):
+            sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+            environment = self.environment
+            optimizer = algorithms.robust_ucb(
+                encoding.box
+                if environment is None
+                else Joint(encoding.box, environment.distribution, environment.observed),
+                risk=self.risk,
+                seed=self._draw_seed(),
+                initial=self._initial,
+                device=self._device,
+            )
+            tracker = StudyTracker(study, encoding, optimizer, sign, environment)
+            self._tracker = tracker
+        tracker.read(study.get_trials(deepcopy=False))
+        return tracker
+
+    def _draw_seed(self) -> int:
+        return int(self._entropy.spawn(1)[0].generate_state(1)[0])
+
+
+def _check_environment(
+    environment: StudyEnvironment | None,
+    risk: Risk | None,
+    search_space: Mapping[str, BaseDistribution] | None,
+) -> None:
+    if environment is not None and not isinstance(environment, StudyEnvironment):
+        raise InvalidInput(
+            f"`environment` is {environment!r}, expected `StudyEnvironment(names, environment)`."
+        )
+    if (environment is None) is not (risk is None):
+        missing = "risk" if risk is None else "environment"
+        raise InvalidInput(
+            f"no `{missing}` came, expected `environment` and `risk` together: pass, for instance, "
+            "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
+        )
+    if risk is not None:
+        risks.checked(risk)
+    both = {*(search_space or ())} & {*(environment.names if environment is not None else ())}
+    if both:
+        raise InvalidInput(
+            f"{min(both)!r} is a variable of the environment and in `search_space`, expected "
+            "different names."
+        )

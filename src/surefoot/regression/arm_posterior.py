@@ -1,0 +1,206 @@
+"""The posterior at all arms, updated by pulls whose rewards are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from surefoot.regression.observations import Observations
+from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior, Pull
+from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.table import Table
+
+_FIRST = 16  # stale bounds that are computed again at once, four times as many if need be
+
+
+@dataclass(eq=False)
+class Bounds:
+    """Upper confidence bounds of all arms, some of them from before the last pulls.
+
+    Args:
+        width: Multiplier of the standard deviation.
+        score: mean + width * deviation (A,), or more than that where it is stale.
+        computed_at: The number of pulls (A,) that each one takes into account.
+    """
+
+    width: float
+    score: Tensor
+    computed_at: Tensor
+
+
+@dataclass(eq=False)
+class ArmPosterior:
+    """The posterior at all arms after the rewards, and after pulls without rewards.
+
+    Each pull lets the variance fall as if its mean had been measured: a rank-one update, with the
+    mean as it is (Calandriello et al. 2020, BBKB). Upper bounds only fall then, so one that was
+    computed earlier bounds that of now, and only those above the best need be computed again.
+
+    Args:
+        factor: V of the rewarded pulls and the pulls without rewards.
+        coefficients: theta (m,).
+        center: Prior mean, in reward units.
+        scale: Output scale, in reward units.
+        mean_of_arms: Posterior mean (A,).
+        start: Posterior variance of the arms (A,) before the pulls without rewards, in the units
+            of the model.
+        before: V of the rewarded pulls alone.
+        table: The feature map at the arms.
+        pulled: Number of pulls without rewards (of one arm at once).
+        fallen: (m, m), the variance falls by columns' fallen columns; empty before the pulls.
+    """
+
+    factor: RidgeFactor
+    coefficients: Tensor
+    center: float
+    scale: float
+    mean_of_arms: Tensor
+    start: Tensor
+    before: RidgeFactor
+    table: Table = field(metadata={"saved": False})
+    pulled: int = 0
+    fallen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    _bounds: Bounds | None = None
+
+    @property
+    def embedding(self) -> Table:
+        """The feature map."""
+        return self.table
+
+    @property
+    def points(self) -> Tensor:
+        """The arms (A, d)."""
+        return self.table.points
+
+    @cached_property
+    def deviation_of_arms(self) -> Tensor:
+        """Posterior standard deviation of all arms (A,)."""
+        if not self.pulled:
+            deviation = self.start.clamp_min(LEAST_VARIANCE).sqrt_()
+            return deviation if self.scale == 1.0 else self.scale * deviation
+        columns = self.table.columns
+        variance = self._start_in_reward_units - ((columns @ self.fallen) * columns).sum(-1)
+        return variance.clamp_min_(self.scale**2 * LEAST_VARIANCE).sqrt_()
+
+    @cached_property
+    def elsewhere(self) -> FeaturePosterior:
+        """The posterior at points that need not be arms."""
+        return FeaturePosterior(self.table, self.factor, self.coefficients, self.center, self.scale)
+
+    def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
+        """Posterior mean, differentiable in the points."""
+        return self.mean_of_arms if points is self.points else self.elsewhere.mean(points)
+
+    def variance(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
+        """Posterior variance of the function, without noise."""
+        return self.mean_and_deviation(points)[1].square()
+
+    def mean_and_deviation(self, points: Tensor | Sequence) -> tuple[Tensor, Tensor]:
+        """Mean (n,) and standard deviation (n,) at points (n, d)."""
+        if points is self.points:
+            return self.mean_of_arms, self.deviation_of_arms
+        return self.elsewhere.mean_and_deviation(points)
+
+    def deviation_at(self, observations: Observations) -> Tensor:
+        """Standard deviation (S,) of the arms that were observed."""
+        return self.deviation_of_arms[observations.arms]
+
+    def updated(self, pulls: Sequence[Pull]) -> ArmPosterior:
+        """The posterior as if arms had been pulled with their means as rewards.
+
+        The bounds that were computed go to the new posterior.
+        """
+        posterior = self
+        for pull in pulls:
+            posterior = posterior._after(pull)
+        return posterior
+
+    def best_arm(self, width: float, among: Tensor) -> int:
+        """The arm of largest mean + width * deviation; the first where there are several.
+
+        Args:
+            width: Multiplier of the standard deviation, at least 0.
+            among: The only arms (n,) to choose from; empty for all of them.
+
+        Returns:
+            The index of the arm.
+        """
+        if not self.pulled:
+            if len(among):
+                score = self.mean_of_arms[among] + width * self.deviation_of_arms[among]
+                return int(among[score.argmax()])
+            return int(torch.add(self.mean_of_arms, self.deviation_of_arms, alpha=width).argmax())
+        bounds = self._bounds
+        if bounds is None or bounds.width != width:
+            deviation = self._start_in_reward_units.clamp_min(0.0).sqrt_()
+            score = self.mean_of_arms + width * deviation
+            at = torch.zeros(len(score), dtype=torch.int32, device=score.device)
+            bounds = self._bounds = Bounds(width, score, at)
+        if len(among):
+            self._compute(bounds, among)
+            return int(among[bounds.score[among].argmax()])
+        number = _FIRST
+        while True:
+            top = int(bounds.score.argmax())
+            if int(bounds.computed_at[top]) == self.pulled:
+                return top
+            stale = bounds.score.topk(min(number, len(bounds.score))).indices
+            self._compute(bounds, stale)
+            number *= 4
+
+    @property
+    def of_rewards(self) -> ArmPosterior:
+        """The posterior without the pulls whose rewards are not known."""
+        if not self.pulled:
+            return self
+        none = self.start.new_zeros(0, 0)
+        return replace(self, factor=self.before, pulled=0, fallen=none, _bounds=None)
+
+    def tabulates(self, points: Tensor) -> bool:
+        """Whether mean and deviation at these very points are looked up."""
+        return points is self.points
+
+    def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
+        """Coefficients of functions from the posterior, for standard normal draws."""
+        return self.elsewhere.sample_coefficients(normals)
+
+    def evaluate(self, points: Tensor) -> Evaluation:
+        """What `covariance` and `evaluated_mean` need of points (p, d)."""
+        return self.elsewhere.evaluate(points)
+
+    def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
+        """Posterior mean at points that were evaluated."""
+        return self.elsewhere.evaluated_mean(at)
+
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (p, r)
+        """Posterior covariance of the function, in squared reward units."""
+        return self.elsewhere.covariance(left, right)
+
+    @cached_property
+    def _start_in_reward_units(self) -> Tensor:
+        return self.start if self.scale == 1.0 else self.scale**2 * self.start
+
+    def _after(self, pull: Pull) -> ArmPosterior:
+        feature = self.table.at(pull.arm)  # type: ignore[arg-type]
+        step = self.factor.updated(feature, float(pull.times))
+        seen = self.table.seen(step.solved)
+        fallen = self.fallen if self.pulled else self.start.new_zeros(len(seen), len(seen))
+        drop = step.drop(self.factor.ridge * self.scale**2)
+        fallen = torch.addr(fallen, seen, seen, alpha=drop)
+        bounds, self._bounds = self._bounds, None
+        return replace(
+            self, factor=step.factor, pulled=self.pulled + 1, fallen=fallen, _bounds=bounds
+        )
+
+    def _compute(self, bounds: Bounds, arms: Tensor) -> None:
+        """Bring the bounds of arms (n,) up to date."""
+        arms = arms[bounds.computed_at[arms] != self.pulled]
+        columns = self.table.columns[arms]
+        fallen = ((columns @ self.fallen) * columns).sum(-1)
+        deviation = (self._start_in_reward_units[arms] - fallen).clamp_min_(0.0).sqrt_()
+        bounds.score[arms] = self.mean_of_arms[arms] + bounds.width * deviation
+        bounds.computed_at[arms] = self.pulled

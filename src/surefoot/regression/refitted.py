@@ -1,0 +1,99 @@
+"""Ridge regression in features that are chosen again as points are measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot.regression.embedding import Embedding
+from surefoot.regression.observations import Observations
+from surefoot.regression.posterior import FeaturePosterior, Posterior, Pull
+from surefoot.regression.regression import Estimate
+from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
+
+
+class FeatureChoice(Protocol):
+    """The feature map for the points measured so far; what it keeps is saved."""
+
+    def update(self, pull: Pull) -> None:
+        """Take in a measured point."""
+        ...
+
+    def embedding(self, sites: Tensor) -> Embedding:
+        """The feature map for all distinct points (S, d), in order of first measurement."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedMap:
+    """A feature map that lasts."""
+
+    map: Embedding = field(metadata={"saved": False})
+
+    def update(self, pull: Pull) -> None:
+        """Nothing depends on the points."""
+
+    def embedding(self, sites: Tensor) -> Embedding:
+        return self.map
+
+
+@dataclass(eq=False)
+class Refitted:
+    """Features and V from all sites after each reward, at a cost that grows with the sites.
+
+    Args:
+        choice: Chooses the feature map.
+        ridge: Regularization.
+        version: A number that changes with the features.
+    """
+
+    choice: FeatureChoice
+    ridge: float
+    version: int = 0
+
+    batched = False
+    is_due = False
+    max_dimension = 2**20
+
+    def update(self, pull: Pull) -> None:
+        self.version += 1
+        self.choice.update(pull)
+
+    def redraw(self, observations: Observations) -> None:
+        """The features are chosen for each sample."""
+
+    def current(self, observations: Observations) -> Refitted:
+        return self
+
+    def sample(self, observations: Observations, units: RewardUnits) -> Sample:
+        sites = observations.sites
+        embedding = self.choice.embedding(sites)
+        features = embedding(sites)
+        factor = RidgeFactor.of(features, self.ridge, observations.counts)
+
+        def leverage(chosen: np.ndarray) -> np.ndarray:
+            return factor.leverage(features[torch.from_numpy(chosen)]).cpu().numpy()
+
+        residual = embedding.residual(sites, features)
+        return Sample(factor, features, residual, self.version, leverage, observations, units)
+
+    def posterior(self, sample: Sample, estimate: Estimate) -> FeaturePosterior:
+        units = sample.units.within(estimate.prior_mean, estimate.prior_scale)
+        return FeaturePosterior(
+            self.choice.embedding(sample.observations.sites),
+            sample.factor_of(estimate.counts),
+            estimate.coefficients,
+            units.center,
+            units.scale,
+        )
+
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> FeaturePosterior:
+        return self.posterior(sample, estimate)

@@ -1,0 +1,72 @@
+"""The geometry of a run: it knows where was measured, and nothing of the rewards."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from surefoot.regression.observations import Observations
+from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
+
+
+class Regression(Protocol):
+    """Ridge regression in features of one kind, kept up to date as points are measured.
+
+    A regression is `batched` where points are chosen in batches: it then counts pulls when they
+    are chosen, and features and estimate stay until `is_due`.
+    """
+
+    @property
+    def batched(self) -> bool:
+        """Whether pulls count when they are chosen."""
+        ...
+
+    @property
+    def max_dimension(self) -> int:
+        """The largest number of features that there can be."""
+        ...
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the features are due to be chosen again."""
+        ...
+
+    def update(self, pull: Pull) -> None:
+        """Count pulls of one point; a negative count takes them back."""
+        ...
+
+    def redraw(self, observations: Observations) -> None:
+        """Choose the features again, from the pulls so far; of no effect on fixed features."""
+        ...
+
+    def current(self, observations: Observations) -> Regression:
+        """This regression with all rewarded pulls in its factor, without choosing features."""
+        ...
+
+    def sample(self, observations: Observations, units: RewardUnits) -> Sample:
+        """What an estimator may see."""
+        ...
+
+    def posterior(self, sample: Sample, estimate: Estimate) -> Posterior:
+        """The posterior of an estimate from a sample."""
+        ...
+
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> Posterior:
+        """A posterior that was saved, or the one of the estimate where none was."""
+        ...
+
+
+class Estimate(Protocol):
+    """What a regression needs of an estimate."""
+
+    @property
+    def coefficients(self) -> Tensor: ...  # (m,)
+    @property
+    def counts(self) -> Tensor: ...  # (S,), rewards or weight at each site
+    @property
+    def prior_mean(self) -> float: ...  # in the units of the sample
+    @property
+    def prior_scale(self) -> float: ...

@@ -1,0 +1,75 @@
+"""What an estimator may see of a run: the geometry of the pulls, and their rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot.regression.observations import Observations
+from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.units import RewardUnits
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Features of the sites, the factor of their pulls, and the rewards in the model's units.
+
+    Args:
+        factor: V of all rewarded pulls.
+        features: Features (S, m) of the sites.
+        residual: [k(x, x) - ||phi(x)||^2]+ at the sites (S,).
+        version: A number that changes with the feature map.
+        leverage_bound: Gives an upper bound of phi' V^{-1} phi at sites (k,).
+        observations: The rewards in their own units.
+        units: The units of the model.
+    """
+
+    factor: RidgeFactor
+    features: Tensor
+    residual: Tensor
+    version: int
+    leverage_bound: Callable[[np.ndarray], np.ndarray]
+    observations: Observations
+    units: RewardUnits
+
+    @property
+    def number(self) -> int:
+        """The number of rewards t."""
+        return len(self.observations)
+
+    @cached_property
+    def counts(self) -> Tensor:
+        """Rewards at each site (S,)."""
+        return self.observations.counts.to(self.features.device)
+
+    @cached_property
+    def site(self) -> Tensor:
+        """The site of each reward (t,)."""
+        return self.observations.site.to(self.features.device)
+
+    @cached_property
+    def rewards(self) -> Tensor:
+        """Rewards (t,) in the model's units."""
+        return self.units.transform(self.observations.rewards).to(self.features.device)
+
+    @cached_property
+    def sums(self) -> Tensor:
+        """Sum of the rewards at each site (S,), in the model's units."""
+        if self.units.is_identity:
+            return self.observations.sums.to(self.features.device)
+        return self.totals(self.rewards)
+
+    def factor_of(self, counts: Tensor) -> RidgeFactor:
+        """V with so many (or so much weight of) rewards at each site (S,)."""
+        if counts is self.counts or torch.equal(counts, self.counts):
+            return self.factor
+        return RidgeFactor.of(self.features, self.factor.ridge, counts)
+
+    def totals(self, values: Tensor) -> Tensor:  # (t,) -> (S,)
+        """Sum at each site of a value for each reward."""
+        return values.new_zeros(len(self.features)).index_add_(0, self.site, values)

@@ -1,0 +1,152 @@
+"""Random environments with finitely many values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.types import InvalidInput
+
+_MAX_ENUMERATED = 1024  # values up to which `values` returns all of them
+_SINGLE_PRECISION = 1e-7  # relative rounding error of a value that passed through float32
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FiniteEnvironment:
+    """Random environment Z with finitely many values.
+
+    Args:
+        points: Values (n, dz) of Z, or (n,) for one coordinate.
+        weights: Probabilities (n,) of the values; None for equal ones.
+
+    Raises:
+        InvalidInput: If weights are negative, do not sum to 1 or do not match the points.
+
+    Example:
+        >>> environment = FiniteEnvironment([0.2, 0.5, 0.9], weights=[0.5, 0.3, 0.2])
+        >>> len(environment), environment.dimension
+        (3, 1)
+    """
+
+    points: Tensor
+    """Values (n, dz)."""
+    weights: Tensor
+    """Their probabilities (n,), which sum to 1."""
+
+    def __init__(self, points: Tensor | Sequence, weights: Tensor | Sequence | None = None) -> None:
+        values = _rows("points", points)
+        object.__setattr__(self, "points", values)
+        object.__setattr__(self, "weights", _probabilities(weights, len(values)))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates dz."""
+        return self.points.shape[1]
+
+    @property
+    def lower(self) -> Tensor:
+        """Smallest coordinates (dz,)."""
+        return self.points.amin(0)
+
+    @property
+    def upper(self) -> Tensor:
+        """Largest coordinates (dz,)."""
+        return self.points.amax(0)
+
+    def sample(self, number: int, generator: torch.Generator) -> Tensor:
+        """Draw independent values.
+
+        Args:
+            number: Number of values n.
+            generator: Source of randomness.
+
+        Returns:
+            Values (n, dz).
+        """
+        drawn = torch.multinomial(self.weights, number, replacement=True, generator=generator)
+        return self.points[drawn]
+
+    def values(
+        self, number: int, generator: torch.Generator, spread: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Discretise the distribution, for the evaluation of a risk.
+
+        Args:
+            number: Number of values to draw if there are more than 1,024.
+            generator: Source of randomness.
+            spread: Whether the support matters rather than the probabilities, as for the worst
+                case; all values are returned then.
+
+        Returns:
+            Values (n, dz) and their weights (n,): all values with their probabilities up to
+            1,024; otherwise a systematic sample with equal weights.
+        """
+        if spread or len(self) <= max(number, _MAX_ENUMERATED):
+            return self.points, self.weights
+        offset = torch.rand((), generator=generator, dtype=torch.float64)
+        marks = (torch.arange(number, dtype=torch.float64) + offset) / number
+        drawn = torch.searchsorted(self.weights.cumsum(0), marks).clamp_max(len(self) - 1)
+        return self.points[drawn], torch.full((number,), 1.0 / number, dtype=torch.float64)
+
+    def index(self, value: Tensor) -> int | None:
+        """Find a value, up to rounding.
+
+        Args:
+            value: Value (dz,).
+
+        Returns:
+            Its index, None if it is not a value of Z.
+        """
+        distance = ((self.points - value).abs() / self._tolerance).amax(-1)
+        nearest = int(distance.argmin())
+        return nearest if float(distance[nearest]) <= 1.0 else None
+
+    @cached_property
+    def _tolerance(self) -> Tensor:  # (n, dz)
+        """Tolerance for each value, at most a third of the distance to the next one."""
+        tolerance = 1e-9 * (self.upper - self.lower) + _SINGLE_PRECISION * self.points.abs()
+        for coordinate, column in enumerate(self.points.T):
+            gaps = column.unique().diff()
+            if len(gaps) > 0:
+                tolerance[:, coordinate].clamp_(max=float(gaps.min()) / 3.0)
+        return tolerance.clamp_min(1e-300)
+
+
+def _rows(name: str, values: Tensor | Sequence) -> Tensor:
+    """Convert to (n, dz), where (n,) is one coordinate."""
+    try:
+        given = torch.as_tensor(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        return checks.matrix(name, values)
+    return checks.matrix(name, given.unsqueeze(-1) if given.ndim == 1 else given)
+
+
+def _probabilities(weights: Tensor | Sequence | None, number: int) -> Tensor:
+    """Check the weights of that many values, and remove rounding from their sum."""
+    if weights is None:
+        return torch.full((number,), 1.0 / number, dtype=torch.float64)
+    given = checks.vector("weights", weights)
+    if len(given) != number:
+        raise InvalidInput(
+            f"{len(given)} `weights` came with {number} points, expected one for each: "
+            f"pass {number} of them."
+        )
+    if float(given.min()) < 0.0:
+        raise InvalidInput(
+            f"`weights` has {float(given.min())}, expected probabilities of at least 0: "
+            "pass how likely each point is."
+        )
+    total = float(given.sum())
+    if not abs(total - 1.0) <= 1e-6:
+        hint = ": pass `weights / weights.sum()`" if total > 0.0 else ": pass other than 0"
+        raise InvalidInput(f"`weights` sum to {total:.6g}, expected 1{hint}.")
+    return given / total
