@@ -1,0 +1,210 @@
+"""Posteriors: what a set of rewards and pending queries says, whatever the parts."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from contract_table import (
+    GRAM,
+    LASTING,
+    RIDGE,
+    SPACES,
+    TABULAR,
+    WITHOUT_COORDINATES,
+    Cell,
+    belief,
+    cells,
+    close,
+    inform,
+    kernel_on,
+    locations,
+    reward,
+    same_belief,
+    table_of,
+    usual_points,
+)
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+import surefoot as sf
+from feature_rules import greedy, sampled
+from reference import covariance, gaussian_process
+
+# Every point is in these dictionaries: 12 are all arms, or all points that are told.
+FULL: dict[str, Callable[[torch.Tensor], Any]] = {
+    "exact": lambda seen: sf.Exact(),
+    "greedy": lambda seen: greedy(100),
+    "dictionary": lambda seen: sf.Dictionary(seen.unique(dim=0)),
+    "sampled": lambda seen: sampled(1e9),
+    "batches": lambda seen: sampled(1e9, "adaptive", ratio=1.0),
+    "adaptive": lambda seen: sampled(1e9, "adaptive", ratio=1.0, feedback="immediate"),
+}
+ENDLESS: dict[str, Callable[[], Any]] = {
+    "truncation": lambda: sf.Truncation(sf.Moment(1.0, 1e200)),
+    "adaptive-truncation": lambda: sf.AdaptiveTruncation(sf.Moment(1.0, 1e200)),
+    "symmetric": lambda: sf.AdaptiveTruncation(sf.Moment(1.0, 1e200), root="symmetric"),
+    "huber": lambda: sf.Huber(k=1e12),
+    "growing-huber": lambda: sf.Huber(k=1e12, growing=True),
+    "student-t": lambda: sf.StudentT(dof=1e15),
+    "median-of-means": lambda: sf.MedianOfMeans(1),
+}
+LINEAR = table_of(space=SPACES, features=LASTING)
+WITHOUT_RESIDUAL = table_of(space=SPACES, features=("exact", "quadrature", "random-waves"))
+# Between draws of a dictionary its features last as well.
+KEPT = table_of(space=("arms", "bare"), features=("batches",))
+REDRAWN = table_of(space=("arms", "bare"), features=("greedy", "sampled", "adaptive"))
+STEADY = sf.widths.constant(1.5)
+
+
+def lengthscales(space: str, dimension: int) -> np.ndarray:
+    return np.asarray(kernel_on(space).lengthscale.detach()).reshape(-1) * np.ones(dimension)
+
+
+@pytest.mark.parametrize("features", FULL)
+@pytest.mark.parametrize("cell", cells(table_of(space=SPACES)))
+class TestFullDictionary:
+    """With every point in the dictionary, the posterior is that of the Gaussian process."""
+
+    def told(self, cell: Cell, features: str) -> tuple[sf.Optimizer, np.ndarray]:
+        seen = locations(SPACES[cell.space](), 15).seen
+        optimizer = cell.build(features=FULL[features](seen))
+        inform(optimizer, 15)
+        return optimizer, seen.numpy()
+
+    def test_is_the_formula(self, cell: Cell, features: str) -> None:
+        optimizer, pulled = self.told(cell, features)
+        if features == "batches" and cell.space in ("arms", "bare"):
+            optimizer.ask()  # which begins a batch, on a dictionary of all that was told
+            optimizer.forget(optimizer.pending[0], failed=False)
+        k = covariance.lookup(GRAM)
+        if cell.space not in WITHOUT_COORDINATES:
+            k = covariance.squared_exponential(lengthscales(cell.space, pulled.shape[1]))
+        points = usual_points(optimizer.space).numpy()
+        expected = gaussian_process.exact(
+            k, pulled, optimizer.history.rewards.numpy(), RIDGE, points
+        )
+        for ours, right in zip(belief(optimizer), expected, strict=True):
+            close(ours, torch.from_numpy(right), 1e-7)
+
+    def test_is_that_of_scikit_learn(self, cell: Cell, features: str) -> None:
+        if cell.space in WITHOUT_COORDINATES or features == "batches":
+            pytest.skip("scikit-learn has no kernel that is given as a matrix")
+        optimizer, pulled = self.told(cell, features)
+        peer = GaussianProcessRegressor(
+            RBF(lengthscales(cell.space, pulled.shape[1])), alpha=RIDGE, optimizer=None
+        )
+        points = usual_points(optimizer.space).numpy()
+        peer.fit(pulled, optimizer.history.rewards.numpy())
+        mean, deviation = peer.predict(points, return_std=True)
+        ours, variance = belief(optimizer)
+        close(ours, torch.from_numpy(mean), 1e-7)
+        close(variance, torch.from_numpy(deviation**2), 1e-7)
+
+
+@pytest.mark.parametrize("estimator", ENDLESS)
+@pytest.mark.parametrize("cell", cells(LINEAR + table_of(space=SPACES, features=("greedy",))))
+def test_an_endless_threshold_is_least_squares(cell: Cell, estimator: str) -> None:
+    robust, plain = cell.build(estimator=ENDLESS[estimator]()), cell.build()
+    for optimizer in (robust, plain):
+        inform(optimizer, 12)
+    same_belief(robust, plain, 1e-8)
+
+
+class TestOrder:
+    """What a set of rewards says does not depend on how they came."""
+
+    @pytest.mark.parametrize("estimator", ["least-squares", "huber"])
+    @pytest.mark.parametrize("cell", cells(LINEAR))
+    def test_of_tells(self, cell: Cell, estimator: str) -> None:
+        tolerance = 1e-9 if estimator == "least-squares" else 1e-6
+        if cell.features == "exact" and cell.space not in TABULAR:
+            tolerance = 1e-6  # which points are left out, since the rest explain them, may differ
+        cell = replace(cell, estimator=estimator)
+        where = locations(SPACES[cell.space](), 20)
+        told = [(x, reward(x, z, step), z) for step, (x, z) in enumerate(where)]
+        forwards, backwards, at_once = cell.build(), cell.build(), cell.build()
+        for x, y, z in told:
+            forwards.tell(x, y, z)
+        for x, y, z in reversed(told):
+            backwards.tell(x, y, z)
+        at_once.tell_all(where.x, [y for _, y, _ in told], where.z)
+        same_belief(backwards, forwards, tolerance)
+        same_belief(at_once, forwards, tolerance)
+
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
+    def test_of_the_rewards_of_a_batch(self, cell: Cell) -> None:
+        left, right = cell.build(), cell.build()
+        for optimizer, order in ((left, (0, 1, 2, 3)), (right, (2, 0, 3, 1))):
+            inform(optimizer)
+            where = locations(optimizer.space, 4, seed=5)
+            queries = [(optimizer.expect(x, z), z) for x, z in where]
+            for turn in order:
+                query, z = queries[turn]
+                optimizer.tell(query, float(turn), z)
+        same_belief(left, right)
+
+
+class TestPending:
+    """A pending query is a pull without a reward."""
+
+    @pytest.mark.parametrize("cell", cells(WITHOUT_RESIDUAL))
+    def test_it_lowers_the_variance_as_a_pull_does(self, cell: Cell) -> None:
+        optimizer = cell.build()
+        inform(optimizer)
+        where = locations(optimizer.space, 3, seed=5)
+        points = usual_points(optimizer.space)
+        with torch.no_grad():
+            expected = optimizer.posterior.hallucinated(where.seen).variance(points)
+        for x, z in where:
+            optimizer.tell(x, 1.0, z)
+        close(expected, belief(optimizer)[1])
+
+    @pytest.mark.parametrize("cell", cells(KEPT))
+    def test_it_counts_in_the_variance_of_a_batch_and_not_in_the_mean(self, cell: Cell) -> None:
+        waiting, told = cell.build(), cell.build()
+        for optimizer in (waiting, told):
+            inform(optimizer)
+        mean, before = belief(waiting)
+        where = locations(waiting.space, 3, seed=5)
+        for x, _ in where:
+            waiting.expect(x)
+            told.tell(x, 1.0)
+        pending, variance = belief(waiting)
+        close(variance, belief(told)[1])
+        assert float(variance.sum()) < float(before.sum())
+        close(pending, mean)
+
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
+    def test_it_steers_the_next_ask_as_a_reward_of_its_mean_does(self, cell: Cell) -> None:
+        """Least squares keeps its mean everywhere when it is told its own mean somewhere."""
+        waiting, told = (cell.build(width=STEADY) for _ in range(2))
+        for optimizer in (waiting, told):
+            inform(optimizer)
+        where = locations(waiting.space, 2, seed=5)
+        for place, (x, z) in enumerate(where):
+            waiting.expect(x, z)
+            with torch.no_grad():
+                mean = float(told.posterior.mean(where.seen[place : place + 1]))
+            told.tell(x, mean, z)
+        among = None if cell.space in TABULAR else locations(waiting.space, 6, seed=6).x
+        asked = waiting.ask(arms=among), told.ask(arms=among)
+        assert torch.equal(asked[0].point, asked[1].point)
+
+    @pytest.mark.parametrize("failed", [False, True])
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT + REDRAWN))
+    def test_one_that_is_forgotten_leaves_no_trace(self, cell: Cell, failed: bool) -> None:
+        forgetful, never = cell.build(), cell.build()
+        for optimizer in (forgetful, never):
+            inform(optimizer)
+        where = locations(forgetful.space, 3, seed=5)
+        queries = [forgetful.expect(x, z) for x, z in where]
+        x, z = [*where][2]
+        forgetful.forget(queries[1], failed=failed)
+        forgetful.tell(queries[2], 0.7, z)
+        forgetful.forget(queries[0], failed=failed)
+        never.tell(x, 0.7, z)
+        assert forgetful.pending == []
+        same_belief(forgetful, never)

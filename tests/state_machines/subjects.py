@@ -1,0 +1,131 @@
+"""Every algorithm by family, on small spaces."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from optimizer_machine import Subject
+
+import surefoot as sf
+from feature_rules import greedy, sampled
+from kernel_cases import table
+from surefoot import algorithms
+
+MOMENT = sf.Moment(0.9, 4.0)
+PLANE = torch.rand(15, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+MANY = torch.rand(60, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+LINE = torch.tensor([[0.0], [0.13], [0.3], [0.42], [0.61], [1.0]], dtype=torch.float64)
+GRAM = table(4)
+BUDGET: dict[str, Any] = {"noise": 0.3, "oversampling": 4.0, "ridge": 0.1}
+
+
+def smooth() -> Any:
+    return sf.kernels.squared_exponential(0.4)
+
+
+def rough() -> Any:
+    return sf.kernels.matern(1.5, 0.15)
+
+
+def on_arms(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[], sf.Optimizer]:
+    return lambda: build(sf.Arms(PLANE), smooth(), **parts)
+
+
+def on_many_arms(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[], sf.Optimizer]:
+    return lambda: build(sf.Arms(MANY), rough(), **{**BUDGET, **parts})
+
+
+def bare(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[], sf.Optimizer]:
+    return lambda: build(sf.Arms(12), sf.kernels.precomputed(GRAM), **parts)
+
+
+def in_box(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[], sf.Optimizer]:
+    return lambda: build(sf.Box([0.0, -1.0], [1.0, 1.0]), smooth(), **parts)
+
+
+def on_joint(
+    build: Callable[..., sf.Optimizer], observed: bool = False, box: bool = False, **parts: Any
+) -> Callable[[], sf.Optimizer]:
+    """Designs beside three values of an environment, which the world draws where it is observed."""
+
+    def make() -> sf.Optimizer:
+        environment = sf.FiniteEnvironment([0.0, 0.4, 1.0], [0.2, 0.5, 0.3])
+        design = sf.Box([0.0], [1.0]) if box else sf.Arms(LINE)
+        return build(sf.Joint(design, environment, observed), smooth(), **parts)
+
+    return make
+
+
+def learnt(space: Callable[[], Any], **parts: Any) -> Callable[[], sf.Optimizer]:
+    return lambda: algorithms.robust_ucb(space(), **parts)
+
+
+def linear_arms(build: Callable[..., sf.Optimizer], **parts: Any) -> Callable[[], sf.Optimizer]:
+    """Of a kernel of rank 2, of which a dictionary of any two arms leaves nothing unexplained."""
+    return lambda: build(sf.Arms(PLANE), sf.kernels.linear(), ridge=0.1, **parts)
+
+
+LASTING: dict[str, Subject] = {
+    "gp_ucb": Subject(on_arms(algorithms.gp_ucb, ridge=0.1), fresh=1e-8),
+    "gp_ucb-bare": Subject(bare(algorithms.gp_ucb, ridge=0.1), fresh=1e-8),
+    "gp_ucb-waves": Subject(
+        on_arms(algorithms.gp_ucb, features=sf.QuadratureFourier(8)), fresh=1e-8
+    ),
+    "gp_ucb-dictionary": Subject(
+        on_arms(algorithms.gp_ucb, features=sf.Dictionary(PLANE[:6])), fresh=1e-8
+    ),
+    "tgp_ucb": Subject(on_arms(algorithms.tgp_ucb, moment=MOMENT), fresh=1e-8),
+    "ata_gp_ucb": Subject(on_arms(algorithms.ata_gp_ucb, moment=MOMENT, nodes=8), fresh=1e-7),
+    "robust_ucb": Subject(on_arms(algorithms.robust_ucb), fresh=1e-5),
+    "repeated": Subject(on_arms(sf.Optimizer, repeat_until=2.0, ridge=0.1), fresh=1e-8, first=6),
+    "first-points": Subject(on_arms(sf.Optimizer, initial=4, ridge=0.1), fresh=1e-8),
+    "median-of-means": Subject(
+        on_arms(sf.Optimizer, estimator=sf.MedianOfMeans(3), ridge=0.1), fresh=1e-7
+    ),
+}
+BUDGETED: dict[str, Subject] = {
+    "bkb": Subject(on_many_arms(algorithms.bkb), grows=40),
+    "bbkb": Subject(on_many_arms(algorithms.bbkb), grows=80),
+    "bbkb-huber": Subject(on_many_arms(algorithms.bbkb, estimator=sf.Huber()), grows=80),
+    "bbkb-per-arm": Subject(on_many_arms(algorithms.bbkb, inclusion="per-arm"), grows=80),
+    "bbkb-linear": Subject(
+        linear_arms(algorithms.bbkb, noise=0.3, oversampling=1e9),
+        exact=linear_arms(algorithms.gp_ucb),
+        first=4,
+    ),
+    "bbkb-repeated": Subject(
+        linear_arms(sf.Optimizer, features=sampled(1e9, "adaptive"), repeat_until=3.0),
+        exact=linear_arms(algorithms.gp_ucb),
+        first=4,
+    ),
+    "ata_gp_ucb-nystrom": Subject(
+        on_arms(algorithms.ata_gp_ucb, moment=MOMENT, features="nystrom", resample="adaptive")
+    ),
+}
+BOXES: dict[str, Subject] = {
+    "gp_ucb": Subject(in_box(algorithms.gp_ucb, ridge=0.1), fresh=1e-7, searches=True),
+    "gp_ucb-greedy": Subject(in_box(algorithms.gp_ucb, features=greedy(6)), searches=True),
+    "robust_ucb": Subject(in_box(algorithms.robust_ucb), fresh=1e-5, searches=True),
+    "bkb": Subject(in_box(algorithms.bkb, **BUDGET), searches=True),
+    "bbkb": Subject(in_box(algorithms.bbkb, **BUDGET), searches=True),
+}
+LEARNT: dict[str, Subject] = {
+    "arms": Subject(learnt(lambda: sf.Arms(PLANE), initial=3)),
+    "box": Subject(learnt(lambda: sf.Box([0.0], [1.0]), initial=3), searches=True),
+}
+JOINT: dict[str, Subject] = {
+    "v_ucb": Subject(on_joint(algorithms.v_ucb, level=0.3, ridge=0.1), fresh=1e-8),
+    "v_ucb-observed": Subject(
+        on_joint(algorithms.v_ucb, observed=True, level=0.3, ridge=0.1), fresh=1e-8
+    ),
+    "cvar_ucb": Subject(on_joint(algorithms.cvar_ucb, level=0.4), fresh=1e-8),
+    "stable_opt": Subject(on_joint(algorithms.stable_opt), fresh=1e-8),
+    "robust_ucb": Subject(on_joint(algorithms.robust_ucb, risk=sf.VaR(0.3)), fresh=1e-5),
+    "v_ucb-sampled": Subject(on_joint(algorithms.v_ucb, level=0.3, features=sampled(3.0))),
+    "v_ucb-box": Subject(
+        on_joint(algorithms.v_ucb, box=True, level=0.3), fresh=1e-7, searches=True
+    ),
+}
+ONE_STEP_AHEAD = Subject(
+    on_joint(algorithms.rho_kg, level=0.3, fantasies=2, samples=4), fresh=1e-8, searches=True
+)
