@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot.spaces import Arms
-from surefoot.tails import Moment
-from surefoot.types import InvalidInput
+from surefoot import Arms, InvalidInput, Moment
 from surefoot_experiments.problems.kernel_function import KernelFunction
 from surefoot_experiments.problems.laws import Law
 from surefoot_experiments.problems.noise import Generator
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 
 @dataclass(frozen=True, eq=False)
