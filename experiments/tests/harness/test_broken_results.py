@@ -1,19 +1,21 @@
-"""A result of which something is missing or cut off is named in a line, and never taken for one."""
+"""Results and trials that are incomplete or locked are named in one line, and never used."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from surefoot_experiments.result import Result
 
-from surefoot.types import InvalidInput
-from surefoot_experiments import Plan, find, reproduce, write_gallery
+from surefoot import InvalidInput
+from surefoot_experiments import Plan, find, run, write_gallery
+from surefoot_experiments.harness.store import locked
 
 EXPERIMENT = find("heavy-tails-1c")
 TRIALS, ROUNDS = 2, 15
-LATER = ("files", "sources")  # keys that manifests have not always had
 
 
 def plan(out: Path, **settings: object) -> Plan:
@@ -21,16 +23,14 @@ def plan(out: Path, **settings: object) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> Path:
-    return reproduce(EXPERIMENT, plan(tmp_path_factory.mktemp("played"))).folder
+def finished(tmp_path_factory) -> Path:
+    return run(EXPERIMENT, plan(tmp_path_factory.mktemp("finished"))).folder
 
 
-@pytest.fixture(params=["listed", "not listed"])
-def result(request, played, tmp_path) -> Path:
+@pytest.fixture
+def result(finished, tmp_path) -> Path:
     folder = tmp_path / EXPERIMENT.name
-    shutil.copytree(played, folder)
-    if request.param == "not listed":
-        change(folder, lambda content: [content.pop(name) for name in LATER])
+    shutil.copytree(finished, folder)
     return folder
 
 
@@ -58,69 +58,44 @@ def without_trial_0(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "spoil", "message"),
     [
-        ("numbers.parquet", Path.unlink, "is missing, though the result is finished"),
-        ("figure.svg", Path.unlink, "is missing, though the result is finished"),
-        ("page.md", empty, "is empty, though the result is finished"),
-        ("numbers.parquet", cut, "cannot be read as a table"),
-        ("problems.parquet", cut, "cannot be read as a table"),
-        ("problems.parquet", without_trial_0, "holds trial 1, expected trials 0 to 1"),
+        ("numbers.parquet", Path.unlink, "is missing"),
+        ("figure.svg", Path.unlink, "is missing"),
+        ("page.md", empty, "has been changed"),
+        ("numbers.parquet", cut, "has been changed"),
+        ("problems.parquet", without_trial_0, "has been changed"),
     ],
 )
 def test_it_is_neither_taken_over_nor_grown(result, name, spoil, message, trials):
     spoil(result / name)
     before = (result / "manifest.json").read_bytes()
     with pytest.raises(InvalidInput, match=message) as caught:
-        reproduce(EXPERIMENT, plan(result.parent, trials=trials))
+        run(EXPERIMENT, plan(result.parent, trials=trials))
     said = str(caught.value)
     assert said.startswith(f"{result / name}: ")
-    assert said.endswith(f"or delete {result} to play it anew")
+    assert said.endswith(f"or delete {result} to run it again")
     assert "\n" not in said
     assert (result / "manifest.json").read_bytes() == before
     assert [path.name for path in result.parent.iterdir()] == [EXPERIMENT.name]
-
-
-def test_a_table_that_is_missing_is_known_by_the_list_of_files(played, tmp_path):
-    folder = tmp_path / EXPERIMENT.name
-    shutil.copytree(played, folder)
-    (folder / "problems.parquet").unlink()
-    with pytest.raises(InvalidInput, match=r"problems\.parquet: is missing"):
-        reproduce(EXPERIMENT, plan(tmp_path, trials=TRIALS + 1))
-    # and without such a list, by the next trial.
-    change(folder, lambda content: content.pop("files"))
-    with pytest.raises(InvalidInput, match=r"one alone has problems\.parquet: delete it, and a"):
-        reproduce(EXPERIMENT, plan(tmp_path, trials=TRIALS + 1))
-    assert Result.at(folder).trials == TRIALS
-
-
-def test_one_whose_manifest_lists_no_files_grows(result):
-    outcome = reproduce(EXPERIMENT, plan(result.parent, trials=TRIALS + 1))
-    assert (outcome.trials, outcome.taken_over) == (TRIALS + 1, False)
-    assert sorted(Result.at(result).files) == sorted(
-        {path.name for path in result.iterdir()} - {"manifest.json"}
-    )
 
 
 @pytest.mark.parametrize("resume", [True, False])
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        (lambda content: content.pop("trials"), "`trials` is missing"),
-        (lambda content: content.pop("experiment"), "`experiment` is missing"),
-        (lambda content: content.pop("fingerprint"), "`fingerprint` is missing"),
-        (lambda content: content["seconds"].pop("wall"), "`wall` is missing"),
-        (lambda content: content["checks"][0].pop("holds"), "`holds` is missing"),
-        (lambda content: content.update(trials="2"), "`trials` is '2', expected an integer of"),
-        (lambda content: content.update(trials=0), "`trials` is 0, expected an integer of at l"),
-        (lambda content: content.update(checks={}), "`checks` is {}, expected a list"),
-        (lambda content: content.update(seconds=3), "`seconds` is 3, expected an object"),
-        (lambda content: content.update(data=[]), r"`data` is \[\], expected an object"),
-        (lambda content: content.update(files=["../a"]), "`files` holds '../a', expected names"),
+        (lambda content: content.pop("trials"), "`trials`: Field required"),
+        (lambda content: content.pop("fingerprint"), "`fingerprint`: Field required"),
+        (lambda content: content["checks"][0].pop("holds"), "`checks.0.holds`: Field required"),
+        (lambda content: content.update(trials="2"), "`trials`: Input should be a valid integer"),
+        (lambda content: content.update(trials=0), "`trials`: Input should be greater than 0"),
+        (lambda content: content.update(checks={}), "`checks`: Input should be a valid array"),
+        (lambda content: content.update(data=[]), "`data`: .* object"),
+        (lambda content: content.update(files={"../a": ""}), "is not a file name"),
     ],
 )
 def test_a_manifest_that_lacks_something_is_named(result, how, message, resume):
     change(result, how)
     with pytest.raises(InvalidInput, match=message) as caught:
-        reproduce(EXPERIMENT, plan(result.parent, resume=resume))
+        run(EXPERIMENT, plan(result.parent, resume=resume))
     assert str(caught.value).startswith(f"{result / 'manifest.json'}: ")
 
 
@@ -128,10 +103,10 @@ def test_a_manifest_that_lacks_something_is_named(result, how, message, resume):
 def test_a_manifest_that_is_none_is_named(result, text):
     (result / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(InvalidInput, match=r"manifest\.json: "):
-        reproduce(EXPERIMENT, plan(result.parent))
+        run(EXPERIMENT, plan(result.parent))
 
 
-def test_a_kept_trial_that_is_cut_off_is_named_before_anything_is_played(tmp_path):
+def test_a_stored_trial_that_is_truncated_is_named_before_anything_runs(tmp_path):
     class Stopped(Exception):
         pass
 
@@ -140,34 +115,83 @@ def test_a_kept_trial_that_is_cut_off_is_named_before_anything_is_played(tmp_pat
             raise Stopped
 
     with pytest.raises(Stopped):
-        reproduce(EXPERIMENT, plan(tmp_path), notice=stop)
-    (file,) = tmp_path.glob(".trials/*/trial-*/numbers.parquet")
+        run(EXPERIMENT, plan(tmp_path), notify=stop)
+    (file,) = tmp_path.glob(".trials/*/*.json")
     cut(file)
-    for message in ("cannot be read as a table", "there is no such file"):
-        with pytest.raises(InvalidInput, match=message) as caught:
-            reproduce(EXPERIMENT, plan(tmp_path), notice=stop)
-        assert str(caught.value).endswith(f": delete {file.parent} to play it anew")
-        file.unlink(missing_ok=True)
-    shutil.rmtree(file.parent)
-    reproduce(EXPERIMENT, plan(tmp_path))
+    with pytest.raises(InvalidInput, match="Invalid JSON") as caught:
+        run(EXPERIMENT, plan(tmp_path), notify=stop)
+    assert str(caught.value).endswith(f": delete {file} to run it again")
+    file.unlink()
+    run(EXPERIMENT, plan(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda folder: (folder / "figure.svg").unlink(), r"figure\.svg: cannot be read"),
-        (lambda folder: change(folder, lambda it: it.pop("experiment")), "`experiment` is missing"),
-        (lambda folder: (folder / "manifest.json").write_text("{"), "cannot be read as JSON"),
+        (
+            lambda folder: change(folder, lambda it: it.pop("experiment")),
+            "`experiment`: Field required",
+        ),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "Invalid JSON"),
     ],
 )
-def test_the_gallery_leaves_it_out_and_says_so(played, tmp_path, spoil, message):
+def test_the_gallery_leaves_it_out_and_says_so(finished, tmp_path, spoil, message):
     for name in ("bkb-1", EXPERIMENT.name):
-        shutil.copytree(played, tmp_path / name)
+        shutil.copytree(finished, tmp_path / name)
     spoil(tmp_path / "bkb-1")
     said = []
     text = write_gallery(tmp_path, ["bkb-1", EXPERIMENT.name, "bkb-time"], said.append).read_text()
     (line,) = said
-    assert line.startswith(f"bkb-1: left out of the gallery: {tmp_path / 'bkb-1'}/")
+    assert line.startswith(f"bkb-1: skipped in the gallery: {tmp_path / 'bkb-1'}/")
     assert pd.Series([line]).str.contains(message).all()
-    assert "Left out, since not all of it is there: bkb-1." in text
+    assert "Skipped, since they are incomplete: bkb-1." in text
     assert text.count("<section") == 1
+
+
+def test_a_result_that_another_process_writes_is_refused_until_it_ends(tmp_path):
+    lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
+    with locked(lock, "taken"):  # another open file, as in another process
+        with pytest.raises(InvalidInput, match="another process runs this: wait until it ends"):
+            run(EXPERIMENT, plan(tmp_path))
+        assert lock.exists()
+    assert not run(EXPERIMENT, plan(tmp_path)).kept
+    assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
+
+
+def test_the_lock_of_a_killed_process_is_released(tmp_path):
+    lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
+    program = f"""
+import pathlib, time
+from surefoot_experiments.harness.store import locked
+with locked(pathlib.Path({str(lock)!r}), ""):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment
+    )
+    try:
+        assert process.stdout.readline().strip() == b"held"
+        with pytest.raises(InvalidInput, match="another process runs this"):
+            run(EXPERIMENT, plan(tmp_path))
+    finally:
+        process.kill()
+        process.communicate()
+    assert lock.exists()
+    run(EXPERIMENT, plan(tmp_path))
+    assert not lock.parent.exists()
+
+
+@pytest.mark.parametrize("stage", ["before", "after"])
+def test_a_swap_of_folders_that_was_killed_is_completed(finished, tmp_path, stage):
+    """`stage`: whether the new result was in its place already."""
+    folder, former = tmp_path / EXPERIMENT.name, tmp_path / f".{EXPERIMENT.name}.former"
+    shutil.copytree(finished, former)
+    (former / "notes.txt").write_text("thoughts")
+    if stage == "after":
+        shutil.copytree(finished, folder)
+    run(EXPERIMENT, plan(tmp_path, trials=TRIALS + 1))
+    assert (folder / "notes.txt").read_text() == "thoughts"
+    assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from surefoot_experiments.claims import below, decided, falling
-from surefoot_experiments.experiment import NUMBERS, Check, count
-from surefoot_experiments.page import table_of
-from surefoot_experiments.risk_play import KG, LEAST, PROB, order
+
+from surefoot_experiments.harness.claims import below, decided, falling
+from surefoot_experiments.harness.experiment import NUMBERS, Check, count
+from surefoot_experiments.harness.page import table_of
+from surefoot_experiments.papers.risk_runs import KG, LEAST, PROB, order
 
 
 def regrets(**curves: list[float]) -> dict[str, pd.DataFrame]:

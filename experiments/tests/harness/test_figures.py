@@ -2,8 +2,9 @@
 
 import pandas as pd
 import pytest
-from surefoot_experiments.experiment import MEAN_REGRET
-from surefoot_experiments.figures import curves, save
+
+from surefoot_experiments.harness.figures import curves, save
+from surefoot_experiments.harness.page import MEAN_REGRET
 
 
 def drawn(rounds: list[int], values: list[float]):

@@ -1,4 +1,4 @@
-"""Results are whole or not there, the same for a seed, and taken up where they stopped."""
+"""Results are complete or not there, depend on the seed only, and interrupted runs continue."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from surefoot_experiments.experiment import Check
-from surefoot_experiments.manifest import sources
 
-from surefoot.types import InvalidInput
-from surefoot_experiments import Plan, find, legs, reproduce
-from surefoot_experiments import manifest as manifests
+from surefoot import InvalidInput
+from surefoot_experiments import Plan, find, run
+from surefoot_experiments.harness import backends
+from surefoot_experiments.harness.experiment import Check
+from surefoot_experiments.harness.store import source_fingerprint
 
 EXPERIMENT = find("heavy-tails-1c")
 TRIALS, ROUNDS = 3, 40
@@ -46,20 +45,20 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 class Stopped(Exception):
-    """The end of a run that is not its own."""
+    """An interruption of a run."""
 
 
 def stop_after(count: int):
-    def notice(finished: int, trials: int) -> None:
+    def notify(finished: int, trials: int) -> None:
         if finished == count:
             raise Stopped
 
-    return notice
+    return notify
 
 
 def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     seen = []
-    outcome = reproduce(EXPERIMENT, plan(tmp_path), notice=lambda *progress: seen.append(progress))
+    outcome = run(EXPERIMENT, plan(tmp_path), notify=lambda *progress: seen.append(progress))
     assert seen == [(done, TRIALS) for done in range(TRIALS + 1)]
     assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
     assert {path.name for path in outcome.folder.iterdir()} == {
@@ -80,7 +79,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     manifest = json.loads((outcome.folder / "manifest.json").read_text())
     assert (manifest["seed"], manifest["trials"], manifest["rounds"]) == (5, TRIALS, ROUNDS)
     assert manifest["versions"]["surefoot"]
-    assert manifest["seconds"]["trials"] >= 0
+    assert manifest["seconds"] >= 0
     assert platform.node() not in json.dumps(manifest["machine"])
     assert [Check(**check) for check in manifest["checks"]] == outcome.checks
 
@@ -93,7 +92,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
 
 def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     for name, seed in (("one", 5), ("two", 5), ("three", 6)):
-        reproduce(EXPERIMENT, plan(tmp_path / name, seed=seed))
+        run(EXPERIMENT, plan(tmp_path / name, seed=seed))
     one, two = (everything(tmp_path / name / EXPERIMENT.name) for name in ("one", "two"))
     one.pop("manifest.json"), two.pop("manifest.json")
     assert one == two
@@ -101,42 +100,42 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
 
 
 def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
-    reproduce(EXPERIMENT, plan(tmp_path / "few", trials=1))
-    reproduce(EXPERIMENT, plan(tmp_path / "many"))
+    run(EXPERIMENT, plan(tmp_path / "few", trials=1))
+    run(EXPERIMENT, plan(tmp_path / "many"))
     many = numbers(tmp_path / "many")
     assert many[many["trial"] == 0].reset_index(drop=True).equals(numbers(tmp_path / "few"))
 
 
 def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
-    reproduce(EXPERIMENT, plan(tmp_path / "whole"))
+    run(EXPERIMENT, plan(tmp_path / "once"))
     out = tmp_path / "stopped"
     with pytest.raises(Stopped):
-        reproduce(EXPERIMENT, plan(out), notice=stop_after(2))
+        run(EXPERIMENT, plan(out), notify=stop_after(2))
     assert [path.name for path in out.iterdir()] == [".trials"]
     before = everything(out)
 
-    with pytest.raises(InvalidInput, match=r"2 finished trials .* go on with --resume, or delete"):
-        reproduce(EXPERIMENT, plan(out))
+    with pytest.raises(InvalidInput, match=r"2 finished trials .* continue it with --resume"):
+        run(EXPERIMENT, plan(out))
     assert everything(out) == before
 
     seen = []
-    reproduce(EXPERIMENT, plan(out, resume=True), notice=lambda *progress: seen.append(progress))
+    run(EXPERIMENT, plan(out, resume=True), notify=lambda *progress: seen.append(progress))
     assert seen == [(2, TRIALS), (3, TRIALS)]
     assert [path.name for path in out.iterdir()] == [EXPERIMENT.name]
-    pd.testing.assert_frame_equal(numbers(out), numbers(tmp_path / "whole"), check_exact=True)
+    pd.testing.assert_frame_equal(numbers(out), numbers(tmp_path / "once"), check_exact=True)
 
     after = everything(out)
-    again = reproduce(EXPERIMENT, plan(out, resume=True))
-    assert again.taken_over
+    again = run(EXPERIMENT, plan(out, resume=True))
+    assert again.kept
     assert everything(out) == after
 
 
 def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
-    reproduce(EXPERIMENT, plan(tmp_path / "at once"))
+    run(EXPERIMENT, plan(tmp_path / "at once"))
     out = tmp_path / "grown"
-    reproduce(EXPERIMENT, plan(out, trials=2))
+    run(EXPERIMENT, plan(out, trials=2))
     seen = []
-    reproduce(EXPERIMENT, plan(out, resume=True), notice=lambda *progress: seen.append(progress))
+    run(EXPERIMENT, plan(out, resume=True), notify=lambda *progress: seen.append(progress))
     assert seen == [(2, TRIALS), (3, TRIALS)]
     one, other = (everything(tmp_path / name / EXPERIMENT.name) for name in ("at once", "grown"))
     one.pop("manifest.json"), other.pop("manifest.json")
@@ -145,12 +144,12 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     # It does not shrink again: what is there is more than was asked for.
     seen.clear()
     before = everything(out)
-    outcome = reproduce(
+    outcome = run(
         EXPERIMENT,
         plan(out, trials=1, resume=True),
-        notice=lambda *progress: seen.append(progress),
+        notify=lambda *progress: seen.append(progress),
     )
-    assert (outcome.taken_over, outcome.trials, seen) == (True, TRIALS, [])
+    assert (outcome.kept, outcome.trials, seen) == (True, TRIALS, [])
     assert everything(out) == before
 
 
@@ -164,87 +163,57 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     ],
 )
 def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
-    reproduce(EXPERIMENT, plan(tmp_path))
+    run(EXPERIMENT, plan(tmp_path))
     before = everything(tmp_path)
     with pytest.raises(InvalidInput, match=r"3 trials of 40 rounds, more than .* another --out"):
-        reproduce(EXPERIMENT, plan(tmp_path, **settings))
+        run(EXPERIMENT, plan(tmp_path, **settings))
     assert everything(tmp_path) == before
 
 
-def test_trials_beyond_those_asked_for_wait_for_the_longer_run(tmp_path):
+def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     with pytest.raises(Stopped):
-        reproduce(EXPERIMENT, plan(tmp_path), notice=stop_after(2))
-    reproduce(EXPERIMENT, plan(tmp_path, trials=1, resume=True))
+        run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
+    run(EXPERIMENT, plan(tmp_path, trials=1, resume=True))
     seen = []
-    reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=lambda *each: seen.append(each))
+    run(EXPERIMENT, plan(tmp_path, resume=True), notify=lambda *each: seen.append(each))
     assert seen[0] == (2, TRIALS)
     assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
-    reproduce(EXPERIMENT, plan(tmp_path / "whole"))
-    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "whole"), check_exact=True)
-
-
-def test_the_time_of_every_leg_counts_once(tmp_path, monkeypatch):
-    clock = iter(range(0, 10**6, 10))  # ten seconds between any two looks at it
-    monkeypatch.setattr(legs, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
-    manifest = tmp_path / EXPERIMENT.name / "manifest.json"
-
-    def wall() -> float:
-        return json.loads(manifest.read_text())["seconds"]["wall"]
-
-    reproduce(EXPERIMENT, plan(tmp_path, trials=1))
-    first = wall()
-    assert first == 20.0  # begun, one trial, the end
-    with pytest.raises(Stopped):  # begun, one more trial
-        reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=stop_after(2))
-    with pytest.raises(Stopped):  # nothing
-        reproduce(EXPERIMENT, plan(tmp_path, resume=True), notice=stop_after(2))
-    outcome = reproduce(EXPERIMENT, plan(tmp_path, resume=True))
-    assert wall() == outcome.seconds == first + 10.0 + 20.0
-
-
-def test_a_time_that_cannot_be_read_is_no_reason_to_lose_a_run(tmp_path):
-    with pytest.raises(Stopped):
-        reproduce(EXPERIMENT, plan(tmp_path), notice=stop_after(1))
-    (file,) = tmp_path.glob(".trials/*/legs.json")
-    file.write_text('{"result": 1')
-    outcome = reproduce(EXPERIMENT, plan(tmp_path, resume=True))
-    manifest = json.loads((outcome.folder / "manifest.json").read_text())
-    assert manifest["sources"] == ["unknown", sources()]
+    run(EXPERIMENT, plan(tmp_path / "once"))
+    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)
 
 
 def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_path, monkeypatch):
-    reproduce(EXPERIMENT, plan(tmp_path, trials=1))
-    monkeypatch.setattr(manifests, "sources", lambda: "another one")
-    reproduce(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
+    run(EXPERIMENT, plan(tmp_path, trials=1))
+    monkeypatch.setattr(backends, "source_fingerprint", lambda: "another one")
+    run(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
     content = json.loads((tmp_path / EXPERIMENT.name / "manifest.json").read_text())
-    assert content["sources"] == [sources(), "another one"]
-    assert re.fullmatch("[0-9a-f]{12}", sources())
+    assert content["sources"] == [source_fingerprint(), "another one"]
+    assert re.fullmatch("[0-9a-f]{12}", source_fingerprint())
 
 
 def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     with pytest.raises(Stopped):
-        reproduce(EXPERIMENT, plan(tmp_path, seed=1), notice=stop_after(2))
+        run(EXPERIMENT, plan(tmp_path, seed=1), notify=stop_after(2))
     seen = []
-    reproduce(
-        EXPERIMENT, plan(tmp_path, resume=True), notice=lambda *progress: seen.append(progress)
-    )
+    run(EXPERIMENT, plan(tmp_path, resume=True), notify=lambda *progress: seen.append(progress))
     assert seen[0] == (0, TRIALS)
 
 
-def test_a_former_result_stays_until_the_next_is_whole(tmp_path):
-    reproduce(EXPERIMENT, plan(tmp_path))
+def test_a_former_result_stays_until_the_next_is_complete(tmp_path):
+    run(EXPERIMENT, plan(tmp_path))
     before = everything(tmp_path)
 
     def cannot(*arguments: object) -> None:
         raise Stopped
 
+    broken = replace(EXPERIMENT, output=replace(EXPERIMENT.output, draw=cannot))
     with pytest.raises(Stopped):
-        reproduce(replace(EXPERIMENT, draw=cannot), plan(tmp_path, seed=6))
+        run(broken, plan(tmp_path, seed=6))
     kept = {name: content for name, content in everything(tmp_path).items() if name in before}
     assert kept == before
     assert not list(tmp_path.glob(".*partial")) + list(tmp_path.glob(".*former"))
-    # The trials were played: drawing again takes seconds.
-    outcome = reproduce(EXPERIMENT, plan(tmp_path, seed=6, resume=True))
+    # The trials are kept: only the figure is drawn again.
+    outcome = run(EXPERIMENT, plan(tmp_path, seed=6, resume=True))
     assert json.loads((outcome.folder / "manifest.json").read_text())["seed"] == 6
 
 
@@ -267,25 +236,18 @@ def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
         small_files(20_000),
         pytest.raises(InvalidInput, match="cannot be written: File too large"),
     ):
-        reproduce(EXPERIMENT, plan(tmp_path))
+        run(EXPERIMENT, plan(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == [".trials"]
-    outcome = reproduce(EXPERIMENT, plan(tmp_path, resume=True))
+    outcome = run(EXPERIMENT, plan(tmp_path, resume=True))
     assert outcome.folder.is_dir()
-
-
-def test_too_little_room_is_said_before_anything_is_played(tmp_path, monkeypatch):
-    monkeypatch.setattr("surefoot_experiments.runner._ROOM", 1e12)
-    with pytest.raises(InvalidInput, match=r"no room on disk: .* MB are free, expected at least"):
-        reproduce(EXPERIMENT, plan(tmp_path))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_no_result_is_left_alone(tmp_path):
     theirs = tmp_path / EXPERIMENT.name
     theirs.mkdir()
     (theirs / "thesis.tex").write_text("years of work")
-    with pytest.raises(InvalidInput, match=r"is no result of `reproduce`: choose another out"):
-        reproduce(EXPERIMENT, plan(tmp_path))
+    with pytest.raises(InvalidInput, match=r"is not a result: choose another --out"):
+        run(EXPERIMENT, plan(tmp_path))
     assert (theirs / "thesis.tex").read_text() == "years of work"
 
 
@@ -293,7 +255,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     out = tmp_path / "out"
     out.write_text("a file")
     with pytest.raises(InvalidInput, match="out: cannot be written"):
-        reproduce(EXPERIMENT, plan(out))
+        run(EXPERIMENT, plan(out))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +267,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
         ({"trials": -1}, "`trials` is -1, expected at least 1"),
         ({"jobs": 0}, "`jobs` is 0"),
         ({"seed": -1}, "`seed` is -1, expected an integer >= 0"),
-        ({"data": Path("nowhere")}, "nowhere: there is no such folder"),
+        ({"data": Path("nowhere")}, "nowhere: no such folder"),
         ({"backend": "spark://a:1"}, "expected loky, dask://HOST:PORT or ray://HOST:PORT"),
         ({"backend": "dask://"}, "`backend` is 'dask://'"),
     ],
@@ -317,24 +279,24 @@ def test_a_plan_that_cannot_be_is_refused(tmp_path, settings, message):
 
 def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
     def unreachable(*arguments: object) -> Iterator[None]:
-        raise InvalidInput("no scheduler answers there")
+        raise InvalidInput("no scheduler answers")
         yield
 
-    monkeypatch.setattr("surefoot_experiments.runner.play_all", unreachable)
+    monkeypatch.setattr("surefoot_experiments.harness.runner.run_trials", unreachable)
     with pytest.raises(InvalidInput, match="no scheduler"):
-        reproduce(EXPERIMENT, plan(tmp_path / "a" / "b"))
+        run(EXPERIMENT, plan(tmp_path / "a" / "b"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
-    folder = reproduce(EXPERIMENT, plan(tmp_path, trials=1)).folder
+    folder = run(EXPERIMENT, plan(tmp_path, trials=1)).folder
     (folder / "notes.txt").write_text("thoughts")
     (folder / "mine").mkdir()
     (folder / "mine" / "more.txt").write_text("more of them")
     (folder / "table.parquet").write_text("no table of the result")
     (folder / "gone").symlink_to("nowhere")
-    reproduce(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
-    reproduce(EXPERIMENT, plan(tmp_path, trials=2, seed=6))
+    run(EXPERIMENT, plan(tmp_path, trials=2, resume=True))
+    run(EXPERIMENT, plan(tmp_path, trials=2, seed=6))
     assert (folder / "notes.txt").read_text() == "thoughts"
     assert (folder / "mine" / "more.txt").read_text() == "more of them"
     assert (folder / "table.parquet").read_text() == "no table of the result"
@@ -348,25 +310,25 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
 def test_kill_9_loses_no_finished_trial(tmp_path):
     settings = ["--trials", "3", "--rounds", "500", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "surefoot", "reproduce", EXPERIMENT.name, *settings],
+        [sys.executable, "-m", "surefoot_experiments", "run", EXPERIMENT.name, *settings],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     end = time.monotonic() + 120
-    while not list(tmp_path.glob(".trials/*/trial-*")):
+    while not list(tmp_path.glob(".trials/*/*.json")):
         assert time.monotonic() < end, "no trial finished in time"
         assert process.poll() is None, "it ended before it was killed"
         time.sleep(0.005)
     process.kill()
     process.wait()
     if not (tmp_path / EXPERIMENT.name).exists():  # it was not quicker than the signal
-        there = len(list(tmp_path.glob(".trials/*/trial-*")))
+        there = len(list(tmp_path.glob(".trials/*/*.json")))
         seen = []
-        reproduce(
+        run(
             EXPERIMENT,
             plan(tmp_path, rounds=500, resume=True),
-            notice=lambda *progress: seen.append(progress),
+            notify=lambda *progress: seen.append(progress),
         )
         assert seen[0] == (there, 3)
-    reproduce(EXPERIMENT, plan(tmp_path / "whole", rounds=500))
-    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "whole"), check_exact=True)
+    run(EXPERIMENT, plan(tmp_path / "once", rounds=500))
+    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)

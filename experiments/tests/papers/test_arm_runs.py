@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from surefoot_experiments.arm_play import checkpoints, milestones, rewards
 
+from surefoot_experiments.papers.arm_runs import checkpoints, milestones, rewards
 from surefoot_experiments.problems import corrupted_arms, noisy_arms, pareto_arms, resampled_arms
 
 ROUNDS = 50

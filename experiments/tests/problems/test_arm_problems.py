@@ -10,7 +10,7 @@ import torch
 from scipy import integrate, stats
 
 import surefoot as sf
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 from surefoot_experiments import problems
 
 DRAWS = 20_000

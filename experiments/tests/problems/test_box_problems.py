@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 from torch.quasirandom import SobolEngine
 
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 from surefoot_experiments import problems
 
 FAMILIES = {

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 from surefoot_experiments import problems
 
 FAMILIES = {

@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 from surefoot_experiments import problems
 from surefoot_experiments.problems import RiskProblem, portfolio_returns
 
@@ -272,12 +272,11 @@ def test_the_portfolio_matches_the_published_optimum(returns):
 
 
 BAD_ROWS = {
-    "too few columns": ["0.1", "0.2", "0.3", "0.4", "1.0"],
-    "no number": ["0.1", "0.2", "0.3", "0.4", "much", "1.0"],
-    "not finite": ["0.1", "0.2", "0.3", "0.4", "0.5", "nan"],
-    "outside the cube": ["0.1", "0.2", "1.3", "0.4", "0.5", "1.0"],
-    "nothing": [],
+    "too few columns": (["0.1", "0.2", "0.3", "0.4", "1.0"], "got 5 columns, expected 6"),
+    "no number": (["0.1", "0.2", "0.3", "0.4", "much", "1.0"], "got 'much', expected a finite"),
+    "not finite": (["0.1", "0.2", "0.3", "0.4", "0.5", "nan"], "got 'nan', expected a finite"),
 }
+GOOD = ["0.1", "0.2", "0.3", "0.4", "0.5", "1.0"]
 
 
 def table(path: Path, header: tuple[str, ...], rows: list[list[str]]) -> Path:
@@ -288,19 +287,26 @@ def table(path: Path, header: tuple[str, ...], rows: list[list[str]]) -> Path:
 
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_a_bad_row_is_named(kind, tmp_path):
-    good = ["0.1", "0.2", "0.3", "0.4", "0.5", "1.0"]
-    path = table(tmp_path / "p.csv", portfolio_returns.COLUMNS, [good, BAD_ROWS[kind], good])
-    with pytest.raises(InvalidInput, match=r"p\.csv, row 3 is .*expected 5 numbers from 0 to 1"):
+    row, message = BAD_ROWS[kind]
+    path = table(tmp_path / "p.csv", portfolio_returns.COLUMNS, [GOOD, row, GOOD])
+    with pytest.raises(InvalidInput, match=rf"p\.csv, line 3.*{message}"):
+        problems.portfolio(path)
+
+
+def test_inputs_outside_the_cube_are_refused(tmp_path):
+    rows = [GOOD] * (portfolio_returns.ROWS - 1) + [["0.1", "0.2", "1.3", "0.4", "0.5", "1.0"]]
+    path = table(tmp_path / "p.csv", portfolio_returns.COLUMNS, rows)
+    with pytest.raises(InvalidInput, match=r"row 3000 below the header .* numbers from 0 to 1"):
         problems.portfolio(path)
 
 
 def test_other_files_are_refused(tmp_path):
-    with pytest.raises(InvalidInput, match=r"portfolio\.csv cannot be read"):
+    with pytest.raises(InvalidInput, match=r"portfolio\.csv: no such file"):
         problems.portfolio(tmp_path)
-    with pytest.raises(InvalidInput, match=r"x\.csv, row 1 is 'a,b', expected the columns"):
+    with pytest.raises(InvalidInput, match=r"x\.csv, line 1 is 'a,b', expected the columns"):
         problems.portfolio(table(tmp_path / "x.csv", ("a", "b"), []))
     (tmp_path / "empty.csv").touch()
-    with pytest.raises(InvalidInput, match="row 1 is ''"):
+    with pytest.raises(InvalidInput, match="the file is empty"):
         problems.portfolio(tmp_path / "empty.csv")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(InvalidInput, match="cannot be read"):

@@ -1,6 +1,5 @@
 """Robot pushing obeys the physics that can be told without simulating, and refuses bad input."""
 
-import builtins
 import math
 import pickle
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.types import InvalidInput, NotReady, SurefootError
+from surefoot import InvalidInput
 from surefoot_experiments.problems.robot_pushing import CONTACT, RobotPushing, push, trajectory
 
 pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
@@ -153,17 +152,3 @@ def test_the_objective_refuses_bad_input():
             RobotPushing()(points)
     with pytest.raises(InvalidInput, match="goal"):
         RobotPushing(goal=(1.0, 2.0, 3.0))
-
-
-def test_without_pymunk_the_error_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without_pymunk(name, *rest, **named):
-        if name == "pymunk":
-            raise ImportError(name)
-        return real(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without_pymunk)
-    with pytest.raises(NotReady, match=r"pip install 'surefoot\[physics\]'") as caught:
-        push(-3.0, 0.0, 10.0)
-    assert isinstance(caught.value, SurefootError)

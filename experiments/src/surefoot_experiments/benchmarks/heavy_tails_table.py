@@ -23,9 +23,9 @@ INTRODUCTION = """# Regret on arms with heavy-tailed rewards
 
 Mean regret a round, R_t / t, of random functions on 100 arms of [0, 1], scaled to max|f| = 1
 (`surefoot_experiments.problems.random_function`): squared exponential kernel, or Matérn-5/2 where
-named, with lengthscale 0.2; ridge 1. Mean over {problems} problems (more where the table says so) ± its
-standard error; lower is better. Every method sees the same noise in the same round of the same
-problem, through `ask` and `tell`.
+named, with lengthscale 0.2; ridge 1. Mean over {problems} problems (more where the table says so)
+± its standard error; lower is better. Every method sees the same noise in the same round of the
+same problem, through `ask` and `tell`.
 
 - **tgp**, **ata-exact**, **ata-fourier** (32 nodes), **ata-nystrom**: `tgp_ucb` and `ata_gp_ucb`
   with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),

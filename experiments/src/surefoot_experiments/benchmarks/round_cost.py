@@ -299,7 +299,7 @@ EXPERIMENTS = [
         "round-cost",
         "What a round on arms costs",
         published=Scale(1, 1_000_000),
-        quick=Scale(1, 20_000),
+        quick=Scale(1, 5_000),
         run=run,
         output=TableOutput(report),
         cases=[Case(part) for part in PARTS],

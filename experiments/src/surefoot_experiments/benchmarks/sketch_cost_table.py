@@ -107,7 +107,7 @@ def rounds(rows: pd.DataFrame) -> str:
 def exact(rows: pd.DataFrame) -> str:
     """Total time of the exact process, from a prefix, against BBKB's."""
     ours = rows[rows["way"] == "bbkb"].iloc[0]
-    times = rows[rows["way"] != "bbkb"].pivottable_from("seconds", "t", "way")
+    times = rows[rows["way"] != "bbkb"].pivot_table("seconds", "t", "way")
     parts = [EXACT.format(arms=int(ours["arms"]))]
     table = (1e3 * times).map("{:.0f}".format)
     table.index.name = "t"
@@ -240,7 +240,7 @@ def _share(rows: pd.DataFrame, name: str, number: int) -> str:
 
 
 def _beside_plain(rows: pd.DataFrame, name: str, number: int, column: str) -> pd.DataFrame | None:
-    table = rows[rows["rounds"] == number].pivottable_from(column, "trial", "method")
+    table = rows[rows["rounds"] == number].pivot_table(column, "trial", "method")
     return table if PLAIN.get(name) in table else None
 
 

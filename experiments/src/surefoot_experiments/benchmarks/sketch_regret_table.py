@@ -32,8 +32,8 @@ the same noise in the same round, begin on the same random arm, and have the wid
 Theorem 2 at the same scale, with delta = 0.1 and the function's norm.
 
 - **d = 1, 2, 5**: random functions (`surefoot_experiments.problems.random_function`, max|f| = 1) on
-  1,000 arms of [0, 1]^d, evenly spaced in one dimension and uniform in more; squared exponential kernel of
-  lengthscale 0.2, 0.3 and 0.8.
+  1,000 arms of [0, 1]^d, evenly spaced in one dimension and uniform in more; squared exponential
+  kernel of lengthscale 0.2, 0.3 and 0.8.
 - **diabetes, d = 10**: real data, `sklearn.datasets.load_diabetes`: the arms are its 442 patients
   with their ten measurements, standardised; f is how their disease had gone on a year later,
   centred and scaled to max|f| = 1; lengthscale 5. No smooth function: patients that are alike fare

@@ -142,7 +142,8 @@ def save(figure: Figure, folder: Path, name: str = "figure") -> None:
     """Save as SVG and PNG without a date; a line of one point is drawn as a dot."""
     for axes in figure.axes:
         for line in axes.lines:
-            if np.isfinite(line.get_ydata()).sum() == 1 and line.get_marker() == "None":
+            values = np.asarray(line.get_ydata(), dtype=float)
+            if np.isfinite(values).sum() == 1 and line.get_marker() == "None":
                 line.set(marker="o", markersize=4)
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     figure.savefig(folder / f"{name}.png", dpi=_DPI, metadata={"Software": None})

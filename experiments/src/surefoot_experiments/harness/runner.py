@@ -21,6 +21,7 @@ from surefoot_experiments.harness.store import (
     digest_of,
     locked,
     published,
+    recover,
     tables_of,
 )
 from surefoot_experiments.problems.recorded_data import Data
@@ -129,6 +130,7 @@ def run(
     refusal = f"{target}: another process runs this: wait until it ends, or choose another --out"
     with locked(plan.out / _TRIALS / f"{experiment.name}.lock", refusal):
         started = time.perf_counter()
+        recover(target)
         state = _State.of(experiment, plan, data)
         former, store, records = state.former, state.store, state.records
         if former is not None and state.reused and former.manifest.trials >= state.manifest.trials:

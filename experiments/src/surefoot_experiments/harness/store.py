@@ -154,9 +154,8 @@ def published(target: Path) -> Iterator[Path]:
     What was at `target` before stays until then, and files in it that are no part of the former
     result are kept. One process at a time may write to a target.
     """
-    partial, former = (target.with_name(f".{target.name}.{each}") for each in ("partial", "former"))
+    partial, former = _beside(target)
     with explained(target):
-        _complete_swap(target, former)  # of a process that was killed
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         try:
@@ -166,11 +165,16 @@ def published(target: Path) -> Iterator[Path]:
             partial.rename(target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-            _complete_swap(target, former)
+            recover(target)
 
 
-def _complete_swap(target: Path, former: Path) -> None:
-    """Bring the former folder back, or move what its owner added to the new one and remove it."""
+def recover(target: Path) -> None:
+    """Complete the replacement of a folder, also one in which a process was killed.
+
+    The former folder comes back if there is no new one; otherwise files that are no part of its
+    result move to the new one.
+    """
+    _, former = _beside(target)
     if former.exists() and not target.exists():
         former.rename(target)
     elif (result := Result.at(former)) is not None:
@@ -178,6 +182,11 @@ def _complete_swap(target: Path, former: Path) -> None:
             if path.name not in {*result.manifest.files, MANIFEST}:
                 path.rename(target / path.name)
         shutil.rmtree(former)
+
+
+def _beside(target: Path) -> tuple[Path, Path]:
+    """Where a folder is filled, and where the one that it replaces is meanwhile."""
+    return target.with_name(f".{target.name}.partial"), target.with_name(f".{target.name}.former")
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class CorruptedArm:
     size: float = 10.0
 
     def __post_init__(self) -> None:
-        if self.arm < 0:
+        if not isinstance(self.arm, int) or self.arm < 0:
             raise InvalidInput(f"`arm` is {self.arm}, expected an integer of at least 0.")
         if not math.isfinite(self.size):
             raise InvalidInput(f"`size` is {self.size}, expected a finite number.")
