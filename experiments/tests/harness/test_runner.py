@@ -254,7 +254,7 @@ def test_a_folder_that_is_no_result_is_left_alone(tmp_path):
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     out = tmp_path / "out"
     out.write_text("a file")
-    with pytest.raises(InvalidInput, match="out: cannot be written"):
+    with pytest.raises(InvalidInput, match="cannot be written: Not a directory"):
         run(EXPERIMENT, plan(out))
 
 

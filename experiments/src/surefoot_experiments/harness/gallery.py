@@ -79,6 +79,13 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; 
 </body>
 </html>
 """
+_HEAD = """\
+# Reproduced experiments
+
+The results at the stated scale, beside what the paper says, with every departure from the paper's
+setting. Final values are means over trials; seconds are of one core, all trials together.
+"""
+_STATED = ("surefoot", "torch", "gpytorch", "numpy")
 _TEMPLATE = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE)
 
 
@@ -120,9 +127,18 @@ def summary(out: Path, experiments: Sequence[Experiment]) -> str:
     """The claims and final values of the finished results, in Markdown.
 
     Claims are checked again on the stored tables.
+
+    Raises:
+        InvalidInput: There is no finished result, or one cannot be read.
     """
-    found = [(one, Result.at(out / one.name)) for one in experiments]
-    return "\n".join(_section(one, result) for one, result in found if result is not None)
+    results = [(one, Result.at(out / one.name)) for one in experiments]
+    found = [(one, result) for one, result in results if result is not None]
+    if not found:
+        raise InvalidInput(f"{out}: no finished result: run an experiment first")
+    manifest = found[0][1].manifest
+    versions = ", ".join(f"{name} {manifest.versions[name]}" for name in _STATED)
+    head = f"{_HEAD}\n{VERDICTS}\n\nRun on {manifest.machine['cores']} cores; {versions}.\n\n"
+    return head + "\n".join(_section(one, result) for one, result in found)
 
 
 def _section(experiment: Experiment, result: Result) -> str:
