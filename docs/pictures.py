@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation: `make pictures`.
 
-With a folder of finished experiments as its argument (`surefoot-experiments run all`), it also draws
+With a folder of results of `surefoot-experiments run all` as its argument, it also draws
 the regrets of the value-at-risk experiments.
 """
 

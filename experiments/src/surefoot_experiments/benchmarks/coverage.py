@@ -70,7 +70,8 @@ def gp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
 
 
 HEAVY = ("student-t-3", "pareto-2")
-METHODS = {
+Build = Callable[[ArmProblem, int, int], sf.Optimizer]
+METHODS: dict[str, tuple[Build, tuple[str, ...]]] = {
     "tgp": (tgp, HEAVY),
     "ata-exact": (partial(ata, "exact"), HEAVY),
     "ata-fourier": (partial(ata, "fourier"), HEAVY),

@@ -196,11 +196,11 @@ class Surefoot:
 
         self.failures = 0
         self._optimizer = sf.algorithms.robust_ucb(sf.Box(problem.lower, problem.upper), seed=seed)
-        self._query = None
+        self._query: Any = None
 
     def ask(self) -> Tensor:
         self._query = self._optimizer.ask()
-        return self._query.point
+        return torch.as_tensor(self._query.point)
 
     def tell(self, point: Tensor, y: float) -> None:
         self._optimizer.tell(point if self._query is None else self._query, y)

@@ -19,10 +19,9 @@ from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, T
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 
 OBSERVATIONS, REPEATS = 60, 5
-GRID = sf.Joint(
-    sf.Arms(torch.linspace(0, 1, 100, dtype=torch.float64).unsqueeze(-1)),
-    sf.FiniteEnvironment(torch.linspace(0, 1, 30, dtype=torch.float64)),
-)
+DESIGNS = sf.Arms(torch.linspace(0, 1, 100, dtype=torch.float64).unsqueeze(-1))
+ENVIRONMENT = sf.FiniteEnvironment(torch.linspace(0, 1, 30, dtype=torch.float64))
+GRID = sf.Joint(DESIGNS, ENVIRONMENT)
 BOUND, GAIN, AUTHORS, QUANTILES = (
     "V-UCB",
     "rho-KG, V-UCB's search (512 raw points, 6 starts)",
@@ -61,7 +60,7 @@ def after(observations: int, continuous: bool) -> sf.Optimizer:
     optimizer = sf.algorithms.v_ucb(problem.joint, level=0.1, initial=observations, seed=0)
     noise = np.random.default_rng(0)
     for _ in range(observations):
-        query = optimizer.ask()
+        query: Any = optimizer.ask()
         optimizer.tell(query, problem.measure(query.point, query.environment, noise))
     return optimizer
 
@@ -78,7 +77,7 @@ def seconds(optimizer: sf.Optimizer, policy: sf.acquisition.JointPolicy) -> floa
 
 def long_run(features: Any, estimator: Any, rounds: int) -> dict[str, str]:
     """V-UCB on arms: milliseconds early and late, regret, and features."""
-    values, regret = surface(GRID)
+    values, regret = surface()
     optimizer = sf.algorithms.v_ucb(
         GRID,
         sf.kernels.squared_exponential([0.2, 0.2]),
@@ -91,8 +90,8 @@ def long_run(features: Any, estimator: Any, rounds: int) -> dict[str, str]:
     noise = np.random.default_rng(0)
     marks, lost, features_used = [time.process_time()], 0.0, 0
     for round_ in range(1, rounds + 1):
-        query = optimizer.ask()
-        z = GRID.environment.index(query.environment)
+        query: Any = optimizer.ask()
+        z = ENVIRONMENT.index(query.environment)
         info = optimizer.tell(query, float(values[query.arm, z]) + 0.3 * noise.standard_t(2))
         lost, features_used = lost + float(regret[query.arm]), info.dimension
         if round_ in (rounds // 3, 2 * rounds // 3, rounds):
@@ -106,12 +105,12 @@ def long_run(features: Any, estimator: Any, rounds: int) -> dict[str, str]:
     }
 
 
-def surface(space: sf.Joint) -> tuple[torch.Tensor, torch.Tensor]:
+def surface() -> tuple[torch.Tensor, torch.Tensor]:
     """f at every pair (100, 30), and the regret of every design in its value at risk."""
-    points = space.points(space.design.points, space.environment.points)
+    points = GRID.points(DESIGNS.points, ENVIRONMENT.points)
     x, z = points[..., 0], points[..., 1]
     values = torch.sin(6 * x) * torch.cos(4 * z) + x * z
-    risk = sf.VaR(0.1)(values, space.environment.weights)
+    risk = sf.VaR(0.1)(values, ENVIRONMENT.weights)
     return values, risk.max() - risk
 
 
@@ -180,7 +179,7 @@ def report(tables: Tables) -> str:
     process = tables["process"].iloc[0]
     return TEXT.format(
         rounds=texts["rounds"],
-        chance=float(surface(GRID)[1].mean()),
+        chance=float(surface()[1].mean()),
         observations=int(process["observations"]),
         repeats=REPEATS,
         table=texts["asks"],

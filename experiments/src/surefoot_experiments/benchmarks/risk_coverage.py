@@ -1,8 +1,11 @@
 """How often the interval of a risk holds the true risk, and whether regret satisfies Lemma 3."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,23 +51,32 @@ Run {date} on {cores} cores, CPU, one thread. {versions}.
 
 @dataclass(frozen=True)
 class Problem:
-    """A function (A, n) of designs (A, 1) beside an environment."""
+    """A function f (A, n) of designs and the values of an environment.
+
+    Args:
+        joint: The designs beside the environment.
+        weights: Probabilities of the values of the environment, of shape (n,).
+        points: Every pair, of shape (A n, 2).
+        f: The function.
+    """
 
     joint: sf.Joint
+    weights: Tensor
+    points: Tensor
     f: Tensor
 
     @classmethod
-    def random(cls, generator: np.random.Generator) -> "Problem":
+    def random(cls, generator: np.random.Generator) -> Problem:
         """One from the prior of the model."""
-        designs = generator.uniform(size=(DESIGNS, 1))
-        weights = generator.dirichlet(np.ones(ENVIRONMENTS))
-        environment = sf.FiniteEnvironment(generator.uniform(size=(ENVIRONMENTS, 1)), weights)
-        joint = sf.Joint(sf.Arms(designs), environment)
-        points = joint.seen.points.numpy()
-        squares = ((points[:, None] - points) / 0.3) ** 2
+        designs = torch.from_numpy(generator.uniform(size=(DESIGNS, 1)))
+        weights = torch.from_numpy(generator.dirichlet(np.ones(ENVIRONMENTS)))
+        values_z = torch.from_numpy(generator.uniform(size=(ENVIRONMENTS, 1)))
+        joint = sf.Joint(sf.Arms(designs), sf.FiniteEnvironment(values_z, weights))
+        points = joint.points(designs, values_z).flatten(0, 1)
+        squares = ((points[:, None] - points) / 0.3).square().numpy()
         values, vectors = np.linalg.eigh(np.exp(-0.5 * squares.sum(-1)))
         draw = vectors @ (np.sqrt(values.clip(0.0)) * generator.standard_normal(len(points)))
-        return cls(joint, torch.from_numpy(draw).reshape(DESIGNS, ENVIRONMENTS))
+        return cls(joint, weights, points, torch.from_numpy(draw).reshape(DESIGNS, ENVIRONMENTS))
 
 
 @dataclass
@@ -107,17 +119,20 @@ def run(trial: Trial) -> Rows:
     problem = Problem.random(np.random.default_rng([number, 0]))
     noise = np.random.default_rng([number, 1])
     optimizer = METHODS[trial.case](problem.joint, sf.kernels.squared_exponential(0.3), number)
-    joint, f, outcome = problem.joint, problem.f, Outcome()
-    true = optimizer.risk(f, joint.environment.weights)
+    f, outcome = problem.f, Outcome()
+    environment: Any = problem.joint.environment
+    risk: Any = optimizer.risk
+    true = risk(f, problem.weights)
+    designs = problem.points[::ENVIRONMENTS, :1]
     for round_ in range(trial.rounds + 1):
         holds, reach = False, torch.zeros_like(f)
         if round_ > 0:
-            mean, deviation = optimizer.posterior.mean_and_deviation(joint.seen.points)
+            mean, deviation = optimizer.posterior.mean_and_deviation(problem.points)
             reach = optimizer.width * deviation.reshape(f.shape)
             error = (f - mean.reshape(f.shape)).abs()
             needed = float((error / reach).max())
             holds = needed <= 1.0
-            _, lower, upper = optimizer.assess(joint.design.points)
+            _, lower, upper = optimizer.assess(designs)
             held = bool(((lower - SLACK <= true) & (true <= upper + SLACK)).all())
             outcome.intervals &= held
             outcome.bounds &= holds
@@ -125,7 +140,7 @@ def run(trial: Trial) -> Rows:
         if round_ == trial.rounds:
             break
         query = optimizer.ask()
-        z = joint.environment.index(query.environment)
+        z = environment.index(query.environment)
         if holds:
             regret, twice = float(true.max() - true[query.arm]), 2.0 * float(reach[query.arm, z])
             outcome.rounds += 1

@@ -61,7 +61,7 @@ EXPERIMENTS = [
         "robust-vs-peers",
         "The robust default against its peers",
         published=Scale(10, 60),
-        quick=Scale(1, 12),
+        quick=Scale(1, 6),
         run=run,
         output=TableOutput(report),
         cases=[

@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ Times are medians (of the runs over many rounds: means), and what is compared ra
 
 Row = dict[str, str]
 
-ESTIMATORS: dict[str, Callable[[], object]] = {
+ESTIMATORS: dict[str, Callable[[], Any]] = {
     "LeastSquares": sf.LeastSquares,
     "Truncation": lambda: sf.Truncation(MOMENT),
     "AdaptiveTruncation": lambda: sf.AdaptiveTruncation(MOMENT, HORIZON),
@@ -47,16 +48,17 @@ ESTIMATORS: dict[str, Callable[[], object]] = {
 
 @dataclass
 class Session:
-    """An optimiser on 100 arms of [0, 1] and the world it measures, Student-t(3) noise."""
+    """An optimizer on arms and the function it measures, with Student-t(3) noise."""
 
     optimizer: sf.Optimizer
-    values: np.ndarray
+    points: torch.Tensor  # (A, d)
+    values: np.ndarray  # (A,)
     random: np.random.Generator
 
     @classmethod
-    def of(cls, optimizer: sf.Optimizer, seed: int = 0) -> Session:
-        place = optimizer.space.points[:, 0].numpy()
-        return cls(optimizer, np.sin(6.0 * place), np.random.default_rng(seed))
+    def of(cls, optimizer: sf.Optimizer, points: torch.Tensor, seed: int = 0) -> Session:
+        values = np.sin(6.0 * points[:, 0].numpy())
+        return cls(optimizer, points, values, np.random.default_rng(seed))
 
     def rounds(self, number: int) -> float:
         """Seconds a round."""
@@ -64,13 +66,14 @@ class Session:
         started = time.perf_counter()
         for error in noise:
             query = self.optimizer.ask()
-            self.optimizer.tell(query, self.values[query.arm] + error)
+            self.optimizer.tell(query, float(self.values[query.arm]) + error)
         return (time.perf_counter() - started) / number
 
     def tell(self) -> sf.Info:
         """One round; what its `tell` says."""
         query = self.optimizer.ask()
-        return self.optimizer.tell(query, self.values[query.arm] + self.random.standard_t(3.0))
+        reward = float(self.values[query.arm] + self.random.standard_t(3.0))
+        return self.optimizer.tell(query, reward)
 
     def skip_to(self, rounds: int) -> Session:
         """Pulls told at once: half on the ten best arms, half on any."""
@@ -79,15 +82,16 @@ class Session:
         some, any_ = self.random.choice(best, number), self.random.integers(0, ARMS, number)
         arms = np.where(self.random.random(number) < 0.5, some, any_)
         rewards = self.values[arms] + self.random.standard_t(3.0, number)
-        self.optimizer.tell_all(arms.tolist(), rewards)
+        self.optimizer.tell_all(arms.tolist(), rewards.tolist())
         return self
 
 
-def on_arms(estimator: object, features: object | None = None) -> Session:
+def on_arms(estimator: Any) -> Session:
     points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    features = features or sf.QuadratureFourier(NODES)
-    return Session.of(sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator))
+    features = sf.QuadratureFourier(NODES)
+    optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+    return Session.of(optimizer, points)
 
 
 def in_turns(runs: dict[str, Session], blocks: int, rounds: int) -> dict[str, list[float]]:
@@ -135,9 +139,8 @@ def against_literal(number: int) -> list[Row]:
     """`tell` against the literal update of theta from all rewards, O(m² t)"""
     t = number // 50
     run = on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)).skip_to(t)
-    space = run.optimizer.space
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    features = sf.QuadratureFourier(NODES).embed(kernel, space.points)(space.points)
+    features = sf.QuadratureFourier(NODES).embed(kernel, run.points)(run.points)
     ours, literal = [], []
     run.rounds(50)
     for _ in range(9):
@@ -184,22 +187,21 @@ def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
     points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
     space, kernel = sf.Arms(points), sf.kernels.squared_exponential(LENGTHSCALE)
     adaptive = sf.widths.adaptive_as_published(MOMENT, 1.0, HORIZON)
-    known = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
+    known: Any = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
     if name == "TGP":
         width = sf.widths.truncated_as_published(MOMENT, 1.0)
         optimizer = sf.algorithms.tgp_ucb(space, kernel, width=width, **known)
     else:
-        features = {"ATA-QFF": "fourier", "ATA-Nyström": "nystrom"}[name]
         optimizer = sf.algorithms.ata_gp_ucb(
             space,
             kernel,
             horizon=HORIZON,
-            features=features,
+            features="fourier" if name == "ATA-QFF" else "nystrom",
             resample="adaptive",
             width=adaptive,
             **known,
         )
-    run = Session.of(optimizer, seed)
+    run = Session.of(optimizer, points, seed)
     started = time.perf_counter()
     run.rounds(rounds)
     info = optimizer.tell(0, 0.0)
@@ -218,9 +220,9 @@ def many_arms(number: int) -> list[Row]:
     matrix = torch.randn(number, 256, dtype=torch.float64, generator=generator)
     vector = torch.randn(256, dtype=torch.float64, generator=generator)
     for name in ("LeastSquares", "AdaptiveTruncation", "Huber"):
-        run = Session.of(
-            sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=ESTIMATORS[name]())
-        )
+        estimator = ESTIMATORS[name]()
+        optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+        run = Session.of(optimizer, points)
         run.rounds(20)
         ours, read = [], []
         for _ in range(9):
@@ -243,7 +245,7 @@ def drift(number: int) -> list[Row]:
     t = number
     session = on_arms(sf.LeastSquares()).skip_to(t - 1)
     optimizer, info = session.optimizer, session.tell()
-    points, history = optimizer.space.points, optimizer.history
+    points, history = session.points, optimizer.history
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
     phi = sf.QuadratureFourier(NODES).embed(kernel, points)(points).numpy()
     arms = np.array(history.arms)

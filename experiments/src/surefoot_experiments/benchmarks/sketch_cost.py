@@ -56,7 +56,7 @@ def sketch(
     inclusion: Inclusion = "per-arm",
 ) -> Asking:
     """BKB or BBKB as the library has them; "per-arm" is how the authors' code draws."""
-    make = {"bkb": sf.algorithms.bkb, "bbkb": partial(sf.algorithms.bbkb, ratio=RATIO)}[name]
+    make: Any = sf.algorithms.bkb if name == "bkb" else partial(sf.algorithms.bbkb, ratio=RATIO)
     return budgeted(make, problem, OVERSAMPLING, inclusion, width, seed)
 
 

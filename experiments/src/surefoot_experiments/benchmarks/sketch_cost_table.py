@@ -136,10 +136,8 @@ def total(seconds: pd.Series, rounds: int) -> tuple[float, np.ndarray, float]:
     fit, _ = nnls(columns / y[:, None], np.ones_like(y))
     every = np.arange(1.0, rounds + 1.0)
     late = np.minimum(every, t[-1])
-    return tuple(
-        value if place == 1 else float(np.sum(fit[0] + fit[1] * value + fit[2] * value**2))
-        for place, value in enumerate((every, fit, late))
-    )
+    all_rounds, bounded = (float(np.polyval(fit[::-1], each).sum()) for each in (every, late))
+    return all_rounds, fit, bounded
 
 
 def growth(rows: pd.DataFrame) -> str:

@@ -5,6 +5,7 @@ machine slows all of them; what is compared are ratios.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,6 @@ from surefoot_experiments.benchmarks.sketch_runs import (
     NOISE,
     RIDGE,
     Asking,
-    Inclusion,
     Player,
     Track,
     budgeted,
@@ -73,7 +73,7 @@ TASKS: dict[str, Callable[[int], KernelFunction]] = {
 }
 NODES = {1: 32, 2: 16}  # of quadrature, by dimension
 WAVES = 256  # random Fourier features
-SKETCHES: dict[str, tuple[Callable[..., sf.Optimizer], float, Inclusion]] = {
+SKETCHES: dict[str, tuple[Any, float, Any]] = {  # algorithm, oversampling, inclusion
     f"{name}-{oversampling}-{inclusion.removeprefix('per-')}": (make, oversampling, inclusion)
     for name, make in (("bkb", sf.algorithms.bkb), ("bbkb", sf.algorithms.bbkb))
     for oversampling, inclusion in ((2, "per-pull"), (2, "per-arm"), (5, "per-pull"))
