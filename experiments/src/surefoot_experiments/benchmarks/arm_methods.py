@@ -11,14 +11,14 @@ from surefoot_experiments.problems import ArmProblem
 Build = Callable[[ArmProblem, int, int], sf.Optimizer]  # problem, horizon, seed
 
 
-def told(
+def with_bounds(
     make: Callable[..., sf.Optimizer],
     problem: ArmProblem,
     seed: int,
     norm_bound: float,
     **settings: Any,
 ) -> sf.Optimizer:
-    """An algorithm that is told the moment of the rewards and a bound on the function's norm."""
+    """An algorithm that is given the moment of the rewards and a bound on the function's norm."""
     return make(
         problem.space,
         problem.kernel,
@@ -43,17 +43,17 @@ def gp(
     )
 
 
-UNTOLD: dict[str, Build] = {
+WITHOUT_MOMENTS: dict[str, Build] = {
     "robust": robust,
     "gp-ucb": partial(gp, sf.LeastSquares, False),
     "median-of-means": partial(gp, sf.MedianOfMeans, False),
     "gp-ucb-standardised": partial(gp, sf.LeastSquares, True),
     "median-of-means-standardised": partial(gp, sf.MedianOfMeans, True),
 }
-TOLD: dict[str, Build] = {
+WITH_MOMENTS: dict[str, Build] = {
     "tgp": tgp,
     "ata-exact": partial(ata, features="exact"),
     "ata-fourier": partial(ata, features="fourier"),
     "ata-nystrom": partial(ata, features="nystrom"),
 }
-METHODS = TOLD | UNTOLD
+METHODS = WITH_MOMENTS | WITHOUT_MOMENTS

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 import surefoot as sf
-from surefoot_experiments.benchmarks.arm_methods import told
+from surefoot_experiments.benchmarks.arm_methods import with_bounds
 from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.problems import ArmProblem, Gaussian, noisy_arms, pareto_arms
@@ -23,11 +23,11 @@ INTRODUCTION = """# Coverage of the confidence bounds
 
 A problem is covered when |f - mu| <= beta sigma at all 100 arms after each of {rounds:,} rounds, in
 which the algorithm itself chose the arms. Widths are those of the theorems (`scale` = 1) with
-delta = {delta}, told the exact norm of f and a v that bounds the moment at every arm. Random
+delta = {delta}, given the exact norm of f and a v that bounds the moment at every arm. Random
 functions, squared exponential kernel with lengthscale 0.2, scaled to max|f| = 1, ridge 1.
 
 **needed** is the `scale` at which a problem would just have been covered, that is the largest
-|f - mu| / (beta sigma) that occurred: below 1 the bound is wider than it need be.
+|f - mu| / (beta sigma) that occurred: below 1 the bound is wider than necessary.
 
 The theorems promise that each problem is covered with probability 1 - delta: {least} of {problems}
 problems on average, and fewer than {sure} with a probability below 1e-6.
@@ -45,14 +45,14 @@ NOISES: dict[str, Make] = {
 
 def tgp(problem: ArmProblem, rounds: int, seed: int) -> sf.Optimizer:
     """TGP-UCB with the width of Theorem 1."""
-    return told(sf.algorithms.tgp_ucb, problem, seed, problem.norm_bound, delta=DELTA)
+    return with_bounds(sf.algorithms.tgp_ucb, problem, seed, problem.norm_bound, delta=DELTA)
 
 
 def ata(
     features: Literal["exact", "fourier", "nystrom"], problem: ArmProblem, rounds: int, seed: int
 ) -> sf.Optimizer:
     """ATA-GP-UCB with the widths of Lemma 1 and Theorem 4."""
-    return told(
+    return with_bounds(
         sf.algorithms.ata_gp_ucb,
         problem,
         seed,

@@ -10,7 +10,7 @@ import numpy as np
 from gpytorch.kernels import Kernel
 
 import surefoot as sf
-from surefoot_experiments.benchmarks.arm_methods import METHODS, TOLD, UNTOLD
+from surefoot_experiments.benchmarks.arm_methods import METHODS, WITH_MOMENTS, WITHOUT_MOMENTS
 from surefoot_experiments.benchmarks.heavy_tails_table import report
 from surefoot_experiments.harness.experiment import Case, Rows, Scale, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark
@@ -24,7 +24,7 @@ from surefoot_experiments.problems import (
 )
 
 SHORT = 0.15  # rounds without known moments, as a share of those with them
-CLOSE = "untold/gaussian"  # where a difference of 5 % is tested, which takes many problems
+CLOSE = "unknown/gaussian"  # where a difference of 5 % is tested, which takes many problems
 CLOSE_METHODS, CLOSE_PROBLEMS = ("robust", "gp-ucb"), 10.0
 CURVE = 60  # rounds at which the mean regret is kept
 
@@ -48,16 +48,16 @@ UNBOUNDED: dict[str, Make] = {  # and here they are not
     "spikes": lambda g: noisy_arms(g, Spikes(0.05, 50.0, 1.0)),
     "pareto": lambda g: pareto_arms(g),
 }
-TASKS = {f"told/{name}": make for name, make in BOUNDED.items()} | {
-    f"untold/{name}": make for name, make in UNBOUNDED.items()
+TASKS = {f"known/{name}": make for name, make in BOUNDED.items()} | {
+    f"unknown/{name}": make for name, make in UNBOUNDED.items()
 }
 
 
 def methods_of(task: str) -> list[str]:
     """The methods that are compared on a task."""
-    if task.startswith("untold/"):
-        return list(UNTOLD)
-    names = [*TOLD, "robust", "gp-ucb", "median-of-means"]
+    if task.startswith("unknown/"):
+        return list(WITHOUT_MOMENTS)
+    names = [*WITH_MOMENTS, "robust", "gp-ucb", "median-of-means"]
     if task.endswith("-matern"):
         names.remove("ata-fourier")  # quadrature is for the squared exponential kernel
     return names
@@ -92,7 +92,7 @@ def checkpoints(rounds: int) -> set[int]:
 def _case(task: str, method: str) -> Case:
     """The case of a method on a task; two methods have more problems where they are close."""
     many = task == CLOSE and method in CLOSE_METHODS
-    rounds = SHORT if task.startswith("untold/") else 1.0
+    rounds = SHORT if task.startswith("unknown/") else 1.0
     return Case(f"{task} {method}", CLOSE_PROBLEMS if many else 1.0, rounds)
 
 

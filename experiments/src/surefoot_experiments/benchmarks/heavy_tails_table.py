@@ -29,8 +29,8 @@ same problem, through `ask` and `tell`.
 
 - **tgp**, **ata-exact**, **ata-fourier** (32 nodes), **ata-nystrom**: `tgp_ucb` and `ata_gp_ucb`
   with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),
-  told alpha, v and B = max|f| as there; the Nyström dictionary is drawn anew when it is due.
-- **robust**: `robust_ucb(arms, kernel)`, told the kernel only. With the bounds told, it is from
+  given alpha, v and B = max|f| as there; the Nyström dictionary is resampled adaptively.
+- **robust**: `robust_ucb(arms, kernel)`, given the kernel only. With known moments, it is from
   before its prior became the likeliest one (`surefoot.likeliest_prior`), when rewards were centred
   and scaled by median and MAD.
 - **gp-ucb**, **median-of-means** (9 blocks): least squares and `MedianOfMeans()` with the width of
@@ -51,15 +51,15 @@ def report(tables: Tables) -> str:
             **ran_on(PACKAGES),
         )
     ]
-    for task, chosen in rows[rows["part"] == "told"].groupby("task", sort=False):
-        parts += [f"## {task.split('/')[1]}, with the bounds told\n", told(chosen)]
-    if (rows["part"] == "untold").any():
-        parts.append(untold(rows[rows["part"] == "untold"]))
+    for task, chosen in rows[rows["part"] == "known"].groupby("task", sort=False):
+        parts += [f"## {task.split('/')[1]}, with known moments\n", with_moments(chosen)]
+    if (rows["part"] == "unknown").any():
+        parts.append(without_moments(rows[rows["part"] == "unknown"]))
     parts += ["## Milliseconds a round\n", milliseconds(rows)]
     return "\n".join(parts)
 
 
-def told(rows: pd.DataFrame) -> str:
+def with_moments(rows: pd.DataFrame) -> str:
     """Mean regret at three rounds, and whether it fell, then ATA's against TGP's."""
     last = rows["round"].max()
     columns = [last // 20, last // 4, last]
@@ -84,7 +84,7 @@ def told(rows: pd.DataFrame) -> str:
     return text
 
 
-def untold(rows: pd.DataFrame) -> str:
+def without_moments(rows: pd.DataFrame) -> str:
     """Mean regret after the last round for each noise, and `robust`'s ratio to plain GP-UCB."""
     last = rows["round"].max()
     final = rows[rows["round"] == last].copy()
@@ -105,14 +105,14 @@ def untold(rows: pd.DataFrame) -> str:
         )
         cells["problems"] = groups.size().astype(str)
     cells.index.name = "noise"
-    return f"## With nothing told but the kernel, {last:,} rounds\n\n" + markdown(cells)
+    return f"## With the kernel only, {last:,} rounds\n\n" + markdown(cells)
 
 
 def milliseconds(rows: pd.DataFrame) -> str:
-    """Time of an ask and a tell, the reward's draw included, averaged over whole runs."""
-    whole = rows[rows["round"] == rows.groupby("task")["round"].transform("max")].copy()
-    whole["time"] = 1e3 * whole["seconds"] / whole["round"]
-    table = whole.pivot_table("time", "method", "task", sort=False).map(
+    """Time of an ask and a tell, the reward's draw included, averaged over all rounds."""
+    last = rows[rows["round"] == rows.groupby("task")["round"].transform("max")].copy()
+    last["time"] = 1e3 * last["seconds"] / last["round"]
+    table = last.pivot_table("time", "method", "task", sort=False).map(
         lambda x: "" if pd.isna(x) else f"{x:.2f}"
     )
     return markdown(ordered(table))

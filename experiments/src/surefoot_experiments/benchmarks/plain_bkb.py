@@ -1,6 +1,6 @@
 """BKB and its batched version as their papers write them, in NumPy, for comparison.
 
-Everything is worked out anew for each dictionary and for all arms: the kernel's columns, the
+Everything is computed again for each dictionary and for all arms: the kernel's columns, the
 features by the symmetric inverse root, V and the variances. An arm of n pulls is in the dictionary
 with probability min(1, n qbar sigma^2), and the width is `widths.bkb_as_published`, as in the
 authors' code.

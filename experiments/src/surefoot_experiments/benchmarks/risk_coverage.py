@@ -29,7 +29,7 @@ INTRODUCTION = """# Coverage of the intervals of a risk
 A problem is a function drawn from a Gaussian process (squared exponential kernel, lengthscale 0.3)
 on {designs} designs and {environments} environments, scattered over the unit interval, with random
 weights; rewards have Gaussian noise of variance {noise}. The algorithm knows kernel and noise and
-plays {rounds} rounds; what follows is read off after each of them. Level {level}.
+plays {rounds} rounds; the columns are evaluated after each of them. Level {level}.
 
 - **intervals hold**: problems where [risk(l), risk(u)] holds the true risk of every design, always.
 - **bounds hold**: problems where f is inside mu +- beta sigma at every pair, always.

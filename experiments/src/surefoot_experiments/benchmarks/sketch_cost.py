@@ -93,23 +93,23 @@ def rounds(base: int, arms: int, seed: int) -> list[Row]:
     in_turns(list(tracks.values()), base, max(1, base // 20))
     rows = [_row(name, each, problem, base) for name, each in tracks.items()]
     for name in ("bbkb", "bbkb, per pull", "bbkb, theorem"):
-        tracks[name].play(LONG * base - base)
+        tracks[name].run(LONG * base - base)
         rows.append(_row(name, tracks[name], problem, LONG * base))
     return rows
 
 
-def _row(name: str, played: Track, problem: KernelFunction, number: int) -> Row:
+def _row(name: str, done: Track, problem: KernelFunction, number: int) -> Row:
     values = problem.values
     return {
         "method": name,
         "rounds": number,
-        "milliseconds": played.milliseconds(number),
-        "regret": played.regret(number),
+        "milliseconds": done.milliseconds(number),
+        "regret": done.regret(number),
         "uniform": float(values.max() - values.mean()),
-        "dimension": played.dimension(number),
-        "largest": max(played.dimensions[:number]),
-        "batches": played.player.batches,
-        "distinct": len(set(played.arms[:number])),
+        "dimension": done.dimension(number),
+        "largest": max(done.dimensions[:number]),
+        "batches": done.player.batches,
+        "distinct": len(set(done.arms[:number])),
     }
 
 
@@ -119,7 +119,7 @@ def exact(base: int, arms: int, seed: int) -> list[Row]:
     width = published(problem.norm)
     ours = track(sketch("bbkb", problem, width, seed), problem, seed, LONG * base)
     observations = [round(share * base) for share in OBSERVATIONS]
-    ours.play(observations[-1])
+    ours.run(observations[-1])
     first, rewards = list(ours.arms), problem.values.numpy()[ours.arms]
     rewards = rewards + NOISE * np.random.default_rng([seed, 1]).standard_normal(len(first))
     times: dict[tuple[str, int], list[float]] = {}
@@ -129,7 +129,7 @@ def exact(base: int, arms: int, seed: int) -> list[Row]:
         for t in observations:
             for way, seconds in _exact_round(problem, width, first[:t], rewards[:t]).items():
                 times.setdefault((way, t), []).append(seconds)
-        ours.play(left // REPEATS if repeat < REPEATS - 1 else LONG * base - ours.rounds)
+        ours.run(left // REPEATS if repeat < REPEATS - 1 else LONG * base - ours.rounds)
     return [
         {"way": way, "t": t, "seconds": statistics.median(seconds)}
         for (way, t), seconds in times.items()
@@ -164,14 +164,14 @@ def growth(base: int, arms: int, seed: int) -> list[Row]:
     ]
     last = windows[-1][-1]
     player = sketch("bbkb", problem, published(problem.norm), seed)
-    played = track(player, problem, seed, last)
-    played.play(last)
+    done = track(player, problem, seed, last)
+    done.run(last)
     return [
         {
             "t": t,
-            "milliseconds": 1e3 * float(np.mean(played.seconds[start:end])),
-            "dimension": float(np.mean(played.dimensions[start:end])),
-            "regret": played.regret(end),
+            "milliseconds": 1e3 * float(np.mean(done.seconds[start:end])),
+            "dimension": float(np.mean(done.dimensions[start:end])),
+            "regret": done.regret(end),
         }
         for t, start, end in windows
     ]
@@ -183,10 +183,10 @@ def big(base: int, arms: int, seed: int) -> list[Row]:
     before = peak_memory()
     started = time.perf_counter()
     player = sketch("bbkb", problem, published(problem.norm), seed)
-    played = track(player, problem, seed, GROWTH * base)
-    played.play(GROWTH * base)
+    done = track(player, problem, seed, GROWTH * base)
+    done.run(GROWTH * base)
     seconds = time.perf_counter() - started
-    row = _row("bbkb", played, problem, GROWTH * base)
+    row = _row("bbkb", done, problem, GROWTH * base)
     return [
         row | {"seconds": seconds, "peak_gib": peak_memory() / 2**10, "before_gib": before / 2**10}
     ]

@@ -80,7 +80,7 @@ def report(tables: Tables) -> str:
 
 
 def _problems(table: pd.DataFrame) -> str:
-    """How many problems of each task were played."""
+    """How many problems of each task were run."""
     numbers = table.groupby("task", sort=False)["trial"].nunique()
     if numbers.nunique() == 1:
         return f"{numbers.iloc[0]} problems of each task"
@@ -88,7 +88,7 @@ def _problems(table: pd.DataFrame) -> str:
 
 
 def over_tasks(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows in the order of the methods, with nothing where a method did not play."""
+    """Rows in the order of the methods, with nothing where a method did not run."""
     table = table.reindex([name for name in LOOKS if name in table.index])
     table.index.name, table.columns.name = "method", None
     return table.map(lambda text: "–" if pd.isna(text) or text == "nan" else str(text))

@@ -75,7 +75,7 @@ def budgeted(
     width: Width,
     seed: int,
 ) -> Asking:
-    """BKB or BBKB, as `make` is, told the noise of a reward and with the ridge that suits it."""
+    """BKB or BBKB, with the noise of the rewards and the ridge that belongs to it."""
     optimizer = make(
         problem.space,
         problem.kernel,
@@ -101,8 +101,8 @@ class Track:
         self._noise = noise
         self._best = float(values.max())
 
-    def play(self, rounds: int) -> None:
-        """So many rounds more."""
+    def run(self, rounds: int) -> None:
+        """Run some rounds more."""
         for _ in range(rounds):
             started = time.process_time()
             arm = self.player.choose()
@@ -116,19 +116,19 @@ class Track:
 
     @property
     def rounds(self) -> int:
-        """Rounds played."""
+        """Number of rounds so far."""
         return len(self.arms)
 
     def regret(self, rounds: int) -> float:
-        """R_t / t after so many rounds."""
+        """R_t / t after a number of rounds."""
         return self._best - float(self.values[self.arms[:rounds]].mean())
 
     def milliseconds(self, rounds: int) -> float:
-        """Mean time of the first so many rounds."""
+        """Mean time of the first rounds, in milliseconds."""
         return 1e3 * float(np.mean(self.seconds[:rounds]))
 
     def dimension(self, rounds: int) -> float:
-        """Mean number of features over the second half of the first so many rounds."""
+        """Mean number of features over the second half of the first rounds."""
         return float(np.mean(self.dimensions[rounds // 2 : rounds]))
 
     def _reward(self, arm: int) -> float:
@@ -141,7 +141,7 @@ class Track:
 
 
 def in_turns(tracks: Sequence[Track], rounds: int, block: int) -> None:
-    """Every track to so many rounds, a block of each after the other."""
+    """Run every track to a number of rounds, a block of each after the other."""
     while any(track.rounds < rounds for track in tracks):
         for track in tracks:
-            track.play(min(block, rounds - track.rounds))
+            track.run(min(block, rounds - track.rounds))

@@ -1,4 +1,4 @@
-"""ATA-GP-UCB taken apart: roots, widths, moments, and what truncation does on recorded data."""
+"""Ablations of ATA-GP-UCB: roots, widths, moments, and truncation on recorded data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TASKS: Mapping[str, Make] = {
 
 
 def root_checks(tables: Tables) -> list[Check]:
-    """The root does not matter, the width does."""
+    """Regret depends on the width, and not on the root."""
     checks = [falling(tables)]
     for task, own in by_task(tables).items():
         trials = final(own)
@@ -114,7 +114,7 @@ def run_recorded(trial: Trial, *, rows: str, make: Make) -> Rows:
 
 
 def width_checks(tables: Tables) -> list[Check]:
-    """Which of the two, estimate or width, tells TGP-UCB and ATA-GP-UCB apart."""
+    """Whether estimator or width explains the difference between TGP-UCB and ATA-GP-UCB."""
     trials = {task: final(own) for task, own in by_task(tables).items()}
     ends = {task: own.mean() for task, own in trials.items()}
     tgp, adaptive = ends["TGP's width"], ends["ATA's width"]
@@ -152,8 +152,8 @@ def _recorded(
         quick=Scale(1, 600),
         run=partial(run_recorded, rows=rows, make=make),
         says=(
-            "On recorded data ATA-GP-UCB outperforms TGP-UCB, which the paper lays to truncation "
-            "in every direction of feature space."
+            "On recorded data ATA-GP-UCB outperforms TGP-UCB, which the paper attributes to "
+            "truncation in every direction of feature space."
         ),
         setting=(
             "Each width of the paper's experiments with each estimate: TGP's truncation, ATA's "

@@ -1,4 +1,4 @@
-"""Algorithms on arms as the heavy-tails paper's experiments run them, and the defaults here."""
+"""Algorithms on arms with the settings of the heavy-tails paper, and the robust default."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ROBUST, GP, MEDIANS = "robust_ucb", "GP-UCB", "median of means"
 RIDGE_NOTE = (
     "Ridge 1; widths and thresholds are those of the authors' code (`truncated_as_published`, "
     "`adaptive_as_published`), which leave out constants of the theorems, with B = max|f|. The "
-    "Nyström dictionary is drawn anew when its batch is due, with an oversampling of 4: that of "
-    "the theorem at ε = 0.1 takes in nearly every arm pulled."
+    "Nyström dictionary is resampled adaptively, with an oversampling of 4: that of "
+    "the theorem at ε = 0.1 selects nearly every arm pulled."
 )
 
 
 def tgp(problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None) -> Optimizer:
     """TGP-UCB with the paper's width; `moment` is that of the problem unless given."""
-    told = moment or problem.moment
+    moment = moment or problem.moment
     return tgp_ucb(
         problem.space,
         problem.kernel,
-        moment=told,
+        moment=moment,
         norm_bound=problem.largest,
-        width=widths.truncated_as_published(told, problem.largest),
+        width=widths.truncated_as_published(moment, problem.largest),
         seed=seed,
     )
 
@@ -46,12 +46,12 @@ def ata(
     moment: Moment | None = None,
 ) -> Optimizer:
     """ATA-GP-UCB with the paper's width, or the theorem's; quadrature features have 32 nodes."""
-    told = moment or problem.moment
-    published = widths.adaptive_as_published(told, problem.largest, rounds)
+    moment = moment or problem.moment
+    published = widths.adaptive_as_published(moment, problem.largest, rounds)
     return ata_gp_ucb(
         problem.space,
         problem.kernel,
-        moment=told,
+        moment=moment,
         norm_bound=problem.norm_bound if theorem else problem.largest,
         horizon=rounds,
         features=features,
@@ -77,7 +77,7 @@ def gaussian(
 
 
 def robust(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
-    """The default here, told the kernel and nothing else."""
+    """The robust default, given the kernel only."""
     return robust_ucb(problem.space, problem.kernel, seed=seed)
 
 

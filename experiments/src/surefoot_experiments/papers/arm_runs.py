@@ -1,4 +1,4 @@
-"""Playing algorithms on arms, each against the same noise."""
+"""Running algorithms on arms with common random numbers: all see the same noise."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Make = Callable[[Trial], ArmProblem]
 Build = Callable[[ArmProblem, int, int], Optimizer]  # problem, rounds, seed
 Pay = Callable[[int, int], float]  # arm and round (from 0) to reward
 
-_EVEN, _EARLY = 100, 40  # rounds at which a curve is kept: evenly spaced, and more at the start
+_EVEN, _EARLY = 100, 40  # recorded rounds: evenly spaced, and more at the start
 
 
 def run_tasks(
     trial: Trial, *, tasks: Mapping[str, Make], methods: Mapping[str, Mapping[str, Build]]
 ) -> Rows:
-    """Every method of each task on the trial's problem; rows have the task's name."""
+    """Run every method of each task on the trial's problem; rows have the column `task`."""
     numbers, problems = [], []
     for task, make in tasks.items():
-        played = run_arms(trial, make=make, methods=methods[task])
-        numbers += [{"task": task, **row} for row in played["numbers"]]
-        problems += [{"task": task, **row} for row in played["problems"]]
+        result = run_arms(trial, make=make, methods=methods[task])
+        numbers += [{"task": task, **row} for row in result["numbers"]]
+        problems += [{"task": task, **row} for row in result["problems"]]
     return {"numbers": numbers, "problems": problems}
 
 
 def run_arms(trial: Trial, *, make: Make, methods: Mapping[str, Build]) -> Rows:
-    """Every method on the trial's problem: R_t / t as it goes, and what a random arm would lose."""
+    """Run every method on the trial's problem: R_t / t, and the mean regret of a random arm."""
     problem = make(trial)
     rows: list[dict[str, Any]] = []
     for name, build in methods.items():
@@ -43,7 +43,7 @@ def run_arms(trial: Trial, *, make: Make, methods: Mapping[str, Build]) -> Rows:
 
 
 def regrets(optimizer: Optimizer, problem: ArmProblem, trial: Trial) -> list[dict[str, Any]]:
-    """Ask and tell to the end; round and R_t / t at the rounds that are kept."""
+    """Run an optimizer; R_t / t at the rounds of `checkpoints`."""
     pay = rewards(problem, trial.rounds, trial.generator(Purpose.NOISE))
     gaps, kept = problem.regrets.tolist(), checkpoints(trial.rounds)
     rows, total = [], 0.0
@@ -58,7 +58,7 @@ def regrets(optimizer: Optimizer, problem: ArmProblem, trial: Trial) -> list[dic
 
 
 def rewards(problem: ArmProblem, rounds: int, generator: np.random.Generator) -> Pay:
-    """What an arm pays in a round; the noise is that of the round, whatever arm is pulled.
+    """The reward of an arm in a round; the noise depends on the round, not on the arm.
 
     The noise of all rounds is drawn at once where the law allows it, ten times as fast as one by
     one. Rounds must come in order.
@@ -79,7 +79,7 @@ def rewards(problem: ArmProblem, rounds: int, generator: np.random.Generator) ->
 
 
 def checkpoints(rounds: int) -> set[int]:
-    """Rounds that are kept, those of `milestones` among them."""
+    """Rounds at which curves are recorded, including those of `milestones`."""
     even = np.linspace(1, rounds, min(rounds, _EVEN)).round().astype(int)
     early = np.geomspace(1, rounds, min(rounds, _EARLY)).round().astype(int)
     return {*even.tolist(), *early.tolist(), *milestones(rounds)}

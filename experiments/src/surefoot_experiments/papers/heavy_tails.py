@@ -73,17 +73,17 @@ def run_recorded(trial: Trial, *, sensors: bool) -> Rows:
         NYSTROM: partial(ata, features="nystrom", moment=moment),
     }
     if sensors:
-        places = torch.from_numpy(trial.array("places"))
-        methods[QFF] = partial(_quadrature_of_places, places=places, moment=moment)
+        locations = torch.from_numpy(trial.array("places"))
+        methods[QFF] = partial(_quadrature_of_locations, locations=locations, moment=moment)
     return run_arms(trial, make=light_sensors if sensors else stock_market, methods=methods)
 
 
-def _quadrature_of_places(
-    problem: ArmProblem, rounds: int, seed: int, *, places: torch.Tensor, moment: Moment
+def _quadrature_of_locations(
+    problem: ArmProblem, rounds: int, seed: int, *, locations: torch.Tensor, moment: Moment
 ) -> Optimizer:
-    """A squared exponential kernel of the sensors' places in place of the readings' covariance."""
+    """A squared exponential kernel of the sensors' locations, instead of the covariance."""
     return ata_gp_ucb(
-        Arms(places),
+        Arms(locations),
         kernels.squared_exponential(_SQUARED_LENGTHSCALE**0.5),
         moment=moment,
         norm_bound=problem.largest,
@@ -138,7 +138,7 @@ def _recorded(letter: str, title: str, sensors_: bool, says: str, setting: str) 
             f"that of the best arm), and B the largest mean. {RIDGE_NOTE} TGP's threshold "
             "b_t = √v t^(1/4) soon passes the largest reward (by round 30 on the paper's sensors, "
             "180 on its stocks), from where on it truncates nothing: what is compared are "
-            "widths. `own-widths-stocks` and `own-widths-sensors` take this apart."
+            "widths. `own-widths-stocks` and `own-widths-sensors` are the ablations."
         ),
         output=FigureOutput(order_of(adaptive, TGP), curves),
         load=sensors.load if sensors_ else stocks.load,
@@ -173,8 +173,8 @@ EXPERIMENTS = [
         "Stock market data",
         False,
         "29 stocks; f is the mean price of each, the kernel the covariance of normalised prices, "
-        "and a Kolmogorov–Smirnov test rejects the normal law in favour of a heavy-tailed one. "
-        "ATA-GP-UCB outperforms TGP-UCB.",
+        "and a Kolmogorov–Smirnov test rejects the normal distribution in favour of a heavy-tailed "
+        "one. ATA-GP-UCB outperforms TGP-UCB.",
         "A pull pays the stock's price of a day drawn at random.",
     ),
     _recorded(
@@ -182,11 +182,11 @@ EXPERIMENTS = [
         "Light sensor data",
         True,
         "41 sensors; f is the mean of each sensor's test readings, the kernel the covariance of "
-        "normalised train readings. Kolmogorov–Smirnov tests reject the normal law for each "
-        "sensor. For quadrature a squared exponential kernel with l² = 0.1 on the sensors' places "
-        "and 16² = 256 features. ATA-GP-UCB outperforms TGP-UCB, and Nyström is no worse than "
+        "normalised train readings. Kolmogorov–Smirnov tests reject the normal distribution "
+        "for each sensor. For quadrature a squared exponential kernel with l² = 0.1 on the sensors' "
+        "locations and 16² = 256 features. ATA-GP-UCB outperforms TGP-UCB, and Nyström is no worse than "
         "quadrature.",
-        "A pull pays the sensor's test reading at a time drawn at random. Places are scaled to "
+        "A pull pays the sensor's test reading at a time drawn at random. Locations are scaled to "
         "[0, 1]², and the pairs ± of quadrature nodes are folded, which spans the same functions "
         "with half as many.",
     ),

@@ -78,8 +78,8 @@ EXPERIMENTS = [
         run=partial(run_tasks, tasks=_TASKS, methods=dict.fromkeys(_TASKS, ALL)),
         says=(
             "The papers do not ask what a method costs whose assumption is not met, or how their "
-            "methods fare where nothing is known. Here TGP-UCB and ATA-GP-UCB are told α, v and B; "
-            "the others are told the kernel only."
+            "methods perform without known moments. Here TGP-UCB and ATA-GP-UCB are given α, v and "
+            "B; the others are given the kernel only."
         ),
         setting=(
             "Random functions on 100 arms as in figure 1a. GP-UCB and the median of means (9 "

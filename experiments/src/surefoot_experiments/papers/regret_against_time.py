@@ -197,7 +197,7 @@ EXPERIMENTS = [
             f"Random functions on {_ARMS} uniform arms of [0, 1]², squared exponential kernel of "
             "lengthscale 0.2, Gaussian noise of standard deviation 0.1, ridge 0.01, oversampling "
             "5, and one width for all, √(2 ln(t²π²/0.6)). “GP-UCB, all t rewards” factors the "
-            "kernel matrix of all rewards anew each round, in NumPy; “GP-UCB” is the same process "
+            "kernel matrix of all rewards again each round, in NumPy; “GP-UCB” is the same process "
             "here, which counts pulls by arm. BBKB (2020) draws its dictionary once a batch. Times "
             "are of this machine, and not part of the numbers that a seed determines."
         ),

@@ -1,4 +1,4 @@
-"""Methods that maximise a risk, played on its problems and compared by their regret."""
+"""Running methods that maximise a risk, and comparing their regret."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def load_portfolio(folder: Path | None) -> Data:
 _METRIC = (
     "Regret is that of the design recommended, the one of those measured with the largest value at "
     f"risk of the mean; below {LEAST:g} it counts as {LEAST:g}. Kernel (squared exponential) and "
-    "noise are learnt every 3 rounds, lengthscales with a Gamma(3, 6) prior where the paper has "
+    "noise are fitted every 3 rounds, lengthscales with a Gamma(3, 6) prior where the paper has "
     "none, and the width is √(2 ln(t²π²/0.6)), or half of it where named. rho-KG has 10 fantasies "
     "and 10 functions of each, and its recommendation is made in the same way, where the paper "
     "takes argmax E[VaR] over all x. The paper's text does not say how many evaluations it made."

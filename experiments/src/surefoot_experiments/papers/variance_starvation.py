@@ -28,23 +28,23 @@ PAPER_NAME = "Calandriello et al. 2019, Gaussian Process Optimization with Adapt
 REGRESSORS, SKETCH, EXACT = "subset of regressors", "BKB", "exact Gaussian process"
 EVALUATIONS = (6, 63, 215)
 _LENGTHSCALE = 200**-0.5  # exp(-100 (x - x')^2)
-_NOISE, _PLACES, _DEVIATIONS = 0.1, 401, 3.0
+_NOISE, _POINTS, _DEVIATIONS = 0.1, 401, 3.0
 _OVERSAMPLING = 4.0
 _FAR = 0.75  # five lengthscales and more from the half that is measured
 
 
 def run(trial: Trial) -> Rows:
     """Bounds of the three on [0, 1] after 6, 63, 215 measurements on [0, 1/2]."""
-    points = torch.linspace(0, 1, _PLACES, dtype=torch.float64).unsqueeze(-1)
+    points = torch.linspace(0, 1, _POINTS, dtype=torch.float64).unsqueeze(-1)
     drawn = _sample(points, trial.generator(Purpose.PROBLEM))
     world = trial.generator(Purpose.NOISE)
-    arms = world.integers(_PLACES // 2, size=trial.rounds)
+    arms = world.integers(_POINTS // 2, size=trial.rounds)
     rewards = drawn[arms] + _NOISE * world.standard_normal(trial.rounds)
     numbers: list[dict[str, Any]] = []
     bounds: list[dict[str, Any]] = []
     for rounds in sorted({*(n for n in EVALUATIONS if n < trial.rounds), trial.rounds}):
         seed = trial.integer(Purpose.METHOD)
-        for name, mean, deviation in _believed(points, arms[:rounds], rewards[:rounds], seed):
+        for name, mean, deviation in _bounds(points, arms[:rounds], rewards[:rounds], seed):
             outside = np.abs(drawn - mean) > _DEVIATIONS * deviation
             numbers.append({"algorithm": name, "round": rounds, "outside": float(outside.mean())})
             far = points[:, 0].numpy() > _FAR
@@ -67,7 +67,7 @@ def _sample(points: Tensor, generator: np.random.Generator) -> np.ndarray:
     return np.asarray(root @ generator.standard_normal(len(gram)))
 
 
-def _believed(
+def _bounds(
     points: Tensor, arms: np.ndarray, rewards: np.ndarray, seed: int
 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Mean and deviation of each approximation, on one dictionary, and of the exact process."""
@@ -110,9 +110,9 @@ def checks(tables: Tables) -> list[Check]:
             f"mean deviation {means['far'][SKETCH]:.3g}, exact {means['far'][EXACT]:.3g}",
         ),
         Check(
-            "f lies outside mean ± 3 deviations at many places for the subset of regressors only",
+            "f lies outside mean ± 3 deviations at many points for the subset of regressors only",
             bool(outside[REGRESSORS] > 0.1 and outside[SKETCH] < 0.02),
-            f"share of places outside: {share}",
+            f"share of points outside: {share}",
         ),
     ]
 
@@ -152,9 +152,9 @@ EXPERIMENTS = [
         ),
         setting=(
             "Kernel exp(−100 (x − x')²), noise of standard deviation 0.1, measurements at random "
-            "places of [0, 1/2], oversampling 4. The subset of regressors has BKB's dictionary, "
+            "points of [0, 1/2], oversampling 4. The subset of regressors has BKB's dictionary, "
             "and only what that explains as variance. `round` counts measurements; the column "
-            "`outside` is the share of 401 places of [0, 1] at which f lies outside the mean ± 3 "
+            "`outside` is the share of 401 points of [0, 1] at which f lies outside the mean ± 3 "
             "deviations, `far` the mean deviation beyond 0.75. The picture is the first trial."
         ),
         output=FigureOutput(

@@ -18,9 +18,13 @@ from surefoot_experiments.problems.noise import Generator
 
 @dataclass(frozen=True, eq=False)
 class ArmProblem:
-    """Arms to be compared from noisy rewards, and all that an algorithm may be told of them.
+    """Arms with noisy rewards, whose norm and moments are known.
 
-    `alpha` in (0, 1] says which moment the algorithm is told of: E|y|^(1 + alpha).
+    Args:
+        name: Name of the problem.
+        function: Mean rewards.
+        law: Distribution of a reward, given arm and mean.
+        alpha: Order of the known moment E|y|^(1 + alpha), in (0, 1].
     """
 
     name: str
@@ -88,8 +92,8 @@ class ArmProblem:
     def _indices(self, arms: Tensor | Sequence[int]) -> Tensor:
         indices = torch.as_tensor(arms)
         number = len(self.values)
-        whole = indices.ndim == 1 and not (indices.is_floating_point() or indices.is_complex())
-        if not whole or bool(((indices < 0) | (indices >= number)).any()):
+        valid = indices.ndim == 1 and not (indices.is_floating_point() or indices.is_complex())
+        if not valid or bool(((indices < 0) | (indices >= number)).any()):
             raise InvalidInput(
                 f"`arms` is {arms!r}, expected a vector of integers from 0 to {number - 1}."
             )

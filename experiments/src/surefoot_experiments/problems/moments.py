@@ -1,4 +1,4 @@
-"""What a heavy-tailed algorithm may be told of a problem on a box."""
+"""Moments of the rewards of problems on a box."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def report(names: Sequence[str], values: np.ndarray, kind: str) -> Report:
     notes = [
         f"{line} The normal law has the column's mean and deviation; its p takes them as known "
         "beforehand, so the true one is smaller. Values that follow each other are not "
-        "independent, which the test supposes, so a rejection speaks against the normal law, and "
+        "independent, which the test assumes, so a rejection speaks against the normal law, and "
         "not by itself for heavy tails: that takes a Student-t law of few degrees of freedom that "
         "is closer.",
         "",

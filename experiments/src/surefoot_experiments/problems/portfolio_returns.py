@@ -123,7 +123,7 @@ def read(data: str | PathLike[str]) -> tuple[Tensor, Tensor]:
         raise InvalidInput(
             f"{path} has {len(table)} rows below its header, expected {ROWS}: is it complete?"
         )
-    numbers = torch.from_numpy(table.to_numpy(copy=True))
+    numbers = torch.from_numpy(np.array(table, order="C"))
     points, returns = numbers[:, :-1], numbers[:, -1]
     outside = ((points < 0.0) | (points > 1.0)).any(-1).nonzero()
     if len(outside):

@@ -71,8 +71,8 @@ class RobotPushing:
             raise InvalidInput(
                 f"`points` has shape {tuple(rows.shape)}, expected (n, 3): rx, ry and duration."
             )
-        places = [push(*row) for row in rows.tolist()]
-        distances = [math.dist(place, self.goal) for place in places]
+        ends = [push(*row) for row in rows.tolist()]
+        distances = [math.dist(end, self.goal) for end in ends]
         return -torch.tensor(distances, dtype=rows.dtype, device=points.device)
 
 
@@ -118,7 +118,7 @@ def trajectory(
     ry: float,
     duration: float,
 ) -> Trajectory:
-    """The whole course of a `push`; raises as it does."""
+    """The trajectory of a `push`; raises as it does."""
     scene = _Scene.of(rx, ry, duration)
     hand, disc = [tuple(scene.hand.position)], [tuple(scene.disc.position)]
     for _ in scene.steps():

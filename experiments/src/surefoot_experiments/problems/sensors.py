@@ -90,4 +90,4 @@ def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         )
     if not np.ptp(places.to_numpy(), axis=0).all():
         raise InvalidInput(f"{folder / COORDS}: all sensors are on one line, expected a plane")
-    return train.to_numpy(copy=True), test.to_numpy(copy=True), places.to_numpy(copy=True)
+    return np.array(train, order="C"), np.array(test, order="C"), np.array(places, order="C")

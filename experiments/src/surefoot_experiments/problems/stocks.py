@@ -30,7 +30,7 @@ def load(folder: Path | None) -> Data:
         source = (
             f"{FILE}: adjusted closing prices of {prices.shape[1]} stocks on {len(prices)} days"
         )
-    array = prices.to_numpy(dtype=np.float64, copy=True)
+    array = np.array(prices, dtype=np.float64, order="C")
     tests = report([str(name) for name in prices.columns], array, "stock")
     return Data(source, {"prices": array}, tests.line, tests.notes)
 
