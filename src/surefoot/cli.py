@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from surefoot.tune.schema import RiskDescription
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
+_NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
 
 app = typer.Typer(
     name="surefoot",
@@ -214,43 +216,23 @@ def diagnose(
             typer.echo(f"wrote {plot}")
 
 
-@app.command()
+@app.command(context_settings={"allow_interspersed_args": False})
 def reproduce(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="An experiment of --list, or `all`.", show_default=False),
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="`list`, `run NAME` or `gallery`, with options.", show_default=False),
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Name every experiment.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
-    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("reproduced"),
-    data: Annotated[
-        Path | None, typer.Option(help="A folder with the papers' data files.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of seconds.")] = False,
-    backend: Annotated[
-        str, typer.Option(help="loky, dask://HOST:PORT or ray://HOST:PORT: where trials run.")
-    ] = "loky",
 ) -> None:
-    """Play the experiments of the papers again, and set the results beside what the papers say.
+    """Reproduce the papers' experiments: the command of `surefoot-experiments`.
 
-    OUT/NAME holds the figure, its numbers, a manifest and a page; `all` makes a gallery of them,
-    OUT/index.html. Finished trials are kept, so a killed run goes on with --resume. The same seed
-    gives the same numbers, in however many processes.
+    Needs `pip install surefoot-experiments`. `surefoot reproduce list` names the experiments, and
+    `surefoot reproduce run NAME --help` shows the options.
     """
-    with one_line_errors():
-        from surefoot_experiments.command import listing as experiments
-        from surefoot_experiments.command import run as run_experiments
-        from surefoot_experiments.runner import Plan
-
-        if listing:
-            typer.echo(experiments())
-            return
-        plan = Plan(out, trials, rounds, jobs, data, seed, resume, quick, backend)
-        run_experiments(name, plan, typer.echo)
+    found = list(entry_points(group="surefoot.commands", name="reproduce"))
+    if not found:
+        typer.echo(_NO_EXPERIMENTS, err=True)
+        raise typer.Exit(INVALID)
+    found[0].load()(arguments or ["--help"], "surefoot reproduce")
 
 
 def _show(best: StudyRecommendation, risk: RiskDescription | None) -> None:
