@@ -12,7 +12,7 @@ import surefoot as sf
 from reference import covariance
 from surefoot.acquisition import Context, RiskKnowledgeGradient
 from surefoot.acquisition.fantasies import Draws, Fantasies
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import FeaturePosterior, Pull
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.risks.batched import batched_risk
@@ -84,17 +84,16 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
     x = np.append(designs, designs[:2])
     pairs = np.column_stack([x, environment.points[rng.integers(5, size=6), 0]])
     rewards = CENTRE + SCALE * np.sin(4.0 * pairs[:, 0]) + pairs[:, 1]
-    embedding = sf.Exact().embed(
-        sf.kernels.squared_exponential(doubles(LENGTHSCALE)), doubles(pairs)
-    )
+    kernel = sf.kernels.squared_exponential(doubles(LENGTHSCALE))
+    embedding = sf.features.NystromEmbedding.of(kernel, doubles(pairs))
     features = embedding(doubles(pairs))
     factor = RidgeFactor.of(features, RIDGE)
     coefficients = factor.solve(features.T @ ((doubles(rewards) - CENTRE) / SCALE))
-    posterior = Posterior(embedding, factor, coefficients, CENTRE, SCALE)
+    posterior = FeaturePosterior(embedding, factor, coefficients, CENTRE, SCALE)
     dense = Dense(pairs, rewards)
     if pending:
         under_way = np.array([[0.45, 0.25], [0.7, 0.5]])
-        posterior = posterior.hallucinated(doubles(under_way))
+        posterior = posterior.updated([Pull(point, None, 1) for point in doubles(under_way)])
         for pair in under_way:
             dense = dense.told(pair, dense(pair[None])[0][0])
     generator = torch.Generator().manual_seed(0)

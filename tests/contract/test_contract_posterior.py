@@ -28,10 +28,12 @@ from contract_table import (
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from torch import Tensor
 
 import surefoot as sf
 from feature_rules import greedy, sampled
 from reference import covariance, gaussian_process
+from surefoot.regression.posterior import Pull
 
 # Every point is in these dictionaries: 12 are all arms, or all points that are told.
 FULL: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -147,6 +149,14 @@ class TestOrder:
         same_belief(left, right)
 
 
+def pulls(space: Any, seen: Tensor) -> list[Pull]:
+    """One pull at each input of the model (n, d)."""
+    arms: list[int | None] = [None] * len(seen)
+    if isinstance(space.seen, sf.Arms):
+        arms = [int((space.seen.points == point).all(-1).nonzero()[0]) for point in seen]
+    return [Pull(point, arm, 1) for point, arm in zip(seen, arms, strict=True)]
+
+
 class TestPending:
     """A pending query is a pull without a reward."""
 
@@ -157,7 +167,8 @@ class TestPending:
         where = locations(optimizer.space, 3, seed=5)
         points = usual_points(optimizer.space)
         with torch.no_grad():
-            expected = optimizer.posterior.hallucinated(where.seen).variance(points)
+            expected = optimizer.posterior.updated(pulls(optimizer.space, where.seen))
+            expected = expected.variance(points)
         for x, z in where:
             optimizer.tell(x, 1.0, z)
         close(expected, belief(optimizer)[1])

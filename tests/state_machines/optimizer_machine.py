@@ -231,7 +231,7 @@ class OptimizerMachine(RuleBasedStateMachine):
     def look(self, by: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
             self.optimizer.save(Path(folder) / "run")
-        _ = self.optimizer.width, self.optimizer.weights, self.optimizer.learnt
+        _ = self.optimizer.width, self.optimizer.weights, self.optimizer.hyperparameters
         if not self.told.rewards:
             return
         found = self.optimizer.recommend(by)

@@ -55,7 +55,7 @@ class Fitted:
     Args:
         kernel: GPyTorch kernel of the coordinates as they were passed to the fit.
         noise: Squared scale of the noise, in standardised units.
-        dof: Degrees of freedom of the noise.
+        dof: Degrees of freedom of the noise; infinite where none were fitted.
         center: Prior mean of f, in reward units.
         scale: Unit of the standardised rewards, in reward units.
         weights: Precisions (t,) of the rewards relative to 1 / `noise`, near 1 for inliers and

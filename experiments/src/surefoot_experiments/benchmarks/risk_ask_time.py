@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import RiskBound, RiskKnowledgeGradient, SurrogateBound
+from surefoot.acquisition import RiskKnowledgeGradient, ScorePolicy, SurrogateBound
 from surefoot_experiments import problems
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
 from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
@@ -65,7 +65,7 @@ def after(observations: int, continuous: bool) -> sf.Optimizer:
     return optimizer
 
 
-def seconds(optimizer: sf.Optimizer, policy: sf.acquisition.JointPolicy) -> float:
+def seconds(optimizer: sf.Optimizer, policy: sf.acquisition.Policy) -> float:
     """CPU seconds of one ask, which is then forgotten."""
     optimizer.policy = policy
     started = time.process_time()
@@ -120,10 +120,10 @@ def asks(observations: int) -> tuple[list[dict[str, str]], float]:
     dimensions = 3
     authors = RiskKnowledgeGradient(raw=500 * dimensions, starts=10 * dimensions)
     methods: dict[str, Callable[[], float]] = {
-        BOUND: lambda: seconds(finite, RiskBound()),
+        BOUND: lambda: seconds(finite, ScorePolicy()),
         GAIN: lambda: seconds(finite, RiskKnowledgeGradient()),
         AUTHORS: lambda: seconds(finite, authors),
-        QUANTILES: lambda: seconds(continuous, RiskBound()),
+        QUANTILES: lambda: seconds(continuous, ScorePolicy()),
         SURROGATE: lambda: seconds(continuous, SurrogateBound()),
     }
     first = {name: methods[name]() for name in (BOUND, QUANTILES)}  # which fit the kernel

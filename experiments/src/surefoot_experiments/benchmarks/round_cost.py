@@ -141,7 +141,7 @@ def against_literal(number: int) -> list[Row]:
     t = number // 50
     run = on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)).skip_to(t)
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    features = sf.QuadratureFourier(NODES).embed(kernel, run.points)(run.points)
+    features = sf.QuadratureFourier(NODES).embedding(kernel, sf.Arms(run.points))(run.points)
     ours, literal = [], []
     run.rounds(50)
     for _ in range(9):
@@ -249,7 +249,7 @@ def drift(number: int) -> list[Row]:
     optimizer, info = session.optimizer, session.tell()
     points, history = session.points, optimizer.history
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    phi = sf.QuadratureFourier(NODES).embed(kernel, points)(points).numpy()
+    phi = sf.QuadratureFourier(NODES).embedding(kernel, sf.Arms(points))(points).numpy()
     arms = np.array(history.arms)
     counts, sums = np.zeros(ARMS), np.zeros(ARMS)
     counts[arms], sums[arms] = history.counts.numpy(), history.sums.numpy()
