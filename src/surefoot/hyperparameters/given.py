@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted
+from surefoot.hyperparameters.student_t_fit import Fitted
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -48,6 +49,6 @@ class GivenHyperparameters:
         if self.standardise and len(rewards):
             center, scale = float(rewards.median()), robust_spread(rewards)
         none = torch.ones(0, dtype=torch.float64)
-        return Fitted(
-            self.kernel, self.ridge, GAUSSIAN, center, scale, none, empirical=self.standardise
+        return Fitted(  # infinite degrees of freedom: an estimator has its own
+            self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise
         )
