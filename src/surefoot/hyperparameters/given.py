@@ -49,6 +49,6 @@ class GivenHyperparameters:
         if self.standardise and len(rewards):
             center, scale = float(rewards.median()), robust_spread(rewards)
         none = torch.ones(0, dtype=torch.float64)
-        return Fitted(
+        return Fitted(  # infinite degrees of freedom: an estimator has its own
             self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -57,10 +57,6 @@ class Outstanding:
     count: int
     missing: int
 
-    def is_at(self, point: Tensor, arm: int | None) -> bool:
-        """Whether these are pulls of a point."""
-        return self.arm == arm and (arm is not None or torch.equal(self.point, point))
-
 
 @dataclass(eq=False)
 class Inference:
@@ -111,6 +107,9 @@ class Model:
     regression: Regression = field(init=False)
     state: Any = field(init=False)  # of the estimator
     outstanding: list[Outstanding] = field(default_factory=list)
+    _missing: dict[int | bytes, list[Outstanding]] = field(  # those with missing rewards
+        default_factory=dict, metadata={"saved": False}
+    )
     inference: Inference | None = None  # before the first reward
     _selection: Posterior | None = None
     _selected: int = 0  # outstanding pulls in it
@@ -122,7 +121,9 @@ class Model:
 
     def pull(self, point: Tensor, arm: int | None, count: int = 1) -> None:
         """A point was chosen, to be measured so many times."""
-        self.outstanding.append(Outstanding(point, arm, count, count))
+        one = Outstanding(point, arm, count, count)
+        self.outstanding.append(one)
+        self._missing.setdefault(_key(point, arm), []).append(one)
         if self.regression.batched:
             self.regression.update(Pull(point, arm, count))
 
@@ -131,24 +132,20 @@ class Model:
 
         What follows from it is brought up to date by `infer`.
         """
-        pulled = self._first(point, arm)
-        if pulled is None:
+        if _key(point, arm) not in self._missing:
             self.pull(point, arm)
-            pulled = self.outstanding[-1]
         site = self.observations.append(point, reward, arm)
         self.state = self.estimator.update(self.state, site, reward)
         if self.regression.batched:
-            pulled.missing -= 1
+            self._settle(point, arm)
         else:
-            self._take_back(pulled)
+            self._take_back(point, arm)
             self.regression.update(Pull(point, arm, 1))
 
     def release(self, point: Tensor, arm: int | None, count: int = 1) -> None:
         """So many rewards will not come from a point that was chosen."""
         for _ in range(count):
-            pulled = self._first(point, arm)
-            if pulled is not None:
-                self._take_back(pulled)
+            self._take_back(point, arm)
         if self.regression.batched:
             self.regression.update(Pull(point, arm, -count))
 
@@ -218,6 +215,9 @@ class Model:
         decoder.fill(self.regression, fields["regression"])
         for name in ("fitted_at", "outstanding", "inference", "_selection", "_selected"):
             setattr(self, name, decoder.decode(fields[name]))
+        for one in self.outstanding:
+            if one.missing:
+                self._missing.setdefault(_key(one.point, one.arm), []).append(one)
         if is_whole(fields["state"]):
             self.state = decoder.decode(fields["state"])
         else:
@@ -251,9 +251,9 @@ class Model:
             self.fitted_at = len(self.observations)
         if self.regression.batched:
             self.regression.redraw(self.observations)
-            self.outstanding = [
-                replace(one, count=one.missing) for one in self.outstanding if one.missing
-            ]
+            for one in self.outstanding:
+                one.count = one.missing
+            self.outstanding = [one for one in self.outstanding if one.missing]
         sample = self.regression.sample(self.observations, self.fitted.units)
         estimate, self.state = self.estimator.estimate(self.state, sample)
         self.inference = self._inference(self.regression, sample, estimate)
@@ -334,17 +334,26 @@ class Model:
         )
         self.state = self.estimator.init(self._constants)
 
-    def _first(self, point: Tensor, arm: int | None) -> Outstanding | None:
-        """The first outstanding pulls of a point that have a reward to come."""
-        for one in self.outstanding:
-            if one.missing and one.is_at(point, arm):
-                return one
-        return None
+    def _settle(self, point: Tensor, arm: int | None) -> Outstanding:
+        """One reward of the first pulls of a point is no longer missing."""
+        key = _key(point, arm)
+        one = self._missing[key][0]
+        one.missing -= 1
+        if one.missing == 0:
+            del self._missing[key][0]
+            if not self._missing[key]:
+                del self._missing[key]
+        return one
 
-    def _take_back(self, pulled: Outstanding) -> None:
-        """One pull less, of those without a reward."""
-        pulled.count -= 1
-        pulled.missing -= 1
-        if pulled.count == 0:
-            self.outstanding.remove(pulled)
+    def _take_back(self, point: Tensor, arm: int | None) -> None:
+        """One pull without a reward is no longer outstanding."""
+        one = self._settle(point, arm)
+        one.count -= 1
+        if one.count == 0:
+            self.outstanding.remove(one)
         self._selection, self._selected = None, 0
+
+
+def _key(point: Tensor, arm: int | None) -> int | bytes:
+    """What pulls of the same point have in common."""
+    return point.cpu().numpy().tobytes() if arm is None else arm

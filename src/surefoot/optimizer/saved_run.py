@@ -11,7 +11,6 @@ from torch import Tensor
 
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, write
 from surefoot.spaces import Arms, Box, Joint
-from surefoot.spaces.pending import new_owner
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -92,7 +91,6 @@ def load(
         )
     for name in _STATE:
         setattr(optimizer, name, decoder.decode(values["state"][name]))
-    optimizer._pending.owner = new_owner()  # as after `reseed`
     optimizer._model.restore(values["model"], decoder)
     optimizer._generator.set_state(decoder.decode(values["generator"]))
     return optimizer
