@@ -5,6 +5,9 @@ READY := .venv/.ready
 # One thread for each process: the matrices are small, and the tests already use every core.
 export OMP_NUM_THREADS ?= 1
 
+RESULTS := benchmark-results
+TABLES := experiments/src/surefoot_experiments/benchmarks
+
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint bench pictures clean
 
@@ -34,17 +37,13 @@ test: lint
 	$(BIN)/pytest -n 2
 
 bench: $(READY)
-	$(BIN)/python experiments/benchmarks/robust_vs_peers.py --jobs 2
-	$(BIN)/python experiments/benchmarks/robust_vs_peers.py --table
-	$(BIN)/python experiments/benchmarks/ask_time.py
-	$(BIN)/python experiments/benchmarks/round_cost.py
-	$(BIN)/python experiments/benchmarks/heavy_tails.py --jobs 2
-	$(BIN)/python experiments/benchmarks/coverage.py --jobs 2
-	$(BIN)/python experiments/benchmarks/sketch_cost.py
-	$(BIN)/python experiments/benchmarks/sketch_cost.py --only big
-	$(BIN)/python experiments/benchmarks/sketch_regret.py --jobs 2
-	$(BIN)/python experiments/benchmarks/risk_ask_time.py
-	$(BIN)/python experiments/benchmarks/risk_coverage.py
+	$(BIN)/surefoot-experiments run benchmarks --resume --out $(RESULTS) --jobs 2
+	for page in $(RESULTS)/bench-*/page.md; do \
+	  name=$$(basename $$(dirname $$page)); name=$${name#bench-}; \
+	  sed "s#(figure.png)#(../../../../docs/images/sketch_regret.png)#" $$page \
+	    > $(TABLES)/$$(echo $$name | tr - _).md; \
+	done
+	cp $(RESULTS)/bench-sketch-regret/figure.png docs/images/sketch_regret.png
 
 pictures: $(READY)
 	$(BIN)/python docs/pictures.py

@@ -1,5 +1,10 @@
-"""Draw the pictures of the documentation: `make pictures`."""
+"""Draw the pictures of the documentation: `make pictures`.
 
+With a folder of results of `surefoot-experiments run all` as its argument, it also draws
+the regrets of the value-at-risk experiments.
+"""
+
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +14,14 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
 import surefoot as sf
+from surefoot_experiments.harness.figures import curves, style
+from surefoot_experiments.papers.risk_runs import MEASURE
 
 IMAGES = Path(__file__).parent / "images"
 ROUNDS = 40
@@ -24,6 +32,18 @@ EDGE = 5.0  # of the axis; spikes are drawn there
 BLUE, ORANGE, GREY = "#3f86c8", "#d9541e", "#8a8f98"
 EVALUATIONS = (6, 63, 215)
 LENGTHSCALE = 200**-0.5  # of the kernel exp(-100 (x - x')^2)
+PANELS = {
+    "value-at-risk-3a": "Branin-(1,1)",
+    "value-at-risk-3b": "Goldstein-Price-(1,1)",
+    "value-at-risk-3c": "Hartmann-(1,2)",
+    "value-at-risk-3d": "Hartmann-(2,1)",
+    "value-at-risk-5a": "portfolio-(3,2)",
+    "value-at-risk-5b": "robot pushing-(3,2)",
+    "value-at-risk-4a": "Branin-(1,1), continuous Z",
+    "value-at-risk-4b": "Goldstein-Price-(1,1), continuous Z",
+    "value-at-risk-4c": "Hartmann-(1,2), continuous Z",
+    "value-at-risk-4d": "Hartmann-(2,1), continuous Z",
+}
 
 
 def truth(x: Tensor) -> Tensor:
@@ -150,6 +170,20 @@ def draw_bounds(
     axes.set(ylim=(-4.6, 4.6), xlim=(0, 1))
 
 
+def draw_value_at_risk(results: Path) -> None:
+    """The value-at-risk experiments of a folder of results, a panel each."""
+    there = {name: title for name, title in PANELS.items() if (results / name).exists()}
+    if not there:
+        raise SystemExit(f"{results} holds no value-at-risk experiment")
+    parts = [
+        pd.read_parquet(results / name / "numbers.parquet").assign(task=title)
+        for name, title in there.items()
+    ]
+    with style():
+        figure = curves({"numbers": pd.concat(parts)}, MEASURE)
+        figure.savefig(IMAGES / "value_at_risk.png", dpi=110, metadata={"Software": None})
+
+
 def main() -> None:
     plt.rcParams.update(
         {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
@@ -157,6 +191,8 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_spikes()
     draw_starvation()
+    if len(sys.argv) > 1:
+        draw_value_at_risk(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -54,17 +54,16 @@ class TestBatches:
         """Against the bounds of all arms, worked out from the mean of the batch's start."""
         optimizer, noise = batched(), np.random.default_rng(1)
         optimizer.tell(3, 0.0)
-        mean, ends = torch.empty(0), 0
+        mean, ends = optimizer.posterior.mean(PLANE), 0
         for _ in range(150):
             before = optimizer.posterior
-            due = optimizer._model._tally.sketching.is_due or not ends
+            due = optimizer._model.regression.is_due
             query = optimizer.ask()
             if due:
                 ends += 1
-                mean = optimizer._model._batches.begun_with.posterior.mean(PLANE)
+                mean = optimizer._model.latest.posterior.mean(PLANE)
             else:
-                width = optimizer._model._batches._batch._width
-                score = mean + width * before.variance(PLANE).sqrt()
+                score = mean + optimizer.width * before.variance(PLANE).sqrt()
                 assert float(score[query.arm]) >= float(score.max()) - 1e-9
             optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
         assert 5 < ends < 100
@@ -75,9 +74,11 @@ class TestBatches:
         for _ in range(6):
             queries = optimizer.ask_batch(8)
             assert len({query.arm for query in queries}) > 1
-            variance = optimizer.posterior.variance(PLANE)
+            variance = optimizer._model.selection().variance(PLANE)
             for query in reversed(queries):
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
+            after = optimizer._model.selection().variance(PLANE)
+            torch.testing.assert_close(after, variance)
             torch.testing.assert_close(optimizer.posterior.variance(PLANE), variance)
         assert optimizer.pending == []
         assert len(optimizer.history) == 88
@@ -93,20 +94,69 @@ class TestBatches:
         assert float(after) == pytest.approx(float(before), rel=0.05)  # the dictionary is another
         play(optimizer, 5)
 
+    @pytest.mark.parametrize("resample", ["every-round", "adaptive"])
+    def test_a_query_forgotten_and_asked_again_leaves_no_trace(self, resample: str) -> None:
+        features = sf.Nystrom(sf.LeverageSampling(2.0, resample=resample))
+        disturbed, alone = batched(features), batched(features)
+        noise = np.random.default_rng(3)
+        for turn in range(100):
+            for _ in range(turn % 3):
+                disturbed.forget(disturbed.ask(), failed=False)
+            queries = disturbed.ask(), alone.ask()
+            assert queries[0].arm == queries[1].arm, turn
+            y = value(queries[0].point) + 0.1 * noise.normal()
+            disturbed.tell(queries[0], y)
+            alone.tell(queries[1], y)
+
+    @pytest.mark.parametrize("failed", [True, False])
+    def test_the_dictionary_grows_on_after_queries_are_forgotten(self, failed: bool) -> None:
+        """Two runs of 150 rounds, one of which loses a query every 20 rounds."""
+        arms = torch.linspace(0.0, 1.0, 60, dtype=torch.float64).unsqueeze(-1)
+        sizes, draws = [], []
+        for lossy in (False, True):
+            noise = np.random.default_rng(0)
+            optimizer = bbkb(
+                sf.Arms(arms), sf.kernels.matern(0.5, 0.2), norm_bound=2.0, scale=0.3, **SETTINGS
+            )
+            dictionaries = set()
+            for turn in range(150):
+                query = optimizer.ask()
+                if lossy and turn % 20 == 4:
+                    optimizer.forget(query, failed=failed)
+                    continue
+                optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
+                points = optimizer._model.latest.posterior.embedding.embedding.dictionary
+                dictionaries.add(points.numpy().tobytes())
+            sizes.append(len(points))
+            draws.append(len(dictionaries))
+        assert min(sizes) > 15
+        assert sizes[1] > 0.7 * sizes[0]
+        assert draws[1] > 0.7 * draws[0] > 10
+
+    def test_a_lost_query_from_before_the_draw_does_not_put_off_the_next(self) -> None:
+        optimizer = batched()
+        play(optimizer, 10)
+        late = optimizer.ask_batch(30)
+        optimizer.ask()  # draws a dictionary with these pending
+        before = optimizer._model.regression.explained
+        for query in late[:20]:
+            optimizer.forget(query, failed=False)
+        assert 0.0 <= optimizer._model.regression.explained <= before
+
     def test_rewards_of_the_batch_move_the_posterior_but_not_what_is_asked(self) -> None:
         left, right = batched(), batched()
         play(left, 30), play(right, 30)
         for optimizer in (left, right):
-            while not optimizer._model._tally.sketching.is_due:
+            while not optimizer._model.regression.is_due:
                 play(optimizer, 1)
-            play(optimizer, 1)  # a new batch
+            play(optimizer, 1)  # the first of a new batch
         queries = [optimizer.ask() for optimizer in (left, right)]
         left.tell(queries[0], 5.0)
         right.tell(queries[1], -5.0)
         arm = queries[0].arm
         point = PLANE[arm : arm + 1]
         assert float(left.posterior.mean(point)) > float(right.posterior.mean(point)) + 0.5
-        if not left._model._tally.sketching.is_due:
+        if not left._model.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
     def test_ten_thousand_copies_of_one_arm(self) -> None:
@@ -131,6 +181,22 @@ class TestBatches:
         )
         np.testing.assert_allclose(optimizer.posterior.mean(PLANE), mean, atol=1e-6)
         np.testing.assert_allclose(optimizer.posterior.variance(PLANE), variance, atol=1e-6)
+
+    def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:
+        """Huber's weights times residuals are all the same threshold, in the units of now."""
+        features = sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", ratio=50.0))
+        optimizer = batched(features, estimator=sf.Huber(), standardise=True)
+        noise = np.random.default_rng(4)
+        for turn in range(40):
+            query = optimizer.ask()
+            spike = 20.0 if turn % 9 == 5 else 0.0
+            optimizer.tell(query, 5.0 * value(query.point) + noise.normal() + spike)
+            weights, history = optimizer.weights, optimizer.history
+            fitted = optimizer.posterior.mean(history.sites[history.site])
+            thresholds = (weights * (history.rewards - fitted).abs())[weights < 1.0]
+            if len(thresholds):
+                torch.testing.assert_close(thresholds, thresholds[0].expand_as(thresholds))
+        assert int((weights < 0.5).sum()) >= 4
 
 
 class TestArmsOfARound:
@@ -221,7 +287,7 @@ class TestRepeats:
             new = float(before.posterior.variance(PLANE[5:6]))
             assert 0.9 * old / 2.0 <= new <= old / 2.0 * (1 + 1e-9)
 
-    def test_missing_measurements_are_saved_and_hallucinated(self, tmp_path: Path) -> None:
+    def test_missing_measurements_are_saved_and_lower_the_variance(self, tmp_path: Path) -> None:
         optimizer = batched(sf.Exact(), repeat_until=3.0)
         optimizer.tell_all(list(range(40)), [0.1] * 40)
         query = optimizer.ask(arms=[7])

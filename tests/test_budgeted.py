@@ -227,7 +227,7 @@ class TestChances:
         self, inclusion: Any, arms: list[tuple[float, int]], q: float
     ) -> None:
         papers, counts = (np.array(column, dtype=float) for column in zip(*arms, strict=True))
-        rule = sf.Nystrom(sf.LeverageSampling(q, inclusion=inclusion))
+        rule = sf.LeverageSampling(q, inclusion=inclusion)
         ours = rule.chances(torch.from_numpy(papers), torch.from_numpy(counts)).numpy()
         np.testing.assert_allclose(
             ours, chances(inclusion, papers, counts, q), rtol=1e-7, atol=1e-10
@@ -247,8 +247,8 @@ class TestChances:
         q = budgeted.oversampling(T, delta, epsilon)
         assert oversampling(T, delta, epsilon) == pytest.approx(q, rel=1e-12)
         relative, counts = torch.tensor(papers).double(), torch.full((len(papers),), float(pulls))
-        rule = sf.Nystrom(
-            sf.LeverageSampling(None, horizon=T, delta=delta, accuracy=epsilon, inclusion="per-arm")
+        rule = sf.LeverageSampling(
+            None, horizon=T, delta=delta, accuracy=epsilon, inclusion="per-arm"
         )
         expected = chances("per-arm", relative.numpy(), np.array(pulls), q)
         np.testing.assert_allclose(rule.chances(relative, counts), expected, rtol=1e-9)
@@ -262,9 +262,7 @@ class TestChances:
             guess += 1
         share = delta / ((guess + 1) * (guess + 2))
         q = budgeted.oversampling(1024 * 2**guess, share, ACCURACY)
-        rule = sf.Nystrom(
-            sf.LeverageSampling(None, delta=delta, accuracy=ACCURACY, inclusion="per-arm")
-        )
+        rule = sf.LeverageSampling(None, delta=delta, accuracy=ACCURACY, inclusion="per-arm")
         small = torch.tensor([1e-9 / pulls], dtype=torch.float64)
         ours = rule.chances(small, torch.tensor([float(pulls)], dtype=torch.float64))
         assert float(ours) == pytest.approx(1e-9 * q, rel=1e-9)
@@ -276,7 +274,7 @@ class TestChances:
         counts = np.array([900.0, 3.0, 40.0, 1.0, 4.0, 3.0, 1.0, 1.0])
         expected = chances(inclusion, papers, counts, 2.0)
         rule, generator = (
-            sf.Nystrom(sf.LeverageSampling(2.0, inclusion=inclusion)),
+            sf.LeverageSampling(2.0, inclusion=inclusion),
             torch.Generator().manual_seed(5),
         )
         relative, pulls = torch.from_numpy(papers), torch.from_numpy(counts)
@@ -576,7 +574,7 @@ class TestSaving:
         np.testing.assert_allclose(variance(loaded.optimizer), v, rtol=1e-7)
         again = tmp_path / "again"
         loaded.optimizer.save(again)
-        assert sf.Optimizer.load(again)._parts()["features"] == larger
+        assert sf.Optimizer.load(again)._model.features == larger
 
 
 POWERS = np.array([1.0, 2.0, -1.0, 0.5, 3.0, -2.5, 1e-3])
@@ -751,7 +749,7 @@ class TestBadInput:
         self, name: str, value: Any
     ) -> None:
         with pytest.raises(InvalidInput, match=f"`{name}` is .*expected a"):
-            sf.Nystrom(sf.LeverageSampling(**{name: value}))
+            sf.LeverageSampling(**{name: value})
 
     @given(st.floats(max_value=1.0, exclude_max=True, allow_nan=False))
     def test_no_oversampling_below_one(self, value: float) -> None:
@@ -760,19 +758,19 @@ class TestBadInput:
 
     @given(st.floats(1.0, 1e300))
     def test_any_oversampling_from_one_on(self, value: float) -> None:
-        assert sf.Nystrom(sf.LeverageSampling(value, "adaptive", value)).oversampling == value
+        assert sf.LeverageSampling(value, "adaptive", value).oversampling == value
 
     @pytest.mark.parametrize("name", ["resample", "inclusion"])
     @pytest.mark.parametrize("word", ["never", "", "EVERY-ROUND", None, 1])
     def test_unknown_words(self, name: str, word: Any) -> None:
         with pytest.raises(InvalidInput, match=f"`{name}` is {word!r}, expected '"):
-            sf.Nystrom(sf.LeverageSampling(**{name: word}))
+            sf.LeverageSampling(**{name: word})
 
     @pytest.mark.parametrize("value", [0.0, 1.0, -0.5, 1.5, math.nan, "0.1"])
     @pytest.mark.parametrize("name", ["delta", "accuracy"])
     def test_delta_and_accuracy_are_strictly_between_0_and_1(self, name: str, value: Any) -> None:
         for make in (
-            lambda: sf.Nystrom(sf.LeverageSampling(**{name: value})),
+            lambda: sf.LeverageSampling(**{name: value}),
             lambda: oversampling(10, **{name: value}),
             lambda: bkb_on(CASES["se"], **{name: value}),
         ):
@@ -783,14 +781,14 @@ class TestBadInput:
     def test_a_horizon_is_a_count(self, value: Any) -> None:
         for make in (
             lambda: oversampling(value),
-            lambda: sf.Nystrom(sf.LeverageSampling(None, horizon=value)),
+            lambda: sf.LeverageSampling(None, horizon=value),
         ):
             with pytest.raises(InvalidInput, match="`horizon`"):
                 make()
 
     def test_a_dictionary_is_drawn_by_a_kernel_that_is_given(self) -> None:
-        with pytest.raises(InvalidInput, match="`Nystrom` features need a kernel"):
-            sf.Optimizer(sf.Arms(PLANE), features=sf.Nystrom(sf.LeverageSampling()))
+        with pytest.raises(InvalidInput, match="`LeverageSampling` needs a kernel that is given"):
+            sf.Optimizer(sf.Arms(PLANE), features=sf.LeverageSampling())
 
     @pytest.mark.parametrize("points", [0, [], [[]], [[math.nan]]])
     def test_a_set_of_arms_is_not_empty(self, points: Any) -> None:

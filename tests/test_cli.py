@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.ledger import counts
-from surefoot.tune.opening import begin_study
+from surefoot.tune.study import create_study
+from surefoot.tune.trial_attributes import is_round
 
 STUDY = """
 [study]
@@ -64,7 +64,7 @@ def surefoot(*arguments: object) -> tuple[int, str, str]:
 def fill(path: Path, count: int = 12, failures: int = 1) -> optuna.Study:
     """Put finished trials into the study, without running anything."""
     study_file = StudyFile.load(path)
-    study = begin_study(study_file, optuna.samplers.RandomSampler(seed=0)).study
+    study = create_study(study_file, optuna.samplers.RandomSampler(seed=0)).study
     random = np.random.default_rng(0)
     for number in range(count):
         share = float(random.uniform())
@@ -267,8 +267,12 @@ class TestDiagnose:
     @pytest.mark.parametrize(
         ("content", "arguments", "message"),
         [
-            ("a,b\n1,2\n", [], "several columns hold numbers (a, b), expected one: choose it with"),
-            ("a,b\nx,y\n", [], "no column holds numbers throughout (columns a, b)"),
+            (
+                "a,b\n1,2\n",
+                [],
+                "several columns contain numbers (a, b), expected one: choose it with",
+            ),
+            ("a,b\nx,y\n", [], "no column contains nothing but numbers (columns a, b)"),
             ("a,b\n1,x\n", ["--column", "c"], "no column 'c', expected one of a, b"),
             ("y\n1\nfast\n", [], "line 3: got 'fast' in column 'y', expected a finite number"),
             ("y\n1\nnan\n", [], "line 3: got 'nan'"),
@@ -322,6 +326,7 @@ def hanging(path: Path) -> int | None:
     return int(text) if text else None
 
 
+@pytest.mark.slow
 def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(study):
     path = study(HANGS_AT_THE_FOURTH, rounds=7)
     process = start(path)
@@ -356,6 +361,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     assert len({trial.params["share"] for trial in after[:6]}) == 6
 
 
+@pytest.mark.slow
 def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(study):
     path = study("sleep 0.1; echo $1", rounds=5)
     process = start(path, "--workers", 2)
@@ -376,7 +382,7 @@ def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(stud
     process.communicate(timeout=60)
     assert process.returncode == 143
     trials = open_study(path)[1].get_trials()
-    assert sum(map(counts, trials)) == 5
+    assert sum(map(is_round, trials)) == 5
     assert [trial.state.name for trial in trials[5:]] == ["FAIL"] * 2
     for trial in trials[5:]:
         assert not is_running(trial.user_attrs["surefoot:process"]["pid"])

@@ -1,5 +1,7 @@
 """Robust estimators and policies against what their papers define."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,11 @@ import surefoot as sf
 from reference import covariance, gaussian_process, robust_regression
 from surefoot.acquisition import Context, NoisyExpectedImprovement, UpperConfidenceBound
 from surefoot.algorithms import gp_ucb
-from surefoot.estimators import Estimate, Estimator, Sample
+from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import NystromEmbedding
+from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.units import RewardUnits
 from surefoot.spaces.pending import PendingQueries
 
 RIDGE = 0.2
@@ -27,24 +31,43 @@ def spiky(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return site, rewards
 
 
-def estimated(
+class Fit(NamedTuple):
+    """An estimate, its mean (15,) at `SITES`, the weights (t,) of the rewards, and its sample."""
+
+    estimate: Estimate
+    mean: torch.Tensor
+    weights: torch.Tensor | None
+    state: Any
+    sample: Sample
+
+
+def fitted(
     estimator: Estimator, site: np.ndarray, rewards: np.ndarray, start: torch.Tensor | None = None
-) -> tuple[Estimate, torch.Tensor]:
-    """The estimate of exact features, and its mean at the sites."""
-    at, where, y = torch.from_numpy(SITES), torch.from_numpy(site), torch.from_numpy(rewards)
+) -> Fit:
+    """The fit in exact features; `start` are weights (t,) to begin from."""
+    at = torch.from_numpy(SITES)
     embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at)
-    features = embedding(at)
-    counts = torch.bincount(where, minlength=len(at)).double()
-    sums = torch.zeros(len(at), dtype=torch.float64).index_add_(0, where, y)
-    sample = Sample(features, embedding.residual(at, features), counts, sums, where, y)
-    estimate = estimator(RidgeFactor.of(features, RIDGE, counts), sample, start)
-    return estimate, features @ estimate.coefficients
+    state = estimator.init(Constants(RIDGE) if start is None else Constants(RIDGE, weights=start))
+    observations = Observations(1)
+    for where, reward in zip(site, rewards.tolist(), strict=True):
+        state = estimator.update(state, observations.append(at[where], reward), reward)
+    features = embedding(observations.sites)
+    factor = RidgeFactor.of(features, RIDGE, observations.counts)
+    residual = embedding.residual(observations.sites, features)
+
+    def leverage(chosen: np.ndarray) -> np.ndarray:
+        return factor.leverage(features[torch.from_numpy(chosen)]).numpy()
+
+    sample = Sample(factor, features, residual, 0, leverage, observations, RewardUnits())
+    estimate, state = estimator.estimate(state, sample)
+    weigh = getattr(estimator, "weights", None)
+    weights = None if weigh is None else weigh(estimate, sample)
+    return Fit(estimate, embedding(at) @ estimate.coefficients, weights, state, sample)
 
 
 def test_huber_minimises_hubers_loss_at_its_scale() -> None:
     site, rewards = spiky()
-    estimate, mean = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
-    assert estimate.threshold is not None
+    estimate, mean, *_ = fitted(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
     K = covariance.gram(FORMULA, SITES[site], SITES[site])
     expected = robust_regression.huber(K, rewards, RIDGE, estimate.threshold)
     np.testing.assert_allclose(mean[site], expected, atol=1e-5)
@@ -52,38 +75,36 @@ def test_huber_minimises_hubers_loss_at_its_scale() -> None:
 
 def test_huber_with_its_own_number_of_passes_is_near_the_minimum() -> None:
     site, rewards = spiky()
-    _, mean = estimated(sf.Huber(), site, rewards)
-    _, converged = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
-    np.testing.assert_allclose(mean, converged, atol=0.01)
+    ours = fitted(sf.Huber(), site, rewards)
+    converged = fitted(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
+    np.testing.assert_allclose(ours.mean, converged.mean, atol=0.01)
 
 
 def test_huber_scale_is_the_corrected_median_of_its_residuals() -> None:
     site, rewards = spiky()
-    estimate, mean = estimated(sf.Huber(k=2.0, passes=2000, tolerance=1e-12), site, rewards)
+    estimate, mean, *_ = fitted(sf.Huber(k=2.0, passes=2000, tolerance=1e-12), site, rewards)
     residual = np.abs(rewards - mean.numpy()[site])
     K = covariance.gram(FORMULA, SITES[site], SITES[site])
     taken = np.trace(K @ np.linalg.inv(K + RIDGE * np.eye(60)))
     low, high = (1.4826 * np.sort(residual)[i] * np.sqrt(60 / (60 - taken)) for i in (29, 30))
-    assert estimate.threshold is not None
     assert 2.0 * low * (1 - 1e-9) <= estimate.threshold <= 2.0 * high * (1 + 1e-9)
 
 
 def test_huber_weights_are_threshold_over_residual() -> None:
     site, rewards = spiky()
-    estimate, mean = estimated(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
-    assert estimate.threshold is not None
-    assert estimate.weights is not None
+    estimate, mean, weights, *_ = fitted(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
+    assert weights is not None
     residual = np.abs(rewards - mean.numpy()[site])
     expected = np.minimum(1.0, estimate.threshold / residual)
-    np.testing.assert_allclose(estimate.weights, expected, rtol=1e-6)
-    assert set(np.flatnonzero(estimate.weights < 0.5)) >= {5, 21, 34, 50}
+    np.testing.assert_allclose(weights, expected, rtol=1e-6)
+    assert set(np.flatnonzero(weights < 0.5)) >= {5, 21, 34, 50}
 
 
 def test_huber_with_an_endless_threshold_is_least_squares() -> None:
     site, rewards = spiky()
-    _, ours = estimated(sf.Huber(k=1e9), site, rewards)
-    _, plain = estimated(sf.LeastSquares(), site, rewards)
-    np.testing.assert_allclose(ours, plain, rtol=1e-9)
+    ours = fitted(sf.Huber(k=1e9), site, rewards)
+    plain = fitted(sf.LeastSquares(), site, rewards)
+    np.testing.assert_allclose(ours.mean, plain.mean, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dof", [2.0, 4.0, 20.0])
@@ -91,23 +112,20 @@ def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
     site, rewards = spiky()
     start = np.full(60, 0.5)
     estimator = sf.StudentT(dof=dof, passes=5000, tolerance=1e-13)
-    estimate, mean = estimated(estimator, site, rewards, torch.from_numpy(start))
+    estimate, mean, _, state, sample = fitted(estimator, site, rewards, torch.from_numpy(start))
     K = covariance.gram(FORMULA, SITES[site], SITES[site])
     f, variance, weights = robust_regression.student_t(K, rewards, RIDGE, dof, start)
     np.testing.assert_allclose(mean[site], f, rtol=1e-6, atol=1e-8)
-    assert estimate.precisions is not None
-    np.testing.assert_allclose(estimate.precisions, weights, rtol=1e-6)
-    at = torch.from_numpy(SITES)
-    embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at)
-    ours = RIDGE * estimate.factor.leverage(embedding(at))
+    np.testing.assert_allclose(state.weights, weights, rtol=1e-6)
+    ours = RIDGE * sample.factor_of(estimate.counts).leverage(sample.features)
     np.testing.assert_allclose(ours[site], variance, rtol=1e-6)
 
 
 def test_student_t_with_endless_degrees_of_freedom_is_least_squares() -> None:
     site, rewards = spiky()
-    _, ours = estimated(sf.StudentT(dof=1e12), site, rewards)
-    _, plain = estimated(sf.LeastSquares(), site, rewards)
-    np.testing.assert_allclose(ours, plain, rtol=1e-6, atol=1e-8)
+    ours = fitted(sf.StudentT(dof=1e12), site, rewards)
+    plain = fitted(sf.LeastSquares(), site, rewards)
+    np.testing.assert_allclose(ours.mean, plain.mean, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +134,9 @@ def test_student_t_with_endless_degrees_of_freedom_is_least_squares() -> None:
 def test_the_order_of_rewards_does_not_matter(estimator: Estimator) -> None:
     site, rewards = spiky()
     order = np.random.default_rng(1).permutation(60)
-    first, mean = estimated(estimator, site, rewards)
-    second, again = estimated(estimator, site[order], rewards[order])
-    np.testing.assert_allclose(mean, again, rtol=1e-9, atol=1e-12)
+    first = fitted(estimator, site, rewards)
+    second = fitted(estimator, site[order], rewards[order])
+    np.testing.assert_allclose(first.mean, second.mean, rtol=1e-9, atol=1e-12)
     if first.weights is not None and second.weights is not None:
         np.testing.assert_allclose(first.weights[order], second.weights, rtol=1e-9)
 
@@ -127,14 +145,14 @@ def test_the_order_of_rewards_does_not_matter(estimator: Estimator) -> None:
     "estimator", [sf.LeastSquares(), sf.Huber(), sf.StudentT()], ids=lambda e: type(e).__name__
 )
 def test_weights_are_one_for_each_reward_and_truncated_are_counted(estimator: Estimator) -> None:
-    estimate, _ = estimated(estimator, *spiky())
-    if estimate.weights is None:
+    estimate, _, weights, *_ = fitted(estimator, *spiky())
+    if weights is None:
         assert estimate.truncated == 0
         return
-    assert estimate.weights.shape == (60,)
-    assert bool(((estimate.weights >= 0) & (estimate.weights <= 1)).all())
-    assert estimate.truncated == int((estimate.weights < 0.5).sum())
-    assert estimate.last_truncated == bool(estimate.weights[-1] < 0.5)
+    assert weights.shape == (60,)
+    assert bool(((weights >= 0) & (weights <= 1)).all())
+    assert estimate.truncated == int((weights < 0.5).sum())
+    assert estimate.last_truncated == bool(weights[-1] < 0.5)
 
 
 def context() -> tuple[Context, np.ndarray, np.ndarray]:

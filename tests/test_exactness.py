@@ -16,6 +16,7 @@ from reference import covariance, gaussian_process, width
 from reference.agreement import agree
 from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding
+from surefoot.regression.posterior import Pull
 
 PULLS = 200
 
@@ -93,7 +94,7 @@ class TestAgainstFormulas:
         np.testing.assert_allclose(info.width, expected, rtol=1e-7)
         np.testing.assert_allclose(optimizer.width, expected, rtol=1e-7)
 
-    def test_hallucinated_variance_is_that_of_the_process_with_more_points(
+    def test_pending_queries_lower_the_variance_as_measurements_do(
         self, case: Case, ridge: float
     ) -> None:
         space = case.space()
@@ -108,7 +109,8 @@ class TestAgainstFormulas:
         )
 
         at = torch.from_numpy(points)
-        posterior = optimizer.posterior.hallucinated(torch.from_numpy(pending))
+        located = [space.locate(point) for point in pending]
+        posterior = optimizer.posterior.updated([Pull(x.point, x.arm, 1) for x in located])
         agree(posterior.mean(at), mean)
         agree(posterior.variance(at), variance)
 

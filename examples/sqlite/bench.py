@@ -1,8 +1,8 @@
-"""Measure SQLite under one setting, live: milliseconds for each thousand operations.
+"""Measure SQLite in one configuration: milliseconds per thousand operations.
 
 An operation finds a row by an indexed key, rewrites it, and inserts a new one at a random key;
-operations are committed `--batch` at a time. The database lives in a temporary folder inside the
-current one (a system's own temporary folder may sit in memory, where syncing to disk is free) and
+operations are committed `--batch` at a time. The database is in a temporary folder inside the
+current one (the system's temporary folder may be in memory, where syncing to disk is free), which
 is removed when the measurement ends. The last line printed is the measurement.
 """
 
@@ -23,28 +23,28 @@ BODY = bytes(200)
 
 @dataclass(frozen=True)
 class Setting:
-    """What is tuned. The values given here are SQLite's own defaults, with a commit per row."""
+    """What is tuned. The defaults here are SQLite's own, with a commit per operation."""
 
     page_size: int = 4096  # bytes
     cache_mb: float = 2.0
     sync: str = "FULL"
     journal: str = "DELETE"
-    batch: int = 1  # operations to a commit
+    batch: int = 1  # operations per commit
 
     @property
     def usable_page_size(self) -> int:
-        """The nearest power of two from 512 to 65536: SQLite takes no other and says nothing."""
+        """The nearest power of two from 512 to 65536: SQLite silently ignores all others."""
         return int(2 ** min(max(round(math.log2(self.page_size)), 9), 16))
 
 
 def measure(
     setting: Setting,
     *,
-    seconds: float = 0.2,  # of timed work; preparing the database comes on top
+    seconds: float = 0.2,  # of timed work, without the preparation of the database
     rows: int = 100_000,  # in the table before the clock starts
     folder: Path = Path(),
 ) -> float:
-    """Milliseconds for each thousand operations, a mean over `seconds` of work."""
+    """Milliseconds per thousand operations, a mean over `seconds` of work."""
     with tempfile.TemporaryDirectory(prefix="bench-", dir=folder) as scratch:
         file = Path(scratch) / "bench.db"
         with closing(sqlite3.connect(file, isolation_level=None)) as database:
@@ -77,7 +77,7 @@ def _configure(database: sqlite3.Connection, setting: Setting) -> None:
 def _work(database: sqlite3.Connection, batch: int, seconds: float) -> float:
     keys = random.Random(0)
     operations, spent = 0, 0.0
-    # A fixed time, not a fixed count: a slow setting then costs no more than a fast one.
+    # For a fixed time rather than a fixed count, so that slow configurations cost no more.
     while spent < seconds:
         drawn = [keys.getrandbits(32) for _ in range(batch)]
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def _work(database: sqlite3.Connection, batch: int, seconds: float) -> float:
         database.execute("COMMIT")
         spent += time.perf_counter() - began
         operations += batch
-    # What a WAL journal puts off belongs to the work; without one this does nothing.
+    # The work that a WAL journal defers counts, too; without one this does nothing.
     began = time.perf_counter()
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     spent += time.perf_counter() - began
@@ -114,7 +114,7 @@ def main() -> None:
         choices=["DELETE", "TRUNCATE", "PERSIST", "WAL"],
         default=Setting.journal,
     )
-    parser.add_argument("--batch", type=int, default=Setting.batch, help="operations to a commit")
+    parser.add_argument("--batch", type=int, default=Setting.batch, help="operations per commit")
     parser.add_argument("--seconds", type=float, default=0.2, help="of timed work")
     given = parser.parse_args()
     if given.page_size < 1:
@@ -122,7 +122,7 @@ def main() -> None:
     if given.batch < 1:
         parser.error(f"--batch is {given.batch}, expected at least 1")
 
-    # Turned into an exit, so that the temporary folder goes even when a timeout stops the run.
+    # Turned into an exit, so that the temporary folder is removed even after a timeout.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     setting = Setting(given.page_size, given.cache_mb, given.sync, given.journal, given.batch)
     print(f"{measure(setting, seconds=given.seconds):.3f}")

@@ -1,7 +1,7 @@
-"""Tune SQLite on this machine, then hold the recommendation against SQLite's defaults.
+"""Tune SQLite on this machine, then compare the recommendation with SQLite's defaults.
 
-Everything lands in the folder `demo/` of the repository. Stopped at any moment, it goes on from
-there when run again; delete the folder to begin anew.
+All files are in the folder `demo/` of the repository. Stopped at any moment, it resumes when run
+again; delete the folder to start again.
 """
 
 import json
@@ -41,13 +41,13 @@ def main() -> int:
         tuned = Setting(**found["params"])
         settings = {
             "SQLite's defaults": DEFAULTS,
-            f"the same, {tuned.batch} to a commit": replace(DEFAULTS, batch=tuned.batch),
+            f"the same, {tuned.batch} per commit": replace(DEFAULTS, batch=tuned.batch),
             "recommended": tuned,
         }
         show(found, settings, compare(list(settings.values())))
         surefoot("report", STUDY, "-o", "report.html", capture=True)
     except KeyboardInterrupt:
-        console.print("\nStopped. The same command goes on from here.")
+        console.print("\nStopped. The same command resumes the study.")
         return 130
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
@@ -56,9 +56,9 @@ def main() -> int:
 
 
 def surefoot(*arguments: str, capture: bool = False) -> str:
-    """Run the command line of this very installation in the demo's folder."""
+    """Run this installation's command line in the demo's folder."""
     own = Path(sys.executable).parent
-    # The study file says `python`, which a system may not have outside the environment.
+    # The study file's command is `python`, which must be this environment's.
     path = os.pathsep.join([str(own), os.environ.get("PATH", "")])
     done = subprocess.run(
         [own / "surefoot", *arguments],
@@ -72,17 +72,17 @@ def surefoot(*arguments: str, capture: bool = False) -> str:
 
 
 def compare(settings: list[Setting]) -> list[np.ndarray]:
-    """`REPEATS` measurements of each setting, (REPEATS,) each, taken in turns.
+    """Alternating measurements (REPEATS,) of each configuration.
 
-    In turns, and each turn in an order of its own, so that a machine that gets busier or quieter
-    meanwhile treats all alike.
+    Each turn has a random order, so that a load on the machine that changes over time affects all
+    configurations alike.
     """
     measured: list[list[float]] = [[] for _ in settings]
     order = random.Random(0)
-    label = "Measuring again, side by side"
+    label = "Comparing with the defaults"
     for _ in track(range(REPEATS), description=label, console=console):
-        for place in order.sample(range(len(settings)), len(settings)):
-            measured[place].append(measure(settings[place], folder=DEMO))
+        for index in order.sample(range(len(settings)), len(settings)):
+            measured[index].append(measure(settings[index], folder=DEMO))
     return [np.array(values) for values in measured]
 
 
@@ -92,8 +92,8 @@ def show(
     measured: list[np.ndarray],
 ) -> None:
     table = Table(title=f"Milliseconds for 1,000 operations, {REPEATS} alternating runs")
-    table.add_column("setting")
-    for name in ("median", "95th percentile", "against recommended"):
+    table.add_column("configuration")
+    for name in ("median", "95th percentile", "relative to recommended"):
         table.add_column(name, justify="right")
     best = float(np.median(measured[-1]))
     for name, values in zip(settings, measured, strict=True):
@@ -104,16 +104,16 @@ def show(
     console.print(
         f"Recommended: page size {tuned.usable_page_size}, cache {tuned.cache_mb:.1f} MB, "
         f"synchronous = {tuned.sync}, journal = {tuned.journal}, "
-        f"{tuned.batch} operations to a commit (SQLite by itself commits after each)."
+        f"{tuned.batch} operations per commit (by default SQLite commits after each)."
     )
     console.print(
-        f"The model expected {found['value']:.1f} ({found['lower']:.1f} to {found['upper']:.1f}); "
-        f"measured again, the median is {best:.1f}."
+        f"The model predicted {found['value']:.1f} ({found['lower']:.1f} to {found['upper']:.1f}); "
+        f"the median of the comparison is {best:.1f}."
     )
     if tuned.journal == "WAL" and tuned.sync == "NORMAL":
         console.print(
-            "After a power failure this setting may lose the last commits, never the file's "
-            "integrity. If every commit must survive, leave NORMAL out of sqlite.toml."
+            "After a power failure this configuration may lose the last commits, but not corrupt "
+            "the file. If every commit must be durable, remove NORMAL from sqlite.toml."
         )
 
 

@@ -1,6 +1,6 @@
 """The command line: `surefoot tune`, `recommend`, `report`, `export`, `diagnose` and `reproduce`.
 
-What a command needs is imported within it, so that `surefoot --help` answers at once.
+Each command imports what it needs, so that `surefoot --help` answers at once.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,9 +17,10 @@ import typer
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
-    from surefoot.tune.risk_section import StatedRisk
+    from surefoot.tune.schema import RiskDescription
 
-STOPPED, WRONG, INTERRUPTED = 1, 2, 130
+STOPPED, INVALID, INTERRUPTED = 1, 2, 130
+_NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
 
 app = typer.Typer(
     name="surefoot",
@@ -26,14 +28,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="""Find a good setting of a system whose measurements jump about.
+    help="""Optimise the configuration of a system with noisy, heavy-tailed measurements.
 
-Write a study file (what to run, which parameters, how many rounds), run `surefoot tune`, and ask
-`surefoot recommend` or `surefoot report` at any time.""",
-    epilog="""Exit codes: 0 done; 1 stopped before the end (five failures in a row, a storage that
-cannot be written), with everything measured so far kept; 2 wrong study file, options or input,
-with nothing created or changed; 130 ended by Ctrl-C, 143 by SIGTERM, with everything measured so
-far kept.""",
+Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
+`surefoot recommend` and `surefoot report` show the results at any time.""",
+    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, or a storage
+that cannot be written), with all measurements kept; 2 invalid study file, options or input, with
+nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with all measurements kept.""",
 )
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", show_default=False)]
@@ -41,14 +42,16 @@ StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", 
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """What surefoot raises on purpose becomes one line on standard error and an exit code."""
+    """Turn surefoot's errors into one line on standard error and an exit code."""
     from surefoot.types import InvalidInput, NotReady, SurefootError
 
     try:
         yield
     except SurefootError as error:
         typer.echo(" ".join(str(error).split()), err=True)
-        raise typer.Exit(WRONG if isinstance(error, InvalidInput | NotReady) else STOPPED) from None
+        raise typer.Exit(
+            INVALID if isinstance(error, InvalidInput | NotReady) else STOPPED
+        ) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -75,23 +78,24 @@ def tune(
     study: StudyArgument,
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="Finished trials to reach, instead of the study file's rounds."),
+        typer.Option(min=1, help="Finished trials to reach; overrides the study file's rounds."),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, max=256, help="Processes that measure at the same time.")
     ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
 ) -> None:
-    """Measure setting after setting until the study holds its rounds; go on where it stopped.
+    """Run trials until the study has its rounds; resume where it stopped.
 
-    Every trial is stored before the next begins. Ctrl-C ends after the trial that is running (press
-    it twice to end at once), and the same command goes on later, also after a crash or kill -9.
+    Every trial is stored before the next begins. Ctrl-C stops after the running trial (press it
+    twice to stop at once), and the same command resumes later, also after a crash or kill -9.
     """
     with one_line_errors():
-        from surefoot.tune.opening import quiet_optuna
-        from surefoot.tune.run import run
+        import optuna
 
-        quiet_optuna()
+        from surefoot.tune import run
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         outcome = run(study, rounds=rounds, workers=workers, quiet=quiet)
         if not quiet:
             summary = outcome.summary
@@ -108,11 +112,11 @@ def recommend(
     study: StudyArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the setting that the model holds best, its value and an interval for it.
+    """Print the configuration with the best posterior mean, its value and an interval.
 
-    The value is the model's, not the luckiest measurement. JSON has the keys params, value, lower,
-    upper, trials (finished ones) and failed. In a study with an environment the value and interval
-    are those of the risk, and the key risk says which.
+    The value is the model's prediction, not the best measurement. The JSON keys are params, value,
+    lower, upper, trials (finished ones) and failed. In a study with an environment, value and
+    interval are those of the risk, which the key risk describes.
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
@@ -135,8 +139,9 @@ def recommend(
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
-            if summary.risk is not None:
-                content["risk"] = summary.risk.as_dict()
+            if (risk := summary.risk) is not None:
+                described = ("measure", "level", "tail", "meaning")
+                content["risk"] = {name: getattr(risk, name) for name in described}
             typer.echo(json.dumps(content))
         else:
             _show(best, summary.risk)
@@ -150,7 +155,7 @@ def report(
         "report.html"
     ),
 ) -> None:
-    """Write one self-contained HTML page about the study."""
+    """Write a report of the study as one self-contained HTML page."""
     with one_line_errors():
         from surefoot.tune.report import write_report
 
@@ -165,13 +170,13 @@ def export(
         Path, typer.Option("-o", "--output", help="A .csv or .parquet file.", show_default=False)
     ],
 ) -> None:
-    """Write the table of trials."""
+    """Write the trials as a table, one row each."""
     with one_line_errors():
+        from surefoot.tune import export as write_table
         from surefoot.tune import open_study
-        from surefoot.tune.export import check_output
-        from surefoot.tune.export import export as write_table
+        from surefoot.tune.tables import check_export
 
-        check_output(output)
+        check_export(output)
         count = write_table(*open_study(study), output)
         typer.echo(f"wrote {count} trials to {output}")
 
@@ -181,15 +186,17 @@ def diagnose(
     file: Annotated[Path, typer.Argument(help="A CSV file with measurements.", show_default=False)],
     column: Annotated[
         str | None,
-        typer.Option(help="The column to look at; needed where several hold numbers."),
+        typer.Option(help="The column to diagnose; needed if several contain numbers."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it to this .html or .png file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Plot the tails to this .html or .png file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say how heavy the tails of repeated measurements are, and which algorithm suits them."""
+    """Estimate how heavy the tails of repeated measurements are, and suggest an algorithm."""
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
-        from surefoot.tune.measurements_file import read_column
+        from surefoot.tune.tables import read_column
         from surefoot.tune.tail_plot import check_plot, write_plot
 
         if plot is not None:
@@ -197,58 +204,38 @@ def diagnose(
         measured = read_column(file, column)
         diagnosis = diagnose_values(measured.values)
         if plot is not None:
-            write_plot(measured.values, diagnosis, measured.column, plot)
+            write_plot(measured.values, diagnosis, measured.name, plot)
         if as_json:
-            content = {"column": measured.column, "skipped": measured.skipped}
+            content = {"column": measured.name, "skipped": measured.skipped}
             typer.echo(json.dumps({**content, **diagnosis.as_dict()}))
             return
         skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
-        typer.echo(f"{file}, column {measured.column!r}{skipped}")
+        typer.echo(f"{file}, column {measured.name!r}{skipped}")
         typer.echo(str(diagnosis))
         if plot is not None:
             typer.echo(f"wrote {plot}")
 
 
-@app.command()
+@app.command(context_settings={"allow_interspersed_args": False})
 def reproduce(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="An experiment of --list, or `all`.", show_default=False),
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="`list`, `run NAME` or `gallery`, with options.", show_default=False),
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Name every experiment.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
-    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("reproduced"),
-    data: Annotated[
-        Path | None, typer.Option(help="A folder with the papers' data files.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A small run of seconds.")] = False,
-    backend: Annotated[
-        str, typer.Option(help="loky, dask://HOST:PORT or ray://HOST:PORT: where trials run.")
-    ] = "loky",
 ) -> None:
-    """Play the experiments of the papers again, and set the results beside what the papers say.
+    """Reproduce the papers' experiments: the command of `surefoot-experiments`.
 
-    OUT/NAME holds the figure, its numbers, a manifest and a page; `all` makes a gallery of them,
-    OUT/index.html. Finished trials are kept, so a killed run goes on with --resume. The same seed
-    gives the same numbers, in however many processes.
+    Needs `pip install surefoot-experiments`. `surefoot reproduce list` names the experiments, and
+    `surefoot reproduce run NAME --help` shows the options.
     """
-    with one_line_errors():
-        from surefoot_experiments.command import listing as experiments
-        from surefoot_experiments.command import run as run_experiments
-        from surefoot_experiments.runner import Plan
-
-        if listing:
-            typer.echo(experiments())
-            return
-        plan = Plan(out, trials, rounds, jobs, data, seed, resume, quick, backend)
-        run_experiments(name, plan, typer.echo)
+    found = list(entry_points(group="surefoot.commands", name="reproduce"))
+    if not found:
+        typer.echo(_NO_EXPERIMENTS, err=True)
+        raise typer.Exit(INVALID)
+    found[0].load()(arguments or ["--help"], "surefoot reproduce")
 
 
-def _show(best: StudyRecommendation, risk: StatedRisk | None) -> None:
+def _show(best: StudyRecommendation, risk: RiskDescription | None) -> None:
     what = "value" if risk is None else f"{risk.name} of"
     interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
     typer.echo(f"Recommended, with {what} {interval}:")

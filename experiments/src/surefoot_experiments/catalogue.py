@@ -1,42 +1,73 @@
-"""All experiments, by name."""
+"""All experiments and benchmarks, by name."""
 
 from difflib import get_close_matches
 
-from surefoot.types import InvalidInput
-from surefoot_experiments import (
-    ablation,
-    heavy_tails,
-    noise_families,
-    sketch_time,
-    starvation,
-    truncation_effect,
-    value_at_risk,
+from surefoot import InvalidInput
+from surefoot_experiments.benchmarks import (
+    ask_time,
+    coverage,
+    risk_ask_time,
+    risk_coverage,
+    robust_vs_peers,
+    round_cost,
+    sketch_cost,
+    sketch_regret,
 )
-from surefoot_experiments.experiment import Experiment
+from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
+from surefoot_experiments.harness.experiment import Experiment
+from surefoot_experiments.papers import (
+    ablation,
+    heavy_tails,
+    noise_families,
+    regret_against_time,
+    truncation_effect,
+    value_at_risk,
+    variance_starvation,
+)
 
-_MODULES = (
+_PAPERS = (
     heavy_tails,
     truncation_effect,
-    starvation,
-    sketch_time,
+    variance_starvation,
+    regret_against_time,
     value_at_risk,
     ablation,
     noise_families,
+)
+_BENCHMARKS = (
+    robust_vs_peers,
+    ask_time,
+    heavy_tails_benchmark,
+    coverage,
+    round_cost,
+    sketch_cost,
+    sketch_regret,
+    risk_ask_time,
+    risk_coverage,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for module in _MODULES for experiment in module.EXPERIMENTS
+    one.name: one for module in _PAPERS for one in module.EXPERIMENTS
 }
-
-
-ALL = "all"  # what the command line calls them together
+BENCHMARKS: dict[str, Experiment] = {
+    one.name: one for module in _BENCHMARKS for one in module.EXPERIMENTS
+}
+GROUPS = {"all": EXPERIMENTS, "benchmarks": BENCHMARKS}
 
 
 def find(name: str) -> Experiment:
-    """The experiment of this name; `InvalidInput` with the nearest names if there is none."""
-    if name not in EXPERIMENTS:
-        known = [ALL, *EXPERIMENTS]
-        near = sorted(get_close_matches(name.lower(), known, n=6, cutoff=0.5))
-        hint = f"nearest are {', '.join(near)}" if near else "see `surefoot reproduce --list`"
-        raise InvalidInput(f"there is no experiment {name!r}: {hint}")
-    return EXPERIMENTS[name]
+    """The experiment or benchmark of a name.
+
+    Raises:
+        InvalidInput: There is none; the message names the nearest.
+
+    Example:
+        >>> find("heavy-tails-1a").figure
+        'Figure 1a'
+    """
+    known = EXPERIMENTS | BENCHMARKS
+    if name not in known:
+        near = get_close_matches(name.lower(), [*GROUPS, *known], n=6, cutoff=0.5)
+        hint = f"nearest are {', '.join(sorted(near))}" if near else "see the command `list`"
+        raise InvalidInput(f"no experiment is named {name!r}: {hint}")
+    return known[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,14 +14,32 @@ from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
-_ANCHORS = 8  # designs of largest risk of the mean, to start from
+_ALL = torch.zeros(0, dtype=torch.int64)  # arms, where all are allowed
 
 
-@runtime_checkable
-class ArmScore(Protocol):
-    """A score of arms that knows its own maximiser."""
+@dataclass(frozen=True, eq=False)
+class ArmBound:
+    """The upper confidence bound on arms whose posterior is tabulated, as a score.
 
-    def best_arm(self, among: Tensor) -> int: ...
+    It knows its own maximiser, which need not evaluate all arms after pulls without rewards.
+
+    Args:
+        context: The state of the optimization on `Arms`, without failures.
+    """
+
+    context: Context
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.context.bound(x, self.context.width)
+
+    def best(self, among: list[Location] | None) -> Location:
+        """The arm of largest bound, of those allowed."""
+        posterior, arms = self.context.posterior, self.context.space.design
+        allowed = _ALL
+        if among is not None:
+            allowed = torch.tensor([location.arm for location in among], dtype=torch.int64)
+        arm = posterior.best_arm(self.context.width, allowed)  # type: ignore[attr-defined]
+        return arms.location(arms.points[arm], arm)  # type: ignore[union-attr]
 
 
 def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:
@@ -34,10 +52,19 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
 
     Returns:
         The location of the design, on a `Joint` space one without an environment.
+
+    Example:
+        A policy that is greedy on `Arms` and `Box`:
+
+        >>> class Greedy:
+        ...     def check(self, space, risk):
+        ...         pass
+        ...
+        ...     def choose(self, context, among):
+        ...         return maximise(context.mean, context, among)
     """
-    if isinstance(score, ArmScore):
-        arms = [] if among is None else [location.arm for location in among]
-        return context.space.design.locate(score.best_arm(torch.tensor(arms, dtype=torch.int64)))
+    if isinstance(score, ArmBound):
+        return score.best(among)
     if among is not None:
         return among[best_row(score, torch.stack([location.design for location in among]))]
     design = context.space.design
@@ -47,12 +74,12 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_measured(context.mean, context, _ANCHORS)
+    anchors = best_measured(context.mean, context)
     with one_thread(), torch.enable_grad():
         return design.location(best_point(score, design, context.generator, anchors))
 
 
-def best_measured(score: Score, context: Context, number: int) -> Tensor:
+def best_measured(score: Score, context: Context, number: int = 8) -> Tensor:
     """The designs (number, dx) of largest score among those in the data, best first."""
     return context.designs[scores(score, context.designs).argsort(descending=True)[:number]]
 

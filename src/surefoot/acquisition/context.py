@@ -47,8 +47,8 @@ class Context:
         pending: The pending queries.
         generator: Source of all randomness.
         round: Number of rewards, told or pending.
-        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None as long as
-            nothing has failed.
+        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
+            measurement has failed.
         z: Values (m, dz) that stand for the environment; see `sampled`.
         weights: Their probabilities (m,).
     """
@@ -79,12 +79,13 @@ class Context:
     def bound(self, x: Tensor, width: float) -> Tensor:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
 
-        Where measurements have failed, a failure counts as the lowest lower bound of any site.
+        Where measurements have failed, a failure counts as the lowest value of any site: of mean -
+        |width| * deviation, or of the lower bound where there is an environment.
         """
         if not isinstance(self.space, Joint):
             mean, deviation = self.posterior.mean_and_deviation(x)
-            return self._discounted(x, torch.add(mean, deviation, alpha=width))
-        risks = [self.risk(self._shifted(part, width), self.weights) for part in self._parts(x)]
+            return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
+        risks = [self.risk(self._shifted(chunk, width), self.weights) for chunk in self._chunks(x)]
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
@@ -97,35 +98,36 @@ class Context:
         mean, deviation = self.posterior.mean_and_deviation(points)
         reach = self.width * deviation
         bounds = (mean, mean - reach, mean + reach)
-        return Bounds(*(self._discounted(points, one).reshape(len(x), -1) for one in bounds))
+        return Bounds(
+            *(self._discounted(points, one, self.width).reshape(len(x), -1) for one in bounds)
+        )
 
     def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
-        parts = [self.bounds(part) for part in self._parts(x)]
-        risks = [torch.stack([self._risk(one) for one in part]) for part in parts]
+        bounds = [self.bounds(chunk) for chunk in self._chunks(x)]
+        weights = self.weights.to(self.designs)
+        risks = [torch.stack([self.risk(one, weights) for one in chunk]) for chunk in bounds]
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
 
-    def _risk(self, values: Tensor) -> Tensor:  # (n, m) -> (n,)
-        return self.risk(values, self.weights) if isinstance(self.space, Joint) else values[:, 0]
-
     @cached_property
-    def worst(self) -> Tensor:
-        """The lowest lower bound of any site, which stands for a failed measurement."""
-        mean, deviation = self.posterior.mean_and_deviation(self.sites)
-        return (mean - self.width * deviation).min()
+    def _at_sites(self) -> tuple[Tensor, Tensor]:
+        return self.posterior.mean_and_deviation(self.sites)
 
-    def _discounted(self, points: Tensor, bound: Tensor) -> Tensor:
-        """A bound (n,) at inputs of the model (n, d), weighed by the chance of failure."""
+    def _discounted(self, points: Tensor, bound: Tensor, width: float) -> Tensor:
+        """A bound (n,) at inputs of the model (n, d), weighed by the probability of failure."""
         if self.feasible is None:
             return bound
+        mean, deviation = self._at_sites
+        worst = torch.add(mean, deviation, alpha=-width).min()
         chance = self.feasible(points)
-        return chance * bound + (1.0 - chance) * self.worst
+        return chance * bound + (1.0 - chance) * worst
 
     def _shifted(self, x: Tensor, width: float) -> Tensor:  # (n, m)
         points = self._points(x, self.z)
         mean, deviation = self.posterior.mean_and_deviation(points)
-        return self._discounted(points, mean + width * deviation).reshape(len(x), -1)
+        shifted = self._discounted(points, mean + width * deviation, self.width)
+        return shifted.reshape(len(x), -1)
 
     def _points(self, x: Tensor, z: Tensor) -> Tensor:  # (n * m, d)
         """What the model sees of every design with every z."""
@@ -135,8 +137,8 @@ class Context:
             return self.space.seen.points  # type: ignore[union-attr]
         return self.space.points(x, z).flatten(0, 1)
 
-    def _parts(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Designs in parts so small that no array of them, the z's and the features is large."""
+    def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Designs in chunks that bound the memory of arrays over z's and features."""
         if self._tabulates(x, self.z):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
@@ -149,5 +151,5 @@ class Context:
         if not self.posterior.tabulates(self.space.seen.points):
             return False
         design, environment = self.space.design, self.space.environment
-        whole = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
-        return whole and isinstance(design, Arms) and x is design.points
+        complete = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
+        return complete and isinstance(design, Arms) and x is design.points

@@ -14,7 +14,7 @@ from surefoot.risks.batched import batched_risk
 from surefoot.spaces import Joint
 
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
-_STRIP = 2**20  # numbers in arrays that come and go, which stay near the cache
+_STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
 _SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
 

@@ -62,6 +62,15 @@ class RiskKnowledgeGradient:
 
     References:
         Cakmak et al. 2020, "Bayesian optimization of risk measures".
+
+    Example:
+        >>> import surefoot as sf
+        >>> space = sf.Joint(sf.Arms([[0.0], [1.0]]), sf.FiniteEnvironment([0.0, 1.0]))
+        >>> kernel, policy = sf.kernels.squared_exponential([0.2, 0.2]), RiskKnowledgeGradient(2, 4)
+        >>> optimizer = sf.Optimizer(space, kernel, risk=sf.Mean(), policy=policy)
+        >>> _ = optimizer.tell(0, 0.0, environment=0.0)
+        >>> optimizer.ask().point.shape
+        torch.Size([1])
     """
 
     fantasies: int = 10

@@ -91,9 +91,9 @@ def search(
         raise InvalidInput("lacing='prob' needs a `log_density`: pass one, or lacing='unif'.")
     steps, reach = checks.count("steps", steps), checks.positive("reach", reach)
     span, z = high - low, starts.clamp(low, high)
-    nothing = torch.full_like(z[:, 0], torch.inf)
+    unknown = torch.full_like(z[:, 0], torch.inf)
     edge = torch.zeros_like(z)  # outward normals of those that violated the condition one step ago
-    best = _Candidates(z, nothing < 0.0, -nothing, nothing)
+    best = _Candidates(z, unknown < 0.0, -unknown, unknown)
     with one_thread():
         for step in range(steps + 1):
             with torch.enable_grad():

@@ -34,6 +34,14 @@ class NoisyExpectedImprovement:
 
     References:
         Letham et al. 2019, eq. 3-5; Ament et al. 2023 for the logarithm.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=NoisyExpectedImprovement(samples=16))
+        >>> _ = optimizer.tell_all([0, 2], [0.0, 0.0])
+        >>> optimizer.ask().arm
+        1
     """
 
     samples: int = 64

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
 
 from surefoot import risks
 from surefoot._internal import checks
-from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.argmax import ArmBound, maximise
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.risks import Mean, Risk
@@ -24,7 +23,7 @@ ScoreRule = Callable[[Context], Score]  # an acquisition function
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses where to measure next. One of your own needs these two methods and nothing else."""
+    """Chooses where to measure next; a user-defined policy implements these two methods."""
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space or a risk that the policy cannot work on.
@@ -57,33 +56,22 @@ class UpperConfidenceBound:
 
     References:
         Srinivas et al. 2010, Algorithm 1; Nguyen et al. 2021 (V-UCB), Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.UpperConfidenceBound())
+        >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
+        >>> optimizer.ask().arm
+        1
     """
 
     def __call__(self, context: Context) -> Score:
-        points = context.space.design.lower.new_zeros(0, 0)
-        if isinstance(context.space, Arms) and context.feasible is None:
-            points = context.space.points
-        if context.posterior.tabulates(points):
+        space = context.space
+        plain = isinstance(space, Arms) and context.feasible is None
+        if plain and context.posterior.tabulates(space.points):  # type: ignore[union-attr, arg-type]
             return ArmBound(context)
         return lambda x: context.bound(x, context.width)
-
-
-@dataclass(frozen=True, eq=False)
-class ArmBound:
-    """The upper confidence bound of arms whose posterior is tabulated, as a score.
-
-    Args:
-        context: The state of the optimization on `Arms`, without failures.
-    """
-
-    context: Context
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.context.bound(x, self.context.width)
-
-    def best_arm(self, among: Tensor) -> int:
-        """The arm of largest bound, of those in `among` (n,) unless that is empty."""
-        return self.context.posterior.best_arm(self.context.width, among)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -109,9 +97,9 @@ class ScorePolicy:
 
     Example:
         >>> import surefoot as sf
-        >>> score = lambda context: lambda x: context.bound(x, 3.0)
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=sf.acquisition.ScorePolicy(score))
+        >>> greedy = sf.acquisition.ScorePolicy(lambda context: context.mean)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=greedy)
         >>> _ = optimizer.tell(0, 1.0)
         >>> optimizer.ask().arm
         0
@@ -148,6 +136,16 @@ class Alternating:
     Args:
         even: Policy, or score, of the even rounds.
         odd: Policy, or score, of the odd rounds.
+
+    Example:
+        >>> import surefoot as sf
+        >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
+        >>> policy = Alternating(UpperConfidenceBound(), NoisyExpectedImprovement())
+        >>> space, kernel = sf.Arms(3), sf.kernels.precomputed(torch.eye(3))
+        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
+        >>> _ = optimizer.tell_all([0, 1], [1.0, 0.0])
+        >>> optimizer.ask().arm
+        2
     """
 
     even: Policy | ScoreRule

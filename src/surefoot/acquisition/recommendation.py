@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 By = Literal["mean", "lower"]
 
-_ANCHORS = 8  # measured points of largest value, to start from
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 
@@ -90,13 +89,13 @@ def first_location(
 
 
 def _represented(context: Context) -> Context:
-    """With values of Z that are the same in every call, and draw nothing from the run."""
+    """With values of Z that are the same in every call and leave the run's generator alone."""
     return context.sampled(_VALUES, torch.Generator().manual_seed(0))
 
 
 def _best_in_box(value: Score, box: Box, context: Context) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves."""
-    measured = best_measured(value, context, _ANCHORS)
+    measured = best_measured(value, context)
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     gain = scores(value, torch.stack([point, measured[0]]))

@@ -42,6 +42,13 @@ class SurrogateBound:
 
     References:
         Nguyen et al. 2021, "Value-at-Risk optimization with Gaussian processes", Section 3.5.
+
+    Example:
+        >>> import surefoot as sf
+        >>> z = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
+        >>> space, kernel = sf.Joint(sf.Box([0.0], [1.0]), z), sf.kernels.matern(2.5, [0.2, 0.5])
+        >>> policy = SurrogateBound(lacing="unif", starts=4)
+        >>> optimizer = sf.Optimizer(space, kernel, risk=sf.VaR(0.1), policy=policy)
     """
 
     lacing: Lacing = "prob"

@@ -61,7 +61,8 @@ class Sketched:
     pulls: dict[int, float] = field(default_factory=dict)
     last: int = 0
     dictionary: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
-    explained: float = 0.0  # sum of sigma^2 / ridge of the pulls since the last draw
+    since: dict[int, float] = field(default_factory=dict)  # pulls since the last draw
+    explained: float = 0.0  # sum of sigma^2 / ridge of these
     start: Tensor = field(init=False)  # (A,), variance at the last draw
     chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
     tabulated: Tabulated = field(init=False)
@@ -89,10 +90,9 @@ class Sketched:
 
     def update(self, pull: Pull) -> None:
         arm: int = pull.arm  # type: ignore[assignment]
-        pulls = self.pulls.pop(arm, 0.0) if pull.times < 0 else self.pulls.get(arm, 0.0)
-        if pulls + pull.times > 0:
-            self.pulls[arm] = pulls + pull.times
-        self.explained += pull.times * float(self._start_at[arm]) / self.ridge
+        _count(self.pulls, arm, pull.times)
+        since = _count(self.since, arm, pull.times)  # a pull from before the last draw is not in it
+        self.explained += since * float(self._start_at[arm]) / self.ridge
         if pull.times > 0:
             self.last = arm
         if self.batched:
@@ -134,7 +134,7 @@ class Sketched:
 
     def after_load(self) -> None:
         """The table of the dictionary, which is not saved."""
-        self._start_from(self.start)
+        self._start_at = self.start.cpu().numpy()
         self.tabulated.table = self._table()
 
     def _calls_for_a_draw(self) -> bool:
@@ -142,7 +142,7 @@ class Sketched:
 
     def _start_from(self, variance: Tensor) -> None:
         """The variance (A,) from which the next pulls are counted."""
-        self.explained, self.start = 0.0, variance
+        self.since, self.explained, self.start = {}, 0.0, variance
         self._start_at = variance.cpu().numpy()  # the same, quick to look up
 
     def _draw(self) -> None:
@@ -185,6 +185,17 @@ class Sketched:
             features = rows.T @ embedding.inverse_root.T
             return Table(embedding, self.points, self.prior, features, none)
         return Table(embedding, self.points, self.prior, rows.T, embedding.inverse_root)
+
+
+def _count(pulls: dict[int, float], arm: int, times: int) -> float:
+    """Add pulls of an arm, or take back as many as there are; the difference that it makes."""
+    before = pulls.get(arm, 0.0)
+    after = max(before + times, 0.0)
+    if after > 0.0:
+        pulls[arm] = after
+    elif before > 0.0:
+        del pulls[arm]
+    return after - before
 
 
 def _rewarded(observations: Observations) -> dict[int, float]:

@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features
 from surefoot.hyperparameters import Fitted
-from surefoot.optimizer.serialization import Decoder, is_whole
+from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
@@ -131,20 +131,24 @@ class Model:
 
         What follows from it is brought up to date by `infer`.
         """
-        if not any(one.missing and one.is_at(point, arm) for one in self.outstanding):
+        pulled = self._first(point, arm)
+        if pulled is None:
             self.pull(point, arm)
+            pulled = self.outstanding[-1]
         site = self.observations.append(point, reward, arm)
         self.state = self.estimator.update(self.state, site, reward)
         if self.regression.batched:
-            self._first(point, arm).missing -= 1
+            pulled.missing -= 1
         else:
-            self._take(point, arm, 1)
+            self._take_back(pulled)
             self.regression.update(Pull(point, arm, 1))
 
     def release(self, point: Tensor, arm: int | None, count: int = 1) -> None:
         """So many rewards will not come from a point that was chosen."""
         for _ in range(count):
-            self._take(point, arm, 1)
+            pulled = self._first(point, arm)
+            if pulled is not None:
+                self._take_back(pulled)
         if self.regression.batched:
             self.regression.update(Pull(point, arm, -count))
 
@@ -178,10 +182,7 @@ class Model:
         if self.latest.number == len(self.observations):
             return self.latest
         if self._look is None or self._look.number != len(self.observations):
-            due = self.hyperparameters.is_due(len(self.observations), self.fitted_at)
-            units = (self._fit() if due else self.fitted).units
-            regression = self.regression.current(self.observations)
-            sample = regression.sample(self.observations, units)
+            regression, sample = self._current()
             estimate = self.estimator.estimate(copy.deepcopy(self.state), sample)[0]
             self._look = self._inference(regression, sample, estimate)
         return self._look
@@ -191,9 +192,7 @@ class Model:
         weigh = getattr(self.estimator, "weights", None)
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
-        regression = self.regression.current(self.observations)
-        sample = regression.sample(self.observations, self.fitted.units)
-        return weigh(self.look().estimate, sample)
+        return weigh(self.look().estimate, self._current()[1])
 
     def width_at_start(self) -> float:
         """The width before the first reward."""
@@ -210,9 +209,10 @@ class Model:
     def restore(self, values: Any, decoder: Decoder) -> None:
         """Go on from a saved model of the same parts."""
         fields = values["fields"]
-        fitted = decoder.decode(fields["fitted"])
-        if self.hyperparameters.lasting:
-            fitted = replace(fitted, kernel=self.fitted.kernel)
+        fitted = copy.copy(self.fitted)
+        if self.hyperparameters.lasting:  # the kernel is a part that is here
+            fields["fitted"]["fields"]["kernel"] = OUTSIDE
+        decoder.fill(fitted, fields["fitted"])
         decoder.fill(self.observations, fields["observations"])
         self._use(fitted)
         decoder.fill(self.regression, fields["regression"])
@@ -284,6 +284,13 @@ class Model:
         relative = (deviation / posterior.scale).square() / self.fitted.noise
         return float((self.observations.counts * relative).sum())
 
+    def _current(self) -> tuple[Regression, Sample]:
+        """The geometry of all rewarded pulls, and the rewards in the units that they call for."""
+        due = self.hyperparameters.is_due(len(self.observations), self.fitted_at)
+        units = (self._fit() if due else self.fitted).units
+        regression = self.regression.current(self.observations)
+        return regression, regression.sample(self.observations, units)
+
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""
         span = self.space.upper - self.space.lower
@@ -327,14 +334,17 @@ class Model:
         )
         self.state = self.estimator.init(self._constants)
 
-    def _first(self, point: Tensor, arm: int | None) -> Outstanding:
-        return next(one for one in self.outstanding if one.missing and one.is_at(point, arm))
+    def _first(self, point: Tensor, arm: int | None) -> Outstanding | None:
+        """The first outstanding pulls of a point that have a reward to come."""
+        for one in self.outstanding:
+            if one.missing and one.is_at(point, arm):
+                return one
+        return None
 
-    def _take(self, point: Tensor, arm: int | None, count: int) -> None:
-        """Take back pulls that have no reward."""
-        one = self._first(point, arm)
-        one.count -= count
-        one.missing -= count
-        if one.count == 0:
-            self.outstanding.remove(one)
+    def _take_back(self, pulled: Outstanding) -> None:
+        """One pull less, of those without a reward."""
+        pulled.count -= 1
+        pulled.missing -= 1
+        if pulled.count == 0:
+            self.outstanding.remove(pulled)
         self._selection, self._selected = None, 0

@@ -37,15 +37,18 @@ _PACKAGES = (  # whose dataclasses may be in a file
 
 
 class Encoder:
-    """Collects the tensors of the objects that it encodes."""
+    """Collects the tensors of the objects that it encodes, each of them once."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
+        self._names: dict[int, tuple[str, Tensor]] = {}  # by `id`, with what keeps it from reuse
 
     def encode(self, value: Any) -> Any:
         """A value as JSON; `OUTSIDE`, also within, where it cannot be in a file."""
         if value is None or isinstance(value, bool | int | float | str):
             return value
+        if isinstance(value, np.generic):  # a count may be an integer of NumPy
+            return value.item()
         if isinstance(value, Tensor):
             return self._tensor("tensor", value)
         if isinstance(value, np.ndarray):
@@ -68,8 +71,9 @@ class Encoder:
         return {"type": name, "fields": saved}
 
     def _tensor(self, kind: str, tensor: Tensor) -> dict[str, str]:
-        name = str(len(self.tensors))
-        self.tensors[name] = tensor.detach().cpu().clone().contiguous()
+        name, _ = self._names.setdefault(id(tensor), (str(len(self.tensors)), tensor))
+        if name not in self.tensors:
+            self.tensors[name] = tensor.detach().cpu().clone().contiguous()
         return {kind: name}
 
     def _kernel(self, kernel: Any) -> Any:

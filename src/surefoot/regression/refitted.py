@@ -75,13 +75,16 @@ class Refitted:
         sites = observations.sites
         embedding = self.choice.embedding(sites)
         features = embedding(sites)
-        factor = RidgeFactor.of(features, self.ridge, observations.counts)
+        counts = observations.counts
+        factor = RidgeFactor.of(features, self.ridge, counts)
 
         def leverage(chosen: np.ndarray) -> np.ndarray:
             return factor.leverage(features[torch.from_numpy(chosen)]).cpu().numpy()
 
         residual = embedding.residual(sites, features)
-        return Sample(factor, features, residual, self.version, leverage, observations, units)
+        return Sample(
+            factor, features, residual, counts, self.version, leverage, observations, units
+        )
 
     def posterior(self, sample: Sample, estimate: Estimate) -> FeaturePosterior:
         units = sample.units.within(estimate.prior_mean, estimate.prior_scale)

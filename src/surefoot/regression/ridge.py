@@ -104,11 +104,13 @@ class RidgeFactor:
         root, failed = dpotrf(self.gram.cpu().numpy(), lower=1, clean=0)
         return self.root.cpu().numpy() if failed else np.asarray(root)
 
-    @cached_property
+    @property
     def inverse(self) -> Tensor:
         """V^{-1} (m, m)."""
-        if self.known_inverse is not None:
-            return self.known_inverse
+        return self._inverse if self.known_inverse is None else self.known_inverse
+
+    @cached_property
+    def _inverse(self) -> Tensor:
         return torch.cholesky_inverse(self.root).contiguous()
 
     def solve(self, moments: Tensor) -> Tensor:  # (m,) -> (m,)
@@ -131,10 +133,12 @@ class RidgeFactor:
         values, vectors = torch.linalg.eigh(self.gram)
         return vectors @ torch.diag(values.clamp_min(self.ridge).rsqrt()) @ vectors.T
 
-    @cached_property
+    @property
     def information_gain(self) -> float:
         """Half of ln det(V / ridge) = half of ln det(I + K / ridge)."""
-        if self.known_gain is not None:
-            return self.known_gain
+        return self._gain if self.known_gain is None else self.known_gain
+
+    @cached_property
+    def _gain(self) -> float:
         log_det = 2.0 * float(self.root.diagonal().log().sum())
         return max(0.0, 0.5 * (log_det - self.dimension * math.log(self.ridge)))

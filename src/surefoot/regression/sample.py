@@ -23,6 +23,7 @@ class Sample:
         factor: V of all rewarded pulls.
         features: Features (S, m) of the sites.
         residual: [k(x, x) - ||phi(x)||^2]+ at the sites (S,).
+        counts: Rewards at each site (S,).
         version: A number that changes with the feature map.
         leverage_bound: Gives an upper bound of phi' V^{-1} phi at sites (k,).
         observations: The rewards in their own units.
@@ -32,6 +33,7 @@ class Sample:
     factor: RidgeFactor
     features: Tensor
     residual: Tensor
+    counts: Tensor
     version: int
     leverage_bound: Callable[[np.ndarray], np.ndarray]
     observations: Observations
@@ -43,11 +45,6 @@ class Sample:
         return len(self.observations)
 
     @cached_property
-    def counts(self) -> Tensor:
-        """Rewards at each site (S,)."""
-        return self.observations.counts.to(self.features.device)
-
-    @cached_property
     def site(self) -> Tensor:
         """The site of each reward (t,)."""
         return self.observations.site.to(self.features.device)
@@ -57,7 +54,7 @@ class Sample:
         """Rewards (t,) in the model's units."""
         return self.units.transform(self.observations.rewards).to(self.features.device)
 
-    @cached_property
+    @property
     def sums(self) -> Tensor:
         """Sum of the rewards at each site (S,), in the model's units."""
         if self.units.is_identity:

@@ -93,6 +93,7 @@ class Tabulated:
             self.factor,
             features,
             residual,
+            observations.counts.cpu(),
             self.version,
             partial(self._leverage_bound, observations.arms),
             observations,

@@ -1,10 +1,11 @@
-"""Tuning a real system from a study file: what the command line does, callable from Python."""
+"""Tuning a system from a study file: what the command line does, callable from Python."""
 
-from surefoot.tune.export import export
-from surefoot.tune.objective import Failure, Measurement
-from surefoot.tune.opening import belief_of, open_study
-from surefoot.tune.run import Outcome, Summary, run, summarise
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.output_file import WriteFailed
+from surefoot.tune.run import Outcome, run
+from surefoot.tune.study import Summary, fitted_model, open_study, summarise
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.tables import export
 
 __all__ = [
     "Failure",
@@ -13,8 +14,9 @@ __all__ = [
     "StudyFile",
     "StudyFileError",
     "Summary",
-    "belief_of",
+    "WriteFailed",
     "export",
+    "fitted_model",
     "open_study",
     "run",
     "summarise",

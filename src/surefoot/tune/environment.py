@@ -1,101 +1,289 @@
-"""From the `[environment]` of a study file to a random environment."""
+"""`[environment]`: random variables that are not parameters, and their joint distribution."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 import torch
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from torch import Size, Tensor
-from torch.distributions import Distribution, constraints
+from torch.distributions import Distribution, Independent, Uniform, constraints
 
 from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
-from surefoot.tune.environment_section import EnvironmentSection, ListedVariable, Variable
+from surefoot.spaces.environments import truncated_normal
+from surefoot.tune.schema import InvalidKey, Section, check_range
+from surefoot.types import InvalidInput
 
-_UP_TO = (  # probabilities between cells, up to the median; the rest are their mirror image
+MAX_COMBINATIONS = 10_000  # values of a finite environment
+PRINTED = 1e-5  # relative error of a number that was printed with six digits
+
+_HALF = (  # quantile levels between cells, up to the median; the rest are their mirror image
     *(0.0, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1),
     *(0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
 )
-_WITHIN = 256  # quantiles that a cell's mean is taken of
-_AT_AN_END = 1e-9  # the weight of either end, there only because the worst case may be
+CELLS = 2 * len(_HALF)  # values that stand for a continuous variable: cell means and both ends
+_PER_CELL = 256  # quantiles averaged to a cell's mean
+_END_WEIGHT = 1e-9  # of either end, which is there for the worst case only
 
 
-def environment_of(section: EnvironmentSection) -> StudyEnvironment:
-    """The variables, independent of each other.
+class ContinuousVariable(Section):
+    """A variable with a density between `low` and `high`."""
 
-    Lists give the grid of all their combinations; distributions stay continuous, but beside a list
-    each stands for 32 values in that grid: means of cells of it, and its ends.
-    """
-    variables = section.variables
-    listed = {name: one for name, one in variables.items() if isinstance(one, ListedVariable)}
-    densities = [one.density() for one in variables.values() if not isinstance(one, ListedVariable)]
-    if not listed:
-        continuous = ContinuousEnvironment(
-            densities[0] if len(densities) == 1 else Beside(densities),
-            [one.examples()[0] for one in variables.values()],
-            [one.examples()[1] for one in variables.values()],
-        )
-        return StudyEnvironment(list(variables), continuous, section.observed)
-    axes = [_axis(one) for one in variables.values()]
-    points = list(itertools.product(*(values for values, _ in axes)))
-    weights = [math.prod(shares) for shares in itertools.product(*(shares for _, shares in axes))]
-    return StudyEnvironment(
-        list(variables),
-        FiniteEnvironment(points, weights),
-        section.observed,
-        integer=[name for name, one in listed.items() if all(type(v) is int for v in one.values)],
-        rounded=[name for name in variables if name not in listed],
+    low: float = Field(allow_inf_nan=False, description="a finite number")
+    high: float = Field(allow_inf_nan=False, description="a finite number")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_range(self.low, self.high)
+        return self
+
+    def examples(self) -> list[Any]:
+        return [self.low, self.high]
+
+    def mismatch(self, value: float) -> str | None:
+        """What was expected instead of an observed value, None if it is valid."""
+        inside = self.low <= value <= self.high
+        return None if inside else f"a number from {self.low:g} to {self.high:g}"
+
+    def nearest(self, value: float) -> float:
+        """The value to record for a valid observed one."""
+        return value
+
+    def density(self) -> Distribution:
+        """The distribution, with batch shape (1,)."""
+        raise NotImplementedError
+
+    def support(self) -> tuple[list[float], list[float]]:
+        """Values and weights that stand for the density: the means of its cells, and its ends.
+
+        So their mean is the distribution's, and the mean of a tail nearly so; cells are finer
+        towards the ends, for the sake of small levels.
+        """
+        half = torch.tensor(_HALF, dtype=torch.float64)
+        edges = torch.cat([half, 1.0 - half[:-1].flip(0)])
+        weights = edges.diff()
+        within = (torch.arange(_PER_CELL, dtype=torch.float64) + 0.5) / _PER_CELL
+        levels = edges[:-1, None] + weights[:, None] * within
+        means = self.density().icdf(levels.reshape(-1, 1)).reshape(levels.shape).mean(-1)
+        values = [self.low, *means.tolist(), self.high]
+        return values, [_END_WEIGHT, *weights.tolist(), _END_WEIGHT]
+
+
+class NormalVariable(ContinuousVariable):
+    """A normal distribution, truncated to [`low`, `high`]."""
+
+    distribution: Literal["normal"]
+    mean: float = Field(allow_inf_nan=False, description="a finite number")
+    std: float = Field(gt=0, allow_inf_nan=False, description="a number above 0")
+
+    @model_validator(mode="after")
+    def _check_mass(self) -> Self:
+        try:
+            self.density()
+        except InvalidInput:
+            raise InvalidKey(
+                "mean",
+                f"got {self.mean!r} with std = {self.std!r}, which is practically never between "
+                f"low = {self.low!r} and high = {self.high!r}; expected a mean nearer to them",
+            ) from None
+        return self
+
+    def density(self) -> Distribution:
+        truncated = truncated_normal(self.mean, self.std, self.low, self.high)
+        return truncated.base_dist if isinstance(truncated, Independent) else truncated
+
+
+class UniformVariable(ContinuousVariable):
+    """A uniform distribution on [`low`, `high`]."""
+
+    distribution: Literal["uniform"]
+
+    def density(self) -> Distribution:
+        return Uniform(torch.tensor([self.low]).double(), torch.tensor([self.high]).double())
+
+
+class DiscreteVariable(Section):
+    """One of a list of numbers, equally likely or with `weights`."""
+
+    values: list[int | float] = Field(description="a list of at least 2 different finite numbers")
+    weights: list[float] | None = Field(
+        default=None, description="a list of probabilities, one for each value"
     )
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        finite = all(math.isfinite(value) for value in self.values)
+        if finite and self.values and not math.isfinite(max(self.values) - min(self.values)):
+            raise InvalidKey("values", f"got {self.values!r}, too far apart for float64")
+        if len(self.values) < 2 or len(set(self.values)) < len(self.values) or not finite:
+            raise self.invalid("values", self.values)
+        if self.weights is None:
+            return self
+        if len(self.weights) != len(self.values):
+            raise InvalidKey(
+                "weights",
+                f"got {len(self.weights)} of them for {len(self.values)} values, expected one for "
+                "each",
+            )
+        if not all(0 <= weight <= 1 for weight in self.weights):  # false for NaN
+            raise InvalidKey("weights", f"got {self.weights!r}, expected numbers from 0 to 1")
+        if abs(math.fsum(self.weights) - 1) > 1e-6:
+            raise InvalidKey(
+                "weights", f"they sum to {math.fsum(self.weights):.7g}, expected a sum of 1"
+            )
+        return self
 
-def _axis(variable: Variable) -> tuple[list[float], list[float]]:
-    """Values of a variable and how likely each is."""
-    if isinstance(variable, ListedVariable):
-        return [float(value) for value in variable.values], variable.shares
-    middles, cells = _cells(variable.density())
-    values = [variable.low, *middles, variable.high]
-    return values, [_AT_AN_END, *cells, _AT_AN_END]
+    @property
+    def integer(self) -> bool:
+        """Whether the study file lists integers only."""
+        return all(type(value) is int for value in self.values)
+
+    def examples(self) -> list[Any]:
+        return list(self.values)
+
+    def mismatch(self, value: float) -> str | None:
+        """What was expected instead of an observed value, None if it is valid."""
+        ordered = sorted(self.values)
+        closest = min(b - a for a, b in itertools.pairwise(ordered))
+        nearest = self.nearest(value)
+        if abs(value - nearest) <= min(PRINTED * abs(nearest), closest / 3):
+            return None
+        listed = ", ".join(map(str, self.values[:8])) + (", ..." if len(self.values) > 8 else "")
+        return f"one of {listed}"
+
+    def nearest(self, value: float) -> float:
+        """The value to record for a valid observed one: the listed one that it stands for."""
+        return min(self.values, key=lambda listed: abs(listed - value))
+
+    def support(self) -> tuple[list[float], list[float]]:
+        """The values and their probabilities."""
+        equal = [1 / len(self.values)] * len(self.values)
+        return [float(value) for value in self.values], self.weights or equal
 
 
-def _cells(density: Distribution) -> tuple[list[float], list[float]]:
-    """The mean of a distribution within each of its cells, and the cells' probabilities.
-
-    So the mean over the cells is the distribution's, and the mean of a tail nearly so; cells are
-    finer towards the ends, for the sake of small levels.
-    """
-    half = torch.tensor(_UP_TO, dtype=torch.float64)
-    edges = torch.cat([half, 1.0 - half[:-1].flip(0)])
-    shares = edges.diff()
-    within = (torch.arange(_WITHIN, dtype=torch.float64) + 0.5) / _WITHIN
-    marks = edges[:-1, None] + shares[:, None] * within
-    means = density.icdf(marks.reshape(-1, 1)).reshape(marks.shape).mean(-1)
-    return means.tolist(), shares.tolist()
+def _kind(raw: Any) -> str | None:
+    """Which kind of variable a table, or a parsed one, describes."""
+    if isinstance(raw, Section):
+        return str(getattr(raw, "distribution", "values"))
+    if not isinstance(raw, dict):
+        return None
+    named = raw.get("distribution", "values" if "values" in raw else None)
+    return None if named is None else str(named)
 
 
-class Beside(Distribution):
-    """Independent variables beside each other, each a distribution with batch shape (1,)."""
+VARIABLE_TYPES: dict[str, type[Section]] = {
+    "normal": NormalVariable,
+    "uniform": UniformVariable,
+    "values": DiscreteVariable,
+}
+Variable = NormalVariable | UniformVariable | DiscreteVariable
+_Tagged = Annotated[
+    Annotated[NormalVariable, Tag("normal")]
+    | Annotated[UniformVariable, Tag("uniform")]
+    | Annotated[DiscreteVariable, Tag("values")],
+    Discriminator(_kind),
+]
 
-    def __init__(self, parts: Sequence[Distribution]) -> None:
-        super().__init__(Size([len(parts)]), validate_args=False)
-        self.parts = list(parts)
+
+def variable_type(raw: Any) -> type[Section] | None:
+    """The model of a variable's table."""
+    return VARIABLE_TYPES.get(_kind(raw) or "")
+
+
+class EnvironmentSection(Section):
+    """All variables, and whether measurements choose or observe their values."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, _Tagged]
+
+    control: Literal["chosen", "observed"] = Field(
+        default="chosen", description="'chosen' or 'observed'"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.variables:
+            raise InvalidKey("", "got no variable, expected at least one")
+        discrete = self._discrete
+        number = math.prod(len(one.values) for one in discrete.values())
+        number *= CELLS ** (len(self.variables) - len(discrete))
+        if discrete and number > MAX_COMBINATIONS:
+            raise InvalidKey(
+                "",
+                f"got {number} combinations of values, expected at most {MAX_COMBINATIONS}: list "
+                f"fewer values (a distribution beside a list counts as {CELLS})",
+            )
+        return self
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """The variables by name, in the order of the file."""
+        return self.__pydantic_extra__
+
+    @property
+    def observed(self) -> bool:
+        """Whether the objective reports the values, rather than being told them."""
+        return self.control == "observed"
+
+    def joint(self) -> StudyEnvironment:
+        """The joint distribution of the variables, which are independent.
+
+        Discrete variables give the grid of their combinations. Continuous ones keep their
+        densities, unless there is a discrete one: then each is replaced by its `support`.
+        """
+        variables, discrete = self.variables, self._discrete
+        if not discrete:
+            densities = [
+                one.density() for one in variables.values() if isinstance(one, ContinuousVariable)
+            ]
+            continuous = ContinuousEnvironment(
+                densities[0] if len(densities) == 1 else ProductDistribution(densities),
+                [one.examples()[0] for one in variables.values()],
+                [one.examples()[1] for one in variables.values()],
+            )
+            return StudyEnvironment(list(variables), continuous, self.observed)
+        supports = [one.support() for one in variables.values()]
+        points = list(itertools.product(*(values for values, _ in supports)))
+        weights = [math.prod(each) for each in itertools.product(*(w for _, w in supports))]
+        return StudyEnvironment(
+            list(variables),
+            FiniteEnvironment(points, weights),
+            self.observed,
+            integer=[name for name, one in discrete.items() if one.integer],
+            rounded=[name for name in variables if name not in discrete],
+        )
+
+    @property
+    def _discrete(self) -> dict[str, DiscreteVariable]:
+        return {n: one for n, one in self.variables.items() if isinstance(one, DiscreteVariable)}
+
+
+class ProductDistribution(Distribution):
+    """Independent variables, each a distribution with batch shape (1,)."""
+
+    def __init__(self, factors: Sequence[Distribution]) -> None:
+        super().__init__(Size([len(factors)]), validate_args=False)
+        self.factors = list(factors)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
-        """Anywhere; who uses it knows the bounds."""
+        """The real line: whoever uses it knows the bounds."""
         return constraints.real
 
     def sample(self, sample_shape: Size | Sequence[int] = ()) -> Tensor:
         """Values (..., dz)."""
-        return torch.cat([part.sample(Size(sample_shape)) for part in self.parts], -1)
+        return torch.cat([factor.sample(Size(sample_shape)) for factor in self.factors], -1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log densities (..., dz) of values (..., dz)."""
-        columns = zip(self.parts, value.split(1, -1), strict=True)
-        return torch.cat([part.log_prob(column) for part, column in columns], -1)
+        columns = zip(self.factors, value.split(1, -1), strict=True)
+        return torch.cat([factor.log_prob(column) for factor, column in columns], -1)
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Quantiles (..., dz) at shares (..., dz)."""
-        columns = zip(self.parts, value.split(1, -1), strict=True)
-        return torch.cat([part.icdf(column) for part, column in columns], -1)
+        """Quantiles (..., dz) at levels (..., dz)."""
+        columns = zip(self.factors, value.split(1, -1), strict=True)
+        return torch.cat([factor.icdf(column) for factor, column in columns], -1)

@@ -1,4 +1,4 @@
-"""The place where a study is kept: made if need be, opened without touching it otherwise."""
+"""The Optuna storage of a study: created on request, otherwise opened without changing it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from surefoot.tune.study_file import StudyFile, StudyFileError
 from surefoot.types import SurefootError
 
-BUSY_SECONDS = 60  # how long a worker waits for another one's write to an SQLite file
+BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
 OPTUNA_TABLES = {"studies", "trials", "version_info"}
 
 
 class NoStudy(StudyFileError):
-    """There is nothing to show yet."""
+    """The study does not exist yet."""
 
 
 class StorageFailed(SurefootError):
@@ -30,7 +30,7 @@ class StorageFailed(SurefootError):
 
 @dataclass(frozen=True)
 class Location:
-    """A storage URL with its parts: `file` is set for SQLite only, `label` hides passwords."""
+    """A storage URL; `file` is the database file for SQLite, `label` hides the password."""
 
     url: URL
     file: Path | None
@@ -41,9 +41,10 @@ class Location:
 
 
 def locate(study_file: StudyFile) -> Location:
-    """Where a study file keeps its study; relative SQLite paths start from its folder.
+    """The storage of a study file; relative SQLite paths start from its folder.
 
-    Raises `StudyFileError` for a URL that cannot be read.
+    Raises:
+        StudyFileError: If the URL cannot be parsed.
     """
     given = study_file.study.storage
     if given is None:
@@ -62,43 +63,46 @@ def locate(study_file: StudyFile) -> Location:
 
 
 def connect(study_file: StudyFile, *, create: bool) -> RDBStorage:
-    """The storage. With `create`, an SQLite file that is not there yet is made, else it must exist.
+    """Open the storage; with `create`, an SQLite file that does not exist is created.
 
-    Raises `NoStudy` when there is no such file, `StudyFileError` when it is no storage or a new one
-    cannot be made, `StorageFailed` when it cannot be read.
+    Raises:
+        NoStudy: If the SQLite file does not exist and `create` is false.
+        StudyFileError: If the file is not a storage, or cannot be created.
+        StorageFailed: If the storage cannot be read.
     """
-    place = locate(study_file)
+    location = locate(study_file)
     fresh = False
-    if place.file is not None:
-        fresh = not place.file.exists()
+    if location.file is not None:
+        fresh = not location.file.exists()
         if fresh and not create:
             raise NoStudy(
-                f"{place.file}: no such storage; run `surefoot tune {study_file.path.name}` first"
+                f"{location.file}: no such storage; "
+                f"run `surefoot tune {study_file.path.name}` first"
             )
         if not fresh:
-            _check_sqlite(study_file, place.file)
-    options = {"connect_args": {"timeout": BUSY_SECONDS}} if place.file else {}
+            _check_sqlite(study_file, location.file)
+    options = {"connect_args": {"timeout": BUSY_SECONDS}} if location.file else {}
     try:
         return RDBStorage(
-            place.url.render_as_string(hide_password=False),
+            location.url.render_as_string(hide_password=False),
             engine_kwargs=options,
             skip_table_creation=not create,
         )
     except (NoSuchModuleError, ImportError) as error:
-        raise study_file.error("study.storage", f"{place.label}: {error}") from None
+        raise study_file.error("study.storage", f"{location.label}: {error}") from None
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError, RuntimeError) as error:
-        if fresh and place.file is not None:
+        if fresh and location.file is not None:
             with contextlib.suppress(OSError):
-                place.file.unlink(missing_ok=True)
+                location.file.unlink(missing_ok=True)
             raise study_file.error(
-                "study.storage", f"cannot make {place.label}: {reason(error)}"
+                "study.storage", f"cannot create {location.label}: {reason(error)}"
             ) from None
-        raise StorageFailed(f"{place.label}: cannot be opened: {reason(error)}") from None
+        raise StorageFailed(f"{location.label}: cannot be opened: {reason(error)}") from None
 
 
 @contextlib.contextmanager
 def storage_errors(label: str, doing: str) -> Iterator[None]:
-    """Turn what a database raises into `StorageFailed`, in one line."""
+    """Turn database errors into `StorageFailed`, in one line."""
     try:
         yield
     except (SQLAlchemyError, optuna.exceptions.StorageInternalError, sqlite3.Error) as error:
@@ -109,7 +113,7 @@ def storage_errors(label: str, doing: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """What the database itself said, without the statement and the links around it."""
+    """The database's own message, without the statement and the chain of exceptions."""
     cause: BaseException = error
     while (inner := getattr(cause, "orig", None) or cause.__cause__) is not None:
         cause = inner
@@ -118,15 +122,15 @@ def reason(error: BaseException) -> str:
 
 
 def _check_sqlite(study_file: StudyFile, file: Path) -> None:
-    """An existing file must be Optuna's, or empty; looking at it changes nothing."""
+    """Check, without changing it, that an existing file is Optuna's, or empty."""
     if file.is_dir():
         raise study_file.error("study.storage", f"{file} is a folder, expected a file")
     try:
         with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
             rows = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     except sqlite3.DatabaseError as error:
-        # A journal that a killed process left cannot be rolled back read-only: that is for the
-        # real connection to do.
+        # The journal of a killed process cannot be rolled back on a read-only connection; the
+        # actual connection does that.
         if isinstance(error, sqlite3.OperationalError):
             return
         raise study_file.error(

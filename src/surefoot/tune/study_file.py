@@ -1,31 +1,123 @@
-"""The study file: what a person writes in TOML, read, with errors that name the key."""
+"""The study file: TOML in, checked values out, with error messages that name the key."""
 
 from __future__ import annotations
 
 import difflib
+import keyword
+import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from optuna.distributions import BaseDistribution
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from surefoot.integrations.optuna import StudyEnvironment
-from surefoot.tune.environment import environment_of
-from surefoot.tune.environment_section import VARIABLE_TYPES, EnvironmentSection, variable_type
-from surefoot.tune.risk_section import RiskSection, StatedRisk
-from surefoot.tune.section import Section
-from surefoot.tune.sections import PARAMETER_TYPES, Contents, ObjectiveSection, StudySection
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tune.schema import (
+    PARAMETER_TYPES,
+    InvalidKey,
+    ObjectiveSection,
+    Parameter,
+    RiskDescription,
+    RiskSection,
+    Section,
+    StudySection,
+)
 from surefoot.types import InvalidInput
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class StudyFileError(InvalidInput):
     """A study file that cannot be used: one line with the file, the key and what was expected."""
 
 
+class Contents(Section):
+    """All tables of the file."""
+
+    study: StudySection = Field(description="a table [study] with name, direction and rounds")
+    objective: ObjectiveSection = Field(description="a table [objective] with command or function")
+    parameters: dict[str, Parameter] = Field(
+        description="a table [parameters] with a line for each parameter"
+    )
+    environment: EnvironmentSection | None = Field(
+        default=None, description="a table [environment] with a line for each variable"
+    )
+    risk: RiskSection | None = Field(
+        default=None, description="a table [risk] with measure and, for var and cvar, level"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.parameters:
+            raise InvalidKey("parameters", "got none, expected at least one parameter")
+        if self.environment is not None and self.risk is None:
+            raise InvalidKey(
+                "risk",
+                "missing beside [environment]; expected a table [risk], such as "
+                'measure = "var" and level = 0.1',
+            )
+        if self.risk is not None and self.environment is None:
+            raise InvalidKey(
+                "environment",
+                "missing beside [risk]; expected a table [environment] with a line for each "
+                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
+            )
+        variables = {} if self.environment is None else self.environment.variables
+        for name in self.parameters:
+            self._check_name(f"parameters.{name}", name)
+        for name in variables:
+            self._check_name(f"environment.{name}", name)
+            if name in self.parameters:
+                raise InvalidKey(
+                    f"environment.{name}", "is a parameter, too; expected a name of its own"
+                )
+        if self.objective.command is not None:
+            CommandTemplate.parse(self.objective.command).check(
+                {name: one.examples() for name, one in self.parameters.items()},
+                {name: one.examples() for name, one in variables.items()},
+                observed=self.environment is not None and self.environment.observed,
+            )
+        return self
+
+    def _check_name(self, key: str, name: str) -> None:
+        if not NAME.fullmatch(name):
+            raise InvalidKey(
+                key,
+                "got this name, expected letters, digits, '_' and '-', not beginning with a digit",
+            )
+        if self.objective.function and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise InvalidKey(
+                key, "got this name, expected one that Python takes as a keyword argument"
+            )
+
+
 class StudyFile:
-    """A checked study file, with its place: relative names in it start from its folder."""
+    """A checked study file.
+
+    Attributes:
+        path: The file's absolute path.
+        folder: Its folder, where commands run and relative paths start.
+        study: `[study]`: name, direction, rounds, seed and storage.
+        objective: `[objective]`: command or function, and timeout in seconds.
+        parameters: `[parameters]` by name, in the order of the file.
+        environment: `[environment]`, or None.
+        risk: `[risk]`, or None.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "demo.toml"
+        >>> _ = path.write_text('''
+        ... study = { name = "demo", direction = "minimize", rounds = 20 }
+        ... objective = { command = "sh bench.sh {threads}" }
+        ... parameters = { threads = { type = "int", low = 1, high = 32 } }
+        ... ''')
+        >>> StudyFile.load(path).distributions
+        {'threads': IntDistribution(high=32, log=False, low=1, step=1)}
+    """
 
     def __init__(self, path: Path, contents: Contents) -> None:
         self.path = path
@@ -38,9 +130,17 @@ class StudyFile:
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:
-        """Read and check a file.
+        """Read and check a study file.
 
-        Raises `StudyFileError`, whose message is one line, for anything that is wrong with it.
+        Args:
+            path: A TOML file.
+
+        Returns:
+            The checked file.
+
+        Raises:
+            StudyFileError: If the file cannot be read or anything in it is invalid; the message is
+                one line.
         """
         path = Path(path)
         try:
@@ -61,21 +161,21 @@ class StudyFile:
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The parameters as Optuna names them, in the order of the file."""
+        """The parameters as Optuna distributions, in the order of the file."""
         return {name: one.distribution() for name, one in self.parameters.items()}
 
     @cached_property
     def study_environment(self) -> StudyEnvironment | None:
-        """The environment as trials record it, None where there is none."""
-        return None if self.environment is None else environment_of(self.environment)
+        """The joint distribution of the environment, None where there is none."""
+        return None if self.environment is None else self.environment.joint()
 
     @property
-    def stated_risk(self) -> StatedRisk | None:
-        """What a recommended value is, in words; None without an environment."""
-        return None if self.risk is None else self.risk.stated(self.study.direction)
+    def risk_description(self) -> RiskDescription | None:
+        """What a recommended value means; None without an environment."""
+        return None if self.risk is None else self.risk.describe(self.study.direction)
 
     def error(self, key: str, message: str) -> StudyFileError:
-        """An error about a key of this file, found only when its value was used."""
+        """An error about a key whose value turned out to be invalid only when it was used."""
         return StudyFileError(f"{self.path.name}: {key}: {_one_line(message)}")
 
 
@@ -90,51 +190,49 @@ def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
 
 
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
-    """The key and what is wrong with it, of one of pydantic's errors."""
+    """The key and what is wrong with it, from one of pydantic's errors."""
     path = [part for part in problem["loc"] if part != "__root__"]
     if len(path) > 2 and path[0] in ("parameters", "environment"):
         del path[2]  # the tag that pydantic puts in for the type it tried
-    kind = problem["type"]
+    kind, given = problem["type"], problem["input"]
     if kind == "value_error":
         cause = problem["ctx"]["error"]
         inner = getattr(cause, "key", "")
         return ".".join([*map(str, path), *([inner] if inner else [])]), str(cause)
     key = ".".join(map(str, path))
-    if kind in ("union_tag_not_found", "union_tag_invalid") and path[0] == "environment":
-        return _variable_problem(key, problem["input"])
     if kind in ("union_tag_not_found", "union_tag_invalid"):
-        names = ", ".join(repr(name) for name in PARAMETER_TYPES)
-        given = problem["input"].get("type") if isinstance(problem["input"], dict) else None
-        return f"{key}.type", f"{_got(given)}, expected one of {names}"
+        return _type_problem(str(path[0]), key, given)
     section = _section(path[:-1], raw)
     if kind == "extra_forbidden":
         known = list(section.model_fields) if section else []
         return key, f"unknown key{_nearest(str(path[-1]), known)}"
     if kind in ("dict_type", "model_attributes_type", "model_type"):
-        if len(path) == 2 and path[0] == "parameters":
-            example = '{ type = "float", low = 0, high = 1 }'
-            return key, f"got {problem['input']!r}, expected a table such as {example}"
-        return key, f"got {problem['input']!r}, expected a table"
+        example = ' such as { type = "float", low = 0, high = 1 }'
+        is_parameter = len(path) == 2 and path[0] == "parameters"
+        return key, f"got {given!r}, expected a table{example if is_parameter else ''}"
     if section is None:
         section, path = Contents, path[:1]
-    names_in_path = [part for part in path if part in section.model_fields]
-    field = str(names_in_path[-1]) if names_in_path else str(path[-1])
+    fields = [part for part in path if part in section.model_fields]
+    field = str(fields[-1]) if fields else str(path[-1])
     if field in ("choices", "values", "weights") and len(path) > 3:
-        path = path[: path.index(field, 2) + 1]
-        key = ".".join(map(str, path))
+        key = ".".join(map(str, path[: path.index(field, 2) + 1]))
     wanted = section.model_fields[field].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
-    return key, f"{_got(problem['input'])}, expected {wanted}"
+    return key, f"{_got(given)}, expected {wanted}"
 
 
-def _variable_problem(key: str, given: object) -> tuple[str, str]:
-    """What is wrong with a variable of the environment that is of no known kind."""
+def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:
+    """What is wrong with a parameter or a variable of no known type."""
+    if table == "parameters":
+        names = ", ".join(map(repr, PARAMETER_TYPES))
+        found = given.get("type") if isinstance(given, dict) else None
+        return f"{key}.type", f"{_got(found)}, expected one of {names}"
     if not isinstance(given, dict):
         example = '{ distribution = "uniform", low = 0, high = 1 }'
         return key, f"got {given!r}, expected a table such as {example}"
-    named = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
-    wanted = f"expected one of {named}, or `values` instead"
+    names = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
+    wanted = f"expected one of {names}, or `values` instead"
     return f"{key}.distribution", f"{_got(given.get('distribution'))}; {wanted}"
 
 
@@ -142,17 +240,18 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
     """The model of the table at `path`."""
     if not path:
         return Contents
-    if path[0] == "study":
-        return StudySection
-    if path[0] == "objective":
-        return ObjectiveSection
-    if path[0] == "risk":
-        return RiskSection
+    if len(path) == 1 or path[0] not in ("parameters", "environment"):
+        tables: dict[str, type[Section]] = {
+            "study": StudySection,
+            "objective": ObjectiveSection,
+            "environment": EnvironmentSection,
+            "risk": RiskSection,
+        }
+        return tables.get(path[0])
+    table = raw[path[0]][path[1]]
     if path[0] == "environment":
-        return EnvironmentSection if len(path) == 1 else variable_type(raw["environment"][path[1]])
-    if path[0] == "parameters" and len(path) >= 2:
-        return PARAMETER_TYPES.get(raw["parameters"][path[1]]["type"])
-    return None
+        return variable_type(table)
+    return PARAMETER_TYPES[table["type"]]
 
 
 def _got(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A picture of the tails: quantiles against the normal, and how the largest deviations fall off."""
+"""A plot of tails: a normal quantile plot, and the survival function of the deviations."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from surefoot.tails import MAD_TO_SD, TailDiagnosis
-from surefoot.types import InvalidInput, SurefootError
+from surefoot.tune.output_file import check_output, output_file
+from surefoot.types import InvalidInput
 
-SUFFIXES = (".html", ".png")
 POINTS, LINE, NORMAL = "#1f4e8c", "#c2410c", "#6b7280"
-SURVIVAL = "share of values further out"
-
-
-class PlotFailed(SurefootError):
-    """The picture could not be written."""
+SURVIVAL = "share of larger deviations"
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What is drawn: for the left panel quantiles, for the right one P(|y - median| > x)."""
+    """The data of both panels: quantiles, and P(|y - median| > x) against x."""
 
     normal_quantiles: NDArray[np.float64]
     values: NDArray[np.float64]
@@ -36,13 +32,8 @@ class Curves:
 
 
 def check_plot(path: Path) -> None:
-    """Raise `InvalidInput` for a file that cannot be drawn to."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(
-            f"{path}: got the ending {path.suffix!r}, expected {' or '.join(SUFFIXES)}"
-        )
-    if not path.absolute().parent.is_dir():
-        raise InvalidInput(f"{path}: there is no folder {path.absolute().parent}")
+    """Raise `InvalidInput` for a file that cannot be plotted to."""
+    check_output(path, (".html", ".png"))
     if path.suffix.lower() == ".png":
         _matplotlib()
 
@@ -50,19 +41,25 @@ def check_plot(path: Path) -> None:
 def write_plot(
     values: NDArray[np.float64], diagnosis: TailDiagnosis, name: str, path: Path
 ) -> None:
-    """Draw values (n,) to a .html file that needs no network, or to a .png file.
+    """Plot values and their diagnosis.
 
-    Raises `InvalidInput` for another ending, and where .png is asked for without Matplotlib.
+    Args:
+        values: The values (n,).
+        diagnosis: What `surefoot.tails.diagnose` says of them.
+        name: What the values are, for the axes.
+        path: A .html file, which needs no network, or a .png file, which needs Matplotlib.
+
+    Raises:
+        InvalidInput: If the file has another ending, or Matplotlib is missing.
+        WriteFailed: If the file cannot be written.
     """
     check_plot(path)
     curves = _curves(np.sort(values), diagnosis)
-    try:
+    with output_file(path) as partial:
         if path.suffix.lower() == ".html":
-            _html(curves, diagnosis, name, path)
+            _html(curves, diagnosis, name, partial)
         else:
-            _png(curves, diagnosis, name, path)
-    except OSError as error:
-        raise PlotFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+            _png(curves, diagnosis, name, partial)
 
 
 def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> Curves:
@@ -71,7 +68,7 @@ def _curves(values: NDArray[np.float64], diagnosis: TailDiagnosis) -> Curves:
     scale = MAD_TO_SD * float(np.median(np.abs(values - np.median(values)))) or float(values.std())
     deviations = np.sort(np.abs(values - np.median(values)))[::-1]
     survival = (np.arange(n) + 0.5) / n
-    # On a log scale the bulk would take most of the room.
+    # On a log scale the bulk of the values would take most of the room.
     shown = deviations >= max(deviations[int(0.7 * (n - 1))], np.nextafter(0, 1))
     deviations, survival = deviations[shown], survival[shown]
     threshold = deviations[min(diagnosis.tail_count, len(deviations) - 1)]
@@ -137,15 +134,15 @@ def _png(curves: Curves, diagnosis: TailDiagnosis, name: str, path: Path) -> Non
         axes.set_title(title, fontsize=10)
         axes.legend(frameon=False)
     figure.suptitle(f"Tails of {name} ({diagnosis.n} values)")
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, format="png")
 
 
 def _matplotlib() -> Any:
-    """Matplotlib's `Figure`, which draws without a display."""
+    """Matplotlib's `Figure`, which needs no display."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise InvalidInput(
-            "drawing a .png needs Matplotlib: pip install matplotlib (or draw to .html)"
+            "plotting to .png needs Matplotlib: pip install matplotlib (or plot to .html)"
         ) from None
     return Figure

@@ -1,7 +1,7 @@
 """One of several processes that tune the same study; started by `surefoot tune --workers`.
 
-Ends with 0 when the study is complete or a stop was asked for, otherwise with one line on standard
-error. It ends, too, when its standard input is closed, as happens when its parent dies.
+Exits with 0 when the study is complete or a stop was requested, otherwise with one line on standard
+error. It also ends when its standard input is closed, which happens when its parent dies.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 import threading
 from pathlib import Path
 
+import optuna
 import torch
 
-from surefoot.tune.ledger import Ledger
-from surefoot.tune.loop import Failing, tune
-from surefoot.tune.opening import begin_study, objective_of, quiet_optuna
-from surefoot.tune.stopping import Stop, on_signals
+from surefoot.tune.objective import objective_of
+from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trials import StudyTrials
+from surefoot.tune.worker_loop import Stop, TooManyFailures, stop_on_signals, tune
 from surefoot.types import SurefootError
 
 
@@ -32,21 +33,21 @@ def main() -> int:
     parser.add_argument("--workers", type=int, required=True)
     arguments = parser.parse_args()
     stop = Stop()
-    with on_signals(stop, lambda: None):
+    with stop_on_signals(stop):
         threading.Thread(target=_end_with_parent, daemon=True).start()
-        # The workers choose their settings at the same time, on the same cores.
+        # The workers choose configurations at the same time, on the same cores.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // arguments.workers))
-        quiet_optuna()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
             study_file = StudyFile.load(arguments.study)
-            opened = begin_study(study_file, worker=arguments.index)
-            ledger = Ledger(
+            opened = create_study(study_file, worker=arguments.index)
+            trials = StudyTrials(
                 study_file, opened.study, opened.storage, arguments.rounds, arguments.run
             )
-            tune(ledger, objective_of(study_file), stop)
+            tune(trials, objective_of(study_file), stop)
         except SurefootError as error:
             print(error, file=sys.stderr)
-            return Failing.exit_code if isinstance(error, Failing) else 1
+            return TooManyFailures.exit_code if isinstance(error, TooManyFailures) else 1
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
     return 0

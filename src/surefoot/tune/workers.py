@@ -1,4 +1,4 @@
-"""Several processes on one study, and the one that looks after them."""
+"""Several worker processes on one study, and the process that supervises them."""
 
 from __future__ import annotations
 
@@ -9,34 +9,33 @@ import threading
 import time
 from collections.abc import Callable
 
-from surefoot.tune.child import Tail
-from surefoot.tune.ledger import Ledger
-from surefoot.tune.loop import Failing
-from surefoot.tune.objective import describe_exit
-from surefoot.tune.stopping import Stop
+from surefoot.tune.measurement import describe_exit
+from surefoot.tune.supervised_process import Tail
+from surefoot.tune.trials import StudyTrials
+from surefoot.tune.worker_loop import Stop, TooManyFailures
 from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
-LAST_WORDS = 20.0  # seconds for a worker to end its command and record that
+GRACE = 20.0  # seconds for a worker to end its command and record that
 
 
 class WorkersFailed(SurefootError):
-    """No worker is left to go on."""
+    """All workers have ended before the study was complete."""
 
 
 class Worker:
-    """A worker process, in a session of its own: only its parent hears the terminal's Ctrl-C."""
+    """A worker process, in a session of its own: only its parent gets the terminal's Ctrl-C."""
 
-    def __init__(self, ledger: Ledger, index: int, workers: int) -> None:
+    def __init__(self, trials: StudyTrials, index: int, workers: int) -> None:
         self._errors = Tail(4096)
         self.process = subprocess.Popen(
             [
                 sys.executable,
                 "-m",
                 "surefoot.tune.worker",
-                str(ledger.study_file.path),
-                f"--rounds={ledger.rounds}",
-                f"--run={ledger.run}",
+                str(trials.study_file.path),
+                f"--rounds={trials.rounds}",
+                f"--run={trials.run}",
                 f"--index={index}",
                 f"--workers={workers}",
             ],
@@ -53,19 +52,19 @@ class Worker:
         return self.process.poll() is None
 
     @property
-    def complaint(self) -> str:
-        """Its last line on standard error, unless a signal ended it."""
+    def last_error(self) -> str:
+        """Its last line on standard error, or its exit code if a signal ended it."""
         self._reader.join(timeout=1)
         lines = self._errors.text().strip().splitlines()
         killed = self.process.returncode < 0
         return lines[-1] if lines and not killed else describe_exit(self.process.returncode)
 
     def end(self) -> None:
-        """Stop it at once, with its command; returns when it is gone."""
+        """End it with its command; returns when it is gone."""
         if self.alive:
             self.process.terminate()
         try:
-            self.process.wait(timeout=LAST_WORDS)
+            self.process.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -79,51 +78,59 @@ class Worker:
 
 
 def tune_with_workers(
-    ledger: Ledger,
+    trials: StudyTrials,
     count: int,
     stop: Stop,
-    look: Callable[[], None],
+    *,
+    finished: Callable[[], None],
     note: Callable[[str], None],
 ) -> None:
-    """Run `count` workers until the study is complete or `stop` is requested.
+    """Run worker processes until the study is complete or `stop` is requested.
 
-    `look` is called every now and then, to show what they have done. A worker that dies is noted
-    and the others go on. Raises `Failing` if a worker ends so, and `WorkersFailed` when none is
-    left before the study is complete.
+    Args:
+        trials: The study's trials.
+        count: Number of workers.
+        stop: Ends the run after the running trials.
+        finished: Called every now and then, when trials may have been recorded.
+        note: Shows a message: if a worker dies, it is noted and the others continue.
+
+    Raises:
+        TooManyFailures: If a worker ends for this reason.
+        WorkersFailed: If no worker is left before the study is complete.
     """
-    workers = [Worker(ledger, index, count) for index in range(count)]
-    told = False
+    workers = [Worker(trials, index, count) for index in range(count)]
+    forwarded = False
     try:
         alive = list(workers)
         while alive:
             time.sleep(POLL)
-            look()
-            if stop.requested and not told:
-                told = True
+            finished()
+            if stop.requested and not forwarded:
+                forwarded = True
                 for one in alive:
                     one.process.send_signal(signal.SIGINT)
             for one in [one for one in alive if not one.alive]:
                 alive.remove(one)
                 if not stop.requested:
-                    _judge(one, alive, note)
-        look()
-        if not stop.requested and ledger.finished() < ledger.rounds:
-            raise WorkersFailed(f"no worker is left; the last said: {workers[-1].complaint}")
+                    _check_exit(one, alive, note)
+        finished()
+        if not stop.requested and trials.finished() < trials.rounds:
+            raise WorkersFailed(f"no worker is left; the last error: {workers[-1].last_error}")
     finally:
         for one in workers:
             if one.alive:
                 one.process.terminate()
         for one in workers:
             one.end()
-        ledger.give_up_lost()
+        trials.interrupt_lost()
 
 
-def _judge(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:
+def _check_exit(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:
     code = ended.process.returncode
-    if code == Failing.exit_code:
-        raise Failing(ended.complaint)
+    if code == TooManyFailures.exit_code:
+        raise TooManyFailures(ended.last_error)
     if code == 0:
         return
     if not alive:
-        raise WorkersFailed(ended.complaint)
-    note(f"a worker ended ({ended.complaint}); {len(alive)} go on")
+        raise WorkersFailed(ended.last_error)
+    note(f"a worker ended ({ended.last_error}); {len(alive)} continue")

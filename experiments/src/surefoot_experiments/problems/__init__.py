@@ -7,7 +7,13 @@ from surefoot_experiments.problems.arm_tasks import (
     pareto_arms,
     resampled_arms,
 )
-from surefoot_experiments.problems.functions import ackley, branin, hartmann, rosenbrock
+from surefoot_experiments.problems.functions import (
+    ackley,
+    branin,
+    hartmann,
+    robust_tasks,
+    rosenbrock,
+)
 from surefoot_experiments.problems.kernel_function import (
     KernelFunction,
     interpolant,
@@ -41,7 +47,6 @@ from surefoot_experiments.problems.risk_tasks import (
     robot_pushing,
 )
 from surefoot_experiments.problems.robot_pushing import RobotPushing
-from surefoot_experiments.problems.tasks import robust_tasks
 
 __all__ = [
     "Additive",

@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot.spaces import Arms
-from surefoot.tails import Moment
-from surefoot.types import InvalidInput
+from surefoot import Arms, InvalidInput, Moment
 from surefoot_experiments.problems.kernel_function import KernelFunction
 from surefoot_experiments.problems.laws import Law
 from surefoot_experiments.problems.noise import Generator
 
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
-
 
 @dataclass(frozen=True, eq=False)
 class ArmProblem:
-    """Arms to be compared from noisy rewards, and all that an algorithm may be told of them.
+    """Arms with noisy rewards, whose norm and moments are known.
 
-    `alpha` in (0, 1] says which moment the algorithm is told of: E|y|^(1 + alpha).
+    Args:
+        name: Name of the problem.
+        function: Mean rewards.
+        law: Distribution of a reward, given arm and mean.
+        alpha: Order of the known moment E|y|^(1 + alpha), in (0, 1].
     """
 
     name: str
@@ -93,8 +92,8 @@ class ArmProblem:
     def _indices(self, arms: Tensor | Sequence[int]) -> Tensor:
         indices = torch.as_tensor(arms)
         number = len(self.values)
-        whole = indices.ndim == 1 and not (indices.is_floating_point() or indices.is_complex())
-        if not whole or bool(((indices < 0) | (indices >= number)).any()):
+        valid = indices.ndim == 1 and not (indices.is_floating_point() or indices.is_complex())
+        if not valid or bool(((indices < 0) | (indices >= number)).any()):
             raise InvalidInput(
                 f"`arms` is {arms!r}, expected a vector of integers from 0 to {number - 1}."
             )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
+from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.arm_problem import ArmProblem
 from surefoot_experiments.problems.kernel_function import interpolant, random_function
 from surefoot_experiments.problems.laws import Additive, CorruptedArm, ParetoRewards, ResampledRows
 from surefoot_experiments.problems.noise import Generator, StudentT, SymmetricNoise, uniform
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 
 def noisy_arms(
@@ -88,7 +84,7 @@ def resampled_arms(
     columns so that the correlations cannot carry the means.
     """
     law = ResampledRows(rows)
-    others = law.rows if related is None else checks.matrix("related", related)
+    others = law.rows if related is None else matrix("related", related)
     centred = others - others.mean(0)
     spread = centred.square().mean(0).sqrt()
     if not bool((spread > 0).all()):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot import kernels
-from surefoot._internal import checks
-from surefoot.spaces import Arms
-from surefoot.types import InvalidInput
+from surefoot import Arms, InvalidInput, kernels
+from surefoot_experiments.problems.arguments import matrix, vector
 from surefoot_experiments.problems.noise import Generator, uniform
-
-if TYPE_CHECKING:
-    from gpytorch.kernels import Kernel
 
 _LENGTHSCALE = 0.2
 _RANK = 1e-10  # of the largest eigenvalue, below which a matrix has none
@@ -48,20 +43,24 @@ def random_function(
     unless given. The norm sqrt(a'Ka) is exact. Chowdhury and Gopalan 2019 (heavy-tailed payoffs),
     section 6.
     """
-    number = checks.count("arms", arms, least=2)
-    coordinates = checks.count("dimension", dimension)
-    total = checks.count("supports", supports)
+    for name, number, minimum in (
+        ("arms", arms, 2),
+        ("dimension", dimension, 1),
+        ("supports", supports, 1),
+    ):
+        if number < minimum:
+            raise InvalidInput(f"`{name}` is {number}, expected an integer of at least {minimum}.")
     if not -1.0 <= least < 1.0:
         raise InvalidInput(f"`least` is {least}, expected a number in [-1, 1).")
     points = (
-        torch.linspace(0.0, 1.0, number, dtype=torch.float64).unsqueeze(-1)
-        if coordinates == 1
-        else torch.from_numpy(uniform((number, coordinates), generator))
+        torch.linspace(0.0, 1.0, arms, dtype=torch.float64).unsqueeze(-1)
+        if dimension == 1
+        else torch.from_numpy(uniform((arms, dimension), generator))
     )
     kernel = kernel or kernels.squared_exponential(_LENGTHSCALE)
-    where, height = torch.from_numpy(uniform((2, total), generator))
-    support = (where * number).long().clamp_max(number - 1)
-    coefficients = torch.zeros(number, dtype=torch.float64)
+    where, height = torch.from_numpy(uniform((2, supports), generator))
+    support = (where * arms).long().clamp_max(arms - 1)
+    coefficients = torch.zeros(arms, dtype=torch.float64)
     coefficients.index_add_(0, support, least + (1.0 - least) * height)
     used = support.unique()
     with torch.no_grad():
@@ -79,9 +78,9 @@ def interpolant(
 
     Raises `InvalidInput` for values outside the range of K, which have no norm.
     """
-    f = checks.vector("values", values)
+    f = vector("values", values)
     kernel = kernels.precomputed(gram)
-    K = checks.matrix("gram", gram)
+    K = matrix("gram", gram)
     if len(K) != len(f):
         raise InvalidInput(f"`gram` has {len(K)} rows, expected {len(f)}, one for each value.")
     eigenvalues, vectors = torch.linalg.eigh(K)

@@ -7,8 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
+from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.noise import Generator, SymmetricNoise, uniform
 
 
@@ -98,7 +98,8 @@ class CorruptedArm:
     size: float = 10.0
 
     def __post_init__(self) -> None:
-        checks.count("arm", self.arm, 0)
+        if not isinstance(self.arm, int) or self.arm < 0:
+            raise InvalidInput(f"`arm` is {self.arm}, expected an integer of at least 0.")
         if not math.isfinite(self.size):
             raise InvalidInput(f"`size` is {self.size}, expected a finite number.")
 
@@ -131,7 +132,7 @@ class ResampledRows:
     rows: Tensor  # (R, A)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", checks.matrix("rows", self.rows))
+        object.__setattr__(self, "rows", matrix("rows", self.rows))
 
     def draw(self, arms: Tensor, means: Tensor, generator: Generator) -> Tensor:
         number = len(self.rows)

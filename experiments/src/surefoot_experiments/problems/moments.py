@@ -1,4 +1,4 @@
-"""What a heavy-tailed algorithm may be told of a problem on a box."""
+"""Moments of the rewards of problems on a box."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from surefoot.tails import Moment
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput, Moment
 from surefoot_experiments.problems.noise import Noise
 
 _LOOKED_AT = 2**10

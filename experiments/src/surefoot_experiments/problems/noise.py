@@ -13,7 +13,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 
 Generator = np.random.Generator | torch.Generator
 

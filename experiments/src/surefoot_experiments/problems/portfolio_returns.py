@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from os import PathLike
@@ -14,8 +13,8 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from surefoot._internal.linalg import cholesky
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
+from surefoot_experiments.problems.recorded_data import read_columns
 
 FILE = "portfolio.csv"
 ROWS = 3000
@@ -27,7 +26,6 @@ INPUTS = (
     "borrow_cost",
 )
 COLUMNS = (*INPUTS, "annual_return_percent")
-_LARGEST = 1e30  # a return whose square is still a number
 _FITTED = 800  # rows that the hyperparameters are fitted to
 _LEAST_NOISE = 1e-4  # of the variance of the returns
 _PART = 256  # points whose covariance with all rows is held at once, in the cache
@@ -56,7 +54,7 @@ class PosteriorMean:
         y = (rewards - centre) / scale
         lengthscales, signal, noise = _most_likely(points[:_FITTED], y[:_FITTED])
         x = points / lengthscales
-        root = cholesky(_covariance(x, signal, noise))
+        root = torch.linalg.cholesky(_covariance(x, signal, noise))
         solved = torch.cholesky_solve(y.unsqueeze(-1), root).squeeze(-1)
         return cls(x, scale * signal * solved, lengthscales, centre)
 
@@ -102,43 +100,36 @@ def _most_likely(x: Tensor, y: Tensor) -> tuple[Tensor, float, float]:
 
 
 def read(data: str | PathLike[str]) -> tuple[Tensor, Tensor]:
-    """Inputs (3000, 5) within [0, 1] and annual returns (3000,) in %, of a file or its folder.
+    """The simulated strategies and their returns.
 
-    Raises `InvalidInput` for a file that is missing or holds something else, which names the row.
+    Args:
+        data: The file, or its folder.
+
+    Returns:
+        Inputs (3000, 5) within [0, 1], and annual returns (3000,) in %.
+
+    Raises:
+        InvalidInput: The file is missing or malformed; the message names the line.
     """
     path = Path(data)
     path = path / FILE if path.is_dir() else path
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    table = read_columns(path, header=True)
+    names = tuple(name.strip() for name in table.columns)
+    if names != COLUMNS:
         raise InvalidInput(
-            f"{path} cannot be read as a table, expected `{FILE}` with the columns "
-            f"{', '.join(COLUMNS)}: {error}"
-        ) from error
-    header = tuple(name.strip() for name in rows[0]) if rows else ()
-    if header != COLUMNS:
-        raise InvalidInput(
-            f"{path}, row 1 is {','.join(header)!r}, expected the columns {','.join(COLUMNS)}."
+            f"{path}, line 1 is {','.join(names)!r}, expected the columns {','.join(COLUMNS)}."
         )
-    numbers = [_numbers(path, row, cells) for row, cells in enumerate(rows[1:], 2)]
-    if len(numbers) != ROWS:
+    if len(table) != ROWS:
         raise InvalidInput(
-            f"{path} has {len(numbers)} rows below its header, expected {ROWS}: is it whole?"
+            f"{path} has {len(table)} rows below its header, expected {ROWS}: is it complete?"
         )
-    table = torch.tensor(numbers, dtype=torch.float64)
-    return table[:, :-1], table[:, -1]
-
-
-def _numbers(path: Path, row: int, cells: list[str]) -> list[float]:
-    try:
-        numbers = [float(cell) for cell in cells]
-    except ValueError:
-        numbers = []
-    whole = len(numbers) == len(COLUMNS) and abs(numbers[-1]) <= _LARGEST
-    if not whole or not all(0.0 <= number <= 1.0 for number in numbers[:-1]):
+    numbers = torch.from_numpy(np.array(table, order="C"))
+    points, returns = numbers[:, :-1], numbers[:, -1]
+    outside = ((points < 0.0) | (points > 1.0)).any(-1).nonzero()
+    if len(outside):
+        row = int(outside[0])
         raise InvalidInput(
-            f"{path}, row {row} is {','.join(cells)!r}, expected {len(INPUTS)} numbers from 0 to 1 "
-            f"and a return in % of at most {_LARGEST:g} in size."
+            f"{path}, row {row + 1} below the header has the inputs {points[row].tolist()}, "
+            "expected numbers from 0 to 1."
         )
-    return numbers
+    return points, returns

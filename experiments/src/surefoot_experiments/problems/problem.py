@@ -6,7 +6,7 @@ from functools import cached_property
 
 from torch import Tensor
 
-from surefoot.types import InvalidInput
+from surefoot import InvalidInput
 from surefoot_experiments.problems.moments import Bounded, largest_magnitude
 from surefoot_experiments.problems.noise import Generator, Noise
 

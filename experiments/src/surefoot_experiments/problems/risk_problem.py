@@ -12,10 +12,9 @@ from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from surefoot._internal import checks
-from surefoot.risks import Risk, WorstCase
-from surefoot.spaces import Box, FiniteEnvironment, Joint
-from surefoot.types import InvalidInput
+from surefoot import Box, FiniteEnvironment, InvalidInput, Joint, WorstCase
+from surefoot.risks import Risk
+from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.moments import Bounded, largest_magnitude
 from surefoot_experiments.problems.noise import Generator, Noise, uniform
 
@@ -173,7 +172,7 @@ class RiskProblem(Bounded):
         return self.joint.design  # type: ignore[return-value]  # checked on making it
 
     def _values(self, function: Function, x: Tensor, z: Tensor) -> Tensor:
-        x, z = checks.matrix("x", x), checks.matrix("z", z)
+        x, z = matrix("x", x), matrix("z", z)
         shapes = (x.shape[1], z.shape[1])
         wanted = (self.joint.dimension, self.joint.environment.dimension)
         if shapes != wanted:

@@ -13,15 +13,12 @@ from os import PathLike
 import torch
 from torch import Tensor
 
-from surefoot.risks import VaR
-from surefoot.spaces import Box, ContinuousEnvironment, FiniteEnvironment, Joint
-from surefoot.spaces.environments import truncated_normal
+from surefoot import Box, ContinuousEnvironment, FiniteEnvironment, Joint, VaR, environments
 from surefoot_experiments.problems import portfolio_returns
 from surefoot_experiments.problems.functions import SCALE_POINTS
 from surefoot_experiments.problems.noise import Gaussian, Noise
-from surefoot_experiments.problems.push_table import TabulatedPush
 from surefoot_experiments.problems.risk_problem import Function, RiskProblem
-from surefoot_experiments.problems.robot_pushing import RobotPushing
+from surefoot_experiments.problems.robot_pushing import RobotPushing, TabulatedPush
 
 NOISE = Gaussian(0.1)  # variance 0.01
 
@@ -125,7 +122,7 @@ def _synthetic(
     others = finite.dimension
     joint = Joint(
         Box(torch.zeros(designs), torch.ones(designs)),
-        ContinuousEnvironment(truncated_normal([0.5] * others, 0.125, 0.25, 0.75))
+        ContinuousEnvironment(environments.truncated_normal([0.5] * others, 0.125, 0.25, 0.75))
         if continuous
         else finite,
     )

@@ -1,181 +1,137 @@
-"""The page around the figures: one HTML file that needs nothing else.
+"""The page of a report: one HTML file that needs nothing else.
 
-Every text that comes from the study passes through `html.escape`, and every figure through
-`_embed`, so that a parameter called `<script>` is only a name.
+The template escapes every text that comes from the study, and figures are embedded as JSON without
+`<`, so that a parameter called `<script>` is only a name.
 """
 
-from html import escape
 from importlib.resources import files
+from statistics import median
+from typing import Any
 
 import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from surefoot.tune.report.data import ReportData, Surroundings
-from surefoot.tune.report.environment import note
-from surefoot.tune.report.headline import headline
-from surefoot.tune.report.numbers import number
-from surefoot.tune.report.over_several import against, in_order
-from surefoot.tune.report.over_time import convergence, measurements
-from surefoot.tune.report.over_variable import over_one
-from surefoot.tune.report.quantiles import quantiles
-from surefoot.tune.report.slices import slice_figure
-from surefoot.tune.report.table import trials_table
-
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+from surefoot.tune.report.contents import EnvironmentView, Report
+from surefoot.tune.report.environment_figures import (
+    against_variable,
+    description,
+    over_all_variables,
+    over_one_variable,
+)
+from surefoot.tune.report.figures import convergence, measurements, quantiles, slice_figure
+from surefoot.tune.report.formatting import number, setting, within
 
 
-def page(data: ReportData) -> str:
+def page(report: Report) -> str:
     """The report as HTML."""
-    here = files("surefoot.tune.report")
-    parts = [
-        headline(data),
-        _surroundings(data),
-        _over_time(data),
-        _slices(data),
-        _table(data),
-        _tails(data),
-        _reproduce(data),
+    view = report.environment
+    width = report.value.upper - report.value.lower
+    assets = files("surefoot.tune.report").joinpath("templates")
+    return _template().render(
+        report=report,
+        environment=view,
+        variables=() if view is None else view.names,
+        environment_note="" if view is None else description(view),
+        environment_figures=[] if view is None else _environment_figures(report, view),
+        value=[
+            within(x, width) for x in (report.value.mean, report.value.lower, report.value.upper)
+        ],
+        counts=_counts(report),
+        comparison=_comparison(report),
+        convergence=_embed("convergence", convergence(report)),
+        measurements=_embed("measurements", measurements(report)),
+        slices=[
+            (along, _embed(f"slice-{index}", slice_figure(report, along)))
+            for index, along in enumerate(sorted(report.slices, key=lambda s: s.span, reverse=True))
+        ],
+        quantiles=_embed("quantiles", quantiles(report)),
+        style=Markup(assets.joinpath("style.css").read_text(encoding="utf-8")),
+        plotly=Markup(get_plotlyjs()),
+        behaviour=Markup(assets.joinpath("behaviour.js").read_text(encoding="utf-8")),
+    )
+
+
+def _template() -> Any:
+    templates = Environment(
+        loader=PackageLoader("surefoot.tune.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(number=number, setting=setting, cell=_cell)
+    return templates.get_template("page.html")
+
+
+def _embed(name: str, figure: go.Figure) -> Markup:
+    """An element for a figure, and its JSON; a closing tag in that would end the script element."""
+    json = Markup(str(figure.to_json()).replace("<", "\\u003c"))
+    return Markup(
+        '<div class="figure" data-figure="figure-{name}" style="height:{height}px"></div>'
+        '<script type="application/json" id="figure-{name}">{json}</script>'
+    ).format(name=name, height=figure.layout.height, json=json)
+
+
+def _environment_figures(report: Report, view: EnvironmentView) -> list[tuple[str, Markup]]:
+    """The main figure, and one for each variable where there are several, with their names."""
+    if len(view.names) == 1:
+        return [("", _embed("environment", over_one_variable(report, view)))]
+    return [("", _embed("environment", over_all_variables(report, view)))] + [
+        (name, _embed(f"environment-{column}", against_variable(report, view, column)))
+        for column, name in enumerate(view.names)
     ]
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{escape(data.name)}: surefoot report</title>
-<style>
-{here.joinpath("style.css").read_text(encoding="utf-8")}</style>
-</head>
-<body>
-{"".join(parts)}
-<script>{get_plotlyjs()}</script>
-<script>
-{here.joinpath("behaviour.js").read_text(encoding="utf-8")}</script>
-</body>
-</html>
-"""
 
 
-def _surroundings(data: ReportData) -> str:
-    beside = data.surroundings
-    if beside is None:
+def _cell(value: Any, text: bool = False) -> str:
+    """A value in the table of trials."""
+    if value is None:
         return ""
-    one = len(beside.names) == 1
-    figures = _embed("environment", over_one(data, beside)) if one else _several(data, beside)
-    return f"""
-<section>
-<h2>Environment</h2>
-<p class="note">{escape(note(beside))}</p>
-{figures}
-</section>
-"""
+    return number(value) if isinstance(value, float) and not text else setting(value)
 
 
-def _several(data: ReportData, beside: Surroundings) -> str:
-    drawn = "".join(
-        f'<div class="slice" data-variable="{escape(name)}"><h3>{escape(name)}</h3>'
-        f"{_embed(f'environment-{place}', against(data, beside, place))}</div>"
-        for place, name in enumerate(beside.names)
+def _counts(report: Report) -> str:
+    outliers, failed = sum(trial.outlier for trial in report.measured), len(report.failed)
+    return " · ".join(
+        [
+            _plural(len(report.measured), "measurement"),
+            _plural(outliers, "outlier") if outliers else "no outliers",
+            _plural(failed, "failed trial") if failed else "no failures",
+            "smaller is better" if report.direction == "minimize" else "larger is better",
+        ]
     )
-    return f'{_embed("environment", in_order(data, beside))}<div class="slices">{drawn}</div>'
 
 
-def _over_time(data: ReportData) -> str:
-    clipped = (
-        "Values beyond the axis are drawn as triangles at its border; point at one to read it."
+def _comparison(report: Report) -> str:
+    """How far the recommendation's value is from the median measurement and the first setting."""
+    values, best = (
+        [trial.value for trial in report.measured if trial.value is not None],
+        report.value,
     )
-    failed = " Grey crosses are failed trials." if data.failed else ""
-    if data.surroundings is not None:
-        failed += " They were taken under various environments, the band is over all of these."
-    return f"""
-<section>
-<h2>Convergence</h2>
-<p class="note">The recommendation after so many measurements: the line and its interval are
-what the model of that moment believed, the diamonds what the final model says of the
-same setting.</p>
-{_embed("convergence", convergence(data))}
-<h2>Measurements</h2>
-<p class="note">Colour is the weight in the model: 1 is taken in full, near 0 is an outlier. The
-band is the recommendation's interval. {clipped}{failed}</p>
-{_embed("measurements", measurements(data))}
-</section>
-"""
+    parts = []
+    if report.environment is None:  # a risk is not comparable with single measurements
+        middle = median(values)
+        parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")
+    if report.first is not None and len(values) > 1:
+        # Both values are predictions: a single measurement says little of its configuration.
+        first = report.first.mean
+        parts.append(
+            f"{_difference(best.mean, first)} the first configuration, which the model predicts "
+            f"at {number(first)}"
+        )
+    return "; ".join(parts)
 
 
-def _slices(data: ReportData) -> str:
-    what, predicted, elsewhere = "mean", "prediction", "whose other parameters were elsewhere"
-    if data.surroundings is not None:
-        what = predicted = escape(data.surroundings.risk)
-        elsewhere = "each under an environment of its own and with other parameters"
-    ordered = sorted(data.slices, key=lambda cut: cut.span, reverse=True)
-    drawn = "".join(
-        f'<div class="slice" data-parameter="{escape(cut.parameter.name)}">'
-        f"<h3>{escape(cut.parameter.name)} "
-        f"<small>moves the {what} by {number(cut.span, digits=3)}</small></h3>"
-        f"{_embed(f'slice-{place}', slice_figure(data, cut))}</div>"
-        for place, cut in enumerate(ordered)
-    )
-    return f"""
-<section>
-<h2>Parameters</h2>
-<p class="note">One slice for each parameter, the one that matters most first: {predicted}
-and interval along it, with every other parameter at the recommendation (orange). Grey points are
-the measurements, {elsewhere}.</p>
-<div class="slices">{drawn}</div>
-</section>
-"""
+def _difference(now: float, before: float) -> str:
+    change = now - before
+    # A percentage only means something between numbers of one sign.
+    if now * before > 0 and abs(change / before) < 10:
+        amount = f"{100 * abs(change / before):.0f} %"
+    else:
+        amount = number(abs(change), digits=3)
+    return f"{amount} {'below' if change < 0 else 'above'}"
 
 
-def _table(data: ReportData) -> str:
-    return f"""
-<section>
-<h2>Trials</h2>
-<p class="note">Click a column's name to sort by it. Tinted rows were treated as outliers.</p>
-{trials_table(data)}
-</section>
-"""
-
-
-def _tails(data: ReportData) -> str:
-    facts = "".join(
-        f"<dt>{escape(what)}</dt><dd>{escape(finding)}</dd>" for what, finding in data.tails.facts
-    )
-    return f"""
-<section>
-<h2>Noise</h2>
-<p class="note">What is left of each measurement after taking away the model's prediction.</p>
-<div class="tails">
-<div><dl>{facts}</dl><p>{escape(data.tails.verdict)}</p>
-<p class="note">Assumed by the model: {escape(data.assumed)}</p></div>
-{_embed("quantiles", quantiles(data))}
-</div>
-</section>
-"""
-
-
-def _reproduce(data: ReportData) -> str:
-    versions = ", ".join(f"{escape(name)} {escape(version)}" for name, version in data.versions)
-    seed = "none: every run differs" if data.seed is None else str(data.seed)
-    return f"""
-<section>
-<h2>How to reproduce</h2>
-<pre>{escape(data.command)}</pre>
-<dl>
-<dt>seed</dt><dd>{seed}</dd>
-<dt>storage</dt><dd><code>{escape(data.storage)}</code></dd>
-<dt>versions</dt><dd>{versions}</dd>
-<dt>report written</dt><dd>{escape(data.written)}</dd>
-</dl>
-<p class="note">The study file:</p>
-<pre>{escape(data.study_text)}</pre>
-</section>
-"""
-
-
-def _embed(name: str, figure: go.Figure) -> str:
-    # A closing tag inside the JSON would end the script element that carries it.
-    text = str(figure.to_json()).replace("<", "\\u003c")
-    return (
-        f'<div class="figure" data-figure="figure-{name}" style="height:{figure.layout.height}px">'
-        f'</div><script type="application/json" id="figure-{name}">{text}</script>'
-    )
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

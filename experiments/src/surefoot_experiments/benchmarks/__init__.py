@@ -1,0 +1,1 @@
+"""Benchmarks of surefoot, and of its peers, whose tables are in the documentation."""

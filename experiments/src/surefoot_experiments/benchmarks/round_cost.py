@@ -1,0 +1,312 @@
+"""What a round on arms costs: by estimator, by how many came before, and by how many arms.
+
+Times are medians over blocks of rounds, and what is compared runs in turns, so that a busy
+machine slows both. Everything runs on one thread but the trials (two processes) and the many
+arms (all cores). All sizes are shares of the rounds of a trial: a million in the published table.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed
+
+import surefoot as sf
+from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
+from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
+
+ARMS, NODES, LENGTHSCALE = 100, 32, 0.2
+MOMENT = sf.Moment(1.0, 4.0)
+HORIZON = 20_000
+MANY = 10_000  # arms
+
+ABOUT = """100 arms of [0, 1], squared exponential kernel of lengthscale 0.2, quadrature Fourier
+features with 32 nodes unless said otherwise, Student-t(3) noise; a round is `ask` and `tell`.
+Times are medians (of the runs over many rounds: means), and what is compared ran in turns."""
+
+Row = dict[str, str]
+
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "LeastSquares": sf.LeastSquares,
+    "Truncation": lambda: sf.Truncation(MOMENT),
+    "AdaptiveTruncation": lambda: sf.AdaptiveTruncation(MOMENT, HORIZON),
+    "AdaptiveTruncation, symmetric": lambda: sf.AdaptiveTruncation(
+        MOMENT, HORIZON, root="symmetric"
+    ),
+    "Huber": sf.Huber,
+    "Huber, growing": lambda: sf.Huber(growing=True),
+    "StudentT": sf.StudentT,
+    "MedianOfMeans": sf.MedianOfMeans,
+}
+
+
+@dataclass
+class Session:
+    """An optimizer on arms and the function it measures, with Student-t(3) noise."""
+
+    optimizer: sf.Optimizer
+    points: torch.Tensor  # (A, d)
+    values: np.ndarray  # (A,)
+    random: np.random.Generator
+
+    @classmethod
+    def of(cls, optimizer: sf.Optimizer, points: torch.Tensor, seed: int = 0) -> Session:
+        values = np.sin(6.0 * points[:, 0].numpy())
+        return cls(optimizer, points, values, np.random.default_rng(seed))
+
+    def rounds(self, number: int) -> float:
+        """Seconds a round."""
+        noise = self.random.standard_t(3.0, number).tolist()
+        started = time.perf_counter()
+        for error in noise:
+            query = self.optimizer.ask()
+            self.optimizer.tell(query, float(self.values[query.arm]) + error)
+        return (time.perf_counter() - started) / number
+
+    def tell(self) -> sf.Info:
+        """One round; what its `tell` says."""
+        query = self.optimizer.ask()
+        reward = float(self.values[query.arm] + self.random.standard_t(3.0))
+        return self.optimizer.tell(query, reward)
+
+    def skip_to(self, rounds: int) -> Session:
+        """Pulls told at once: half on the ten best arms, half on any."""
+        number = rounds - len(self.optimizer.history)
+        best = np.argsort(self.values)[-10:]
+        some, any_ = self.random.choice(best, number), self.random.integers(0, ARMS, number)
+        arms = np.where(self.random.random(number) < 0.5, some, any_)
+        rewards = self.values[arms] + self.random.standard_t(3.0, number)
+        self.optimizer.tell_all(arms.tolist(), rewards.tolist())
+        return self
+
+
+def on_arms(estimator: Any) -> Session:
+    points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    features = sf.QuadratureFourier(NODES)
+    optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+    return Session.of(optimizer, points)
+
+
+def in_turns(runs: dict[str, Session], blocks: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds a round of each run in each block."""
+    for run in runs.values():
+        run.rounds(20)
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(blocks):
+        for name, run in runs.items():
+            times[name].append(run.rounds(rounds))
+    return times
+
+
+def growth(number: int) -> list[Row]:
+    """Cost of a late round against one after a thousand"""
+    rows = []
+    for name, make in ESTIMATORS.items():
+        runs = {"early": on_arms(make()).skip_to(1_000), "late": on_arms(make()).skip_to(number)}
+        times = in_turns(runs, 11, 50)
+        early, after = (statistics.median(times[key]) for key in ("early", "late"))
+        rows.append([name, _micro(early), _micro(after), f"{after / early:.2f}"])
+    return _rows(["estimator", "µs at t = 10³", f"µs at t = {number:,}", "ratio"], rows)
+
+
+def against_least_squares(number: int) -> list[Row]:
+    """Adaptive truncation against least squares, over a whole run"""
+    runs = {
+        "LeastSquares": on_arms(sf.LeastSquares()),
+        "AdaptiveTruncation": on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)),
+        "AdaptiveTruncation, symmetric": on_arms(
+            sf.AdaptiveTruncation(MOMENT, HORIZON, root="symmetric")
+        ),
+    }
+    blocks = max(1, number // 10_000)
+    times = in_turns(runs, blocks, 200)
+    base = statistics.fmean(times["LeastSquares"])
+    rows = [
+        [name, _micro(statistics.fmean(t)), f"{statistics.fmean(t) / base:.2f}"]
+        for name, t in times.items()
+    ]
+    return _rows(["estimator", f"µs a round over {200 * blocks:,} rounds", "ratio"], rows)
+
+
+def against_literal(number: int) -> list[Row]:
+    """`tell` against the literal update of theta from all rewards, O(m² t)"""
+    t = number // 50
+    run = on_arms(sf.AdaptiveTruncation(MOMENT, HORIZON)).skip_to(t)
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    features = sf.QuadratureFourier(NODES).embed(kernel, run.points)(run.points)
+    ours, literal = [], []
+    run.rounds(50)
+    for _ in range(9):
+        ours += [run.tell().seconds for _ in range(30)]
+        history = run.optimizer.history
+        arms = torch.tensor(history.arms)[history.site]
+        literal.append(_literal(features[arms].numpy(), history.rewards.numpy()))
+    a, b = statistics.median(ours), statistics.median(literal)
+    rows = [["surefoot, tell", _micro(a)], ["literal update", _micro(b)], ["ratio", f"{b / a:.0f}"]]
+    return _rows([f"t = {t:,}, m = {NODES}", "µs"], rows)
+
+
+def _literal(phi: np.ndarray, y: np.ndarray) -> float:
+    started = time.perf_counter()
+    gram = np.eye(phi.shape[1]) + phi.T @ phi
+    values, vectors = np.linalg.eigh(gram)
+    inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T
+    terms = (phi @ inverse_root) * y[:, None]
+    limit = 0.5
+    inverse_root @ np.where(np.abs(terms) <= limit, terms, 0.0).sum(0)
+    return time.perf_counter() - started
+
+
+def trials(number: int) -> list[Row]:
+    """A figure of the paper: trials of three algorithms on two processes"""
+    count, rounds = max(2, number // 50_000), number // 50
+    names = ("TGP", "ATA-QFF", "ATA-Nyström")
+    started = time.perf_counter()
+    spent = Parallel(n_jobs=2)(
+        delayed(_trial)(name, seed, rounds) for seed in range(count) for name in names
+    )
+    whole = time.perf_counter() - started
+    rows = []
+    for place, name in enumerate(names):
+        mine = spent[place::3]
+        per_round = statistics.fmean(seconds for seconds, _ in mine) / rounds
+        rows.append([name, _micro(per_round), f"{max(size for _, size in mine)}"])
+    rows.append([f"{count} trials × {rounds:,} rounds, all three", f"{whole:.0f} s", ""])
+    return _rows(["", "µs a round", "features"], rows)
+
+
+def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
+    torch.set_num_threads(1)
+    points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
+    space, kernel = sf.Arms(points), sf.kernels.squared_exponential(LENGTHSCALE)
+    adaptive = sf.widths.adaptive_as_published(MOMENT, 1.0, HORIZON)
+    known: Any = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
+    if name == "TGP":
+        width = sf.widths.truncated_as_published(MOMENT, 1.0)
+        optimizer = sf.algorithms.tgp_ucb(space, kernel, width=width, **known)
+    else:
+        optimizer = sf.algorithms.ata_gp_ucb(
+            space,
+            kernel,
+            horizon=HORIZON,
+            features="fourier" if name == "ATA-QFF" else "nystrom",
+            resample="adaptive",
+            width=adaptive,
+            **known,
+        )
+    run = Session.of(optimizer, points, seed)
+    started = time.perf_counter()
+    run.rounds(rounds)
+    info = optimizer.tell(0, 0.0)
+    return time.perf_counter() - started, info.dimension
+
+
+def many_arms(number: int) -> list[Row]:
+    """Many arms with 16² quadrature nodes, against one reading of the feature matrix"""
+    number = number // 10
+    if number >= MANY:  # with fewer arms, a second thread costs more than it saves
+        torch.set_num_threads(os.cpu_count() or 1)
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(number, 2, dtype=torch.float64, generator=generator)
+    features = sf.QuadratureFourier(16)
+    kernel = sf.kernels.squared_exponential(0.4)
+    rows = []
+    matrix = torch.randn(number, 256, dtype=torch.float64, generator=generator)
+    vector = torch.randn(256, dtype=torch.float64, generator=generator)
+    for name in ("LeastSquares", "AdaptiveTruncation", "Huber"):
+        estimator = ESTIMATORS[name]()
+        optimizer = sf.Optimizer(sf.Arms(points), kernel, features=features, estimator=estimator)
+        run = Session.of(optimizer, points)
+        run.rounds(20)
+        ours, read = [], []
+        for _ in range(9):
+            ours.append(run.rounds(20))
+            started = time.perf_counter()
+            for _ in range(20):
+                matrix @ vector
+            read.append((time.perf_counter() - started) / 20)
+        a, b = statistics.median(ours), statistics.median(read)
+        rows.append([name, f"{1e3 * a:.1f}", f"{1e3 * b:.1f}", f"{a / b:.2f}"])
+    return _rows([f"{number:,} arms, m = 256", "ms a round", "ms to read Φ", "ratio"], rows)
+
+
+def _rows(header: list[str], rows: list[list[str]]) -> list[Row]:
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def drift(number: int) -> list[Row]:
+    """Many rounds one by one against one factorisation of all of them"""
+    t = number
+    session = on_arms(sf.LeastSquares()).skip_to(t - 1)
+    optimizer, info = session.optimizer, session.tell()
+    points, history = session.points, optimizer.history
+    kernel = sf.kernels.squared_exponential(LENGTHSCALE)
+    phi = sf.QuadratureFourier(NODES).embed(kernel, points)(points).numpy()
+    arms = np.array(history.arms)
+    counts, sums = np.zeros(ARMS), np.zeros(ARMS)
+    counts[arms], sums[arms] = history.counts.numpy(), history.sums.numpy()
+    gram = np.eye(NODES) + phi.T @ (counts[:, None] * phi)
+    mean = phi @ np.linalg.solve(gram, phi.T @ sums)
+    variance = (phi * np.linalg.solve(gram, phi.T).T).sum(1)
+    gain = 0.5 * np.linalg.slogdet(gram)[1]
+    ours, rows = optimizer.posterior, []
+    found = info.information_gain
+    for name, a, b in (
+        ("mean", ours.mean(points).numpy(), mean),
+        ("variance", ours.variance(points).numpy(), variance),
+        ("information gain", np.array([found]), np.array([gain])),
+    ):
+        rows.append([name, f"{np.abs(a - b).max() / np.abs(b).max():.1e}"])
+    return _rows([f"after {t:,} rounds", "largest difference, relative"], rows)
+
+
+def _micro(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f}"
+
+
+PARTS: dict[str, Callable[[int], list[Row]]] = {
+    "growth": growth,
+    "least-squares": against_least_squares,
+    "literal": against_literal,
+    "trials": trials,
+    "many-arms": many_arms,
+    "drift": drift,
+}
+
+
+def run(trial: Trial) -> Rows:
+    """One part; a table for each, since their columns differ."""
+    return {trial.case: PARTS[trial.case](trial.rounds)}
+
+
+def report(tables: Tables) -> str:
+    """A section for each part."""
+    on = ran_on(["surefoot", "torch", "numpy"])
+    ran = f"Run {on['date']} on {on['cores']} cores, CPU. {on['versions']}.\n\n{ABOUT}"
+    parts = ["# What a round on arms costs", ran]
+    for name, table in tables.items():
+        rows = table.drop(columns=["experiment", "case", "trial"]).to_dict("records")
+        parts.append(f"## {(PARTS[name].__doc__ or '').strip()}\n\n{table_from(rows)}".rstrip())
+    return "\n\n".join(parts) + "\n"
+
+
+EXPERIMENTS = [
+    benchmark(
+        "round-cost",
+        "What a round on arms costs",
+        published=Scale(1, 1_000_000),
+        quick=Scale(1, 5_000),
+        run=run,
+        output=TableOutput(report),
+        cases=[Case(part) for part in PARTS],
+        timed=True,
+    )
+]

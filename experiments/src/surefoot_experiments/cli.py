@@ -1,0 +1,180 @@
+"""The command line: `surefoot-experiments list`, `run` and `gallery`.
+
+What a command needs is imported within it, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from surefoot_experiments.harness.experiment import Experiment
+    from surefoot_experiments.harness.runner import Outcome, Plan
+    from surefoot_experiments.problems.recorded_data import Data
+
+app = typer.Typer(
+    name="surefoot-experiments",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Reproduce the papers' experiments, run our own, and run the benchmarks of surefoot.",
+    epilog="Exit codes: 0 done; 1 ended by an error while running, with finished trials kept; "
+    "2 wrong options or input, with nothing changed; 130 ended by Ctrl-C.",
+)
+_OUT = Path("reproduced")
+OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+
+
+def main(arguments: Sequence[str] | None = None, name: str = "surefoot-experiments") -> None:
+    """Run the command line; `surefoot reproduce` passes its own arguments and name."""
+    app(args=None if arguments is None else list(arguments), prog_name=name)
+
+
+@app.command("list")
+def list_() -> None:
+    """List every experiment and benchmark, with its paper, figure and published scale."""
+    from surefoot_experiments.catalogue import GROUPS
+
+    for group, experiments in GROUPS.items():
+        typer.echo(f"{group}:")
+        width = max(map(len, experiments))
+        for one in experiments.values():
+            typer.echo(
+                f"  {one.name:<{width}}  {one.paper.split(',')[0]}, {one.figure}: {one.title} "
+                f"({one.published.trials} x {one.published.rounds:,} rounds)"
+            )
+
+
+@app.command()
+def run(
+    name: Annotated[
+        str, typer.Argument(help="A name of `list`, `all` or `benchmarks`.", show_default=False)
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="A small run of seconds.")] = False,
+    trials: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Instead of the published number.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
+    out: OutOption = _OUT,
+    data: Annotated[
+        Path | None, typer.Option(help="A folder with the papers' data files.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run; keep finished results.")
+    ] = False,
+    backend: Annotated[
+        str, typer.Option(help="Where trials run: loky, dask://HOST:PORT or ray://HOST:PORT.")
+    ] = "loky",
+) -> None:
+    """Run an experiment, and compare its result with what the paper says.
+
+    OUT/NAME holds the figure, its numbers, a manifest and a page; `all` runs every experiment and
+    writes a gallery, OUT/index.html; `benchmarks` runs every benchmark. Finished trials are kept,
+    so an interrupted run continues with --resume. The same seed gives the same numbers in any
+    number of processes.
+    """
+    with _one_line_errors():
+        from surefoot_experiments.harness.runner import Plan
+
+        plan = Plan(out, trials, rounds, jobs, data, seed, resume, quick, backend)
+        _run(name, plan, typer.echo)
+
+
+@app.command()
+def gallery(
+    out: OutOption = _OUT,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(help="Write the claims to this Markdown file too.", show_default=False),
+    ] = None,
+) -> None:
+    """Write OUT/index.html, one page about all finished results."""
+    with _one_line_errors():
+        from surefoot_experiments.catalogue import EXPERIMENTS
+        from surefoot_experiments.harness.gallery import summary, write_gallery
+        from surefoot_experiments.harness.store import write
+
+        typer.echo(f"wrote {write_gallery(out, list(EXPERIMENTS), typer.echo)}")
+        if markdown is not None:
+            write(markdown, summary(out, list(EXPERIMENTS.values())).encode())
+            typer.echo(f"wrote {markdown}")
+
+
+def _run(name: str, plan: Plan, say: Callable[[str], None]) -> None:
+    from surefoot_experiments.catalogue import GROUPS, find
+    from surefoot_experiments.harness.gallery import write_gallery
+    from surefoot_experiments.harness.runner import check, run
+
+    chosen = list(GROUPS[name].values()) if name in GROUPS else [find(name)]
+    if name in GROUPS and plan.data is None:
+        for one in (each for each in chosen if each.needs_data):
+            say(f"{one.name}: skipped, since no package ships its data: pass --data FOLDER")
+        chosen = [one for one in chosen if not one.needs_data]
+    # Before the first one runs: a missing file or a foreign folder is said now, not hours later.
+    data = _loaded(chosen, plan.data)
+    for experiment in chosen:
+        check(experiment, plan, data[experiment.name])
+    for experiment in chosen:
+        recorded = data[experiment.name]
+        if recorded is not None and recorded.line:
+            say(f"{experiment.name}: {recorded.line}")
+        with _progress(experiment.name) as notify:
+            outcome = run(experiment, plan, recorded, notify)
+        say(_result_line(experiment, plan, outcome))
+    if name == "all":
+        say(f"wrote {write_gallery(plan.out, list(GROUPS[name]), say)}")
+
+
+def _loaded(chosen: list[Experiment], folder: Path | None) -> Mapping[str, Data | None]:
+    """The data of each experiment; every data set is read once."""
+    read = {load: load(folder) for load in dict.fromkeys(each.load for each in chosen) if load}
+    return {one.name: read[one.load] if one.load else None for one in chosen}
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("trials"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda finished, total: progress.update(task, completed=finished, total=total)
+
+
+def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
+    from surefoot_experiments.harness.experiment import count
+
+    how = f"took {outcome.seconds:.0f} s"
+    if outcome.kept:
+        more = outcome.trials > plan.scale(experiment).trials
+        how = "was complete already" + f", with {outcome.trials} trials" * more
+    claims = f"{count(outcome.checks)}; " if outcome.checks else ""
+    return f"{experiment.name}: {claims}{how}; {outcome.folder / 'page.md'}"
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Errors that are raised on purpose become one line on standard error and an exit code."""
+    from surefoot import InvalidInput, NotReady, SurefootError
+
+    try:
+        yield
+    except SurefootError as error:
+        typer.echo(" ".join(str(error).split()), err=True)
+        raise typer.Exit(2 if isinstance(error, InvalidInput | NotReady) else 1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None

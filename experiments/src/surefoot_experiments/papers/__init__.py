@@ -1,0 +1,1 @@
+"""The papers' experiments and our own, one module for each family of figures."""

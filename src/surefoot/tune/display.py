@@ -1,0 +1,264 @@
+"""What `surefoot tune` shows while it runs: a live panel, plain lines, or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Protocol
+
+from optuna.trial import FrozenTrial, TrialState
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from surefoot.integrations.optuna import StudyRecommendation
+from surefoot.tune.storage import locate
+from surefoot.tune.study import fitted_model, recommendation
+from surefoot.tune.trial_attributes import (
+    failure_reason,
+    is_failed_round,
+    is_interrupted,
+    is_round,
+    trial_environment,
+)
+from surefoot.tune.trials import StudyTrials
+from surefoot.types import NotReady
+
+
+class Display(Protocol):
+    """Shows a run."""
+
+    def began(self) -> None:
+        """This process is about to measure a trial."""
+
+    def finished(self) -> None:
+        """Trials may have been recorded."""
+
+    def note(self, text: str) -> None:
+        """Show a message that stays on the screen."""
+
+
+class NoDisplay:
+    """Shows nothing."""
+
+    def began(self) -> None:
+        return None
+
+    def finished(self) -> None:
+        return None
+
+    def note(self, text: str) -> None:
+        return None
+
+
+@contextlib.contextmanager
+def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[Display]:
+    """A panel in a terminal, lines elsewhere, nothing if `quiet`."""
+    if quiet:
+        yield NoDisplay()
+        return
+    study_file, progress = trials.study_file, Progress(trials)
+    title = f"{study_file.study.name}: {study_file.study.direction}"
+    risk = study_file.risk_description
+    if study_file.environment is not None and risk is not None:
+        title += f" the {risk.name} over {', '.join(study_file.environment.variables)}"
+    if not console.is_terminal:
+        lines = PlainLines(progress, console)
+        rounds = f"{progress.finished_before} of {trials.rounds} rounds finished"
+        lines.note(f"{title}, {rounds}, in {locate(study_file).label}")
+        yield lines
+        return
+    panel = LivePanel(progress, console, title)
+    # A low refresh rate: the machine is busy with what is being measured.
+    with Live(get_renderable=panel.render, console=console, refresh_per_second=2):
+        yield panel
+
+
+class Progress:
+    """The state of a run; fits the model again whenever there are new measurements.
+
+    `recommended` is None before the first measurement, `seconds_left` before the first trial of
+    this run has finished.
+    """
+
+    def __init__(self, trials: StudyTrials) -> None:
+        self._trials = trials
+        self._seen = {trial.number for trial in trials.all() if trial.state.is_finished()}
+        self._start = time.monotonic()
+        self._fitted = -1  # measurements in the model
+        self.rounds = trials.rounds
+        self.finished_before = trials.finished()  # rounds of earlier runs
+        self.finished = self.finished_before
+        self.failures = 0
+        self.outliers = 0
+        self.running: tuple[FrozenTrial, ...] = ()
+        self.recommended: StudyRecommendation | None = None
+        self.seconds_left: float | None = None
+
+    def update(self) -> list[FrozenTrial]:
+        """Read the study; returns the trials that have finished since, in order of their end."""
+        trials = self._trials.all()
+        ended = [trial for trial in trials if trial.state.is_finished()]
+        new = [trial for trial in ended if trial.number not in self._seen]
+        self._seen.update(trial.number for trial in new)
+        measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
+        if measured != self._fitted:
+            self._fitted = measured
+            self._fit()
+        self.finished = sum(map(is_round, ended))
+        self.failures = sum(map(is_failed_round, ended))
+        self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
+        done = self.finished - self.finished_before
+        if done > 0:  # at the pace of this run so far, however many workers it has
+            pace = (time.monotonic() - self._start) / done
+            self.seconds_left = pace * max(0, self.rounds - self.finished)
+        return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
+
+    def _fit(self) -> None:
+        study_file = self._trials.study_file
+        try:
+            model = fitted_model(study_file, self._trials.study)
+        except NotReady:
+            return
+        self.outliers = int(model.outliers.sum())
+        self.recommended = recommendation(study_file, model)
+
+
+class PlainLines:
+    """A line for every trial, for logs and pipes."""
+
+    def __init__(self, progress: Progress, console: Console) -> None:
+        self._progress = progress
+        self._console = console
+
+    def began(self) -> None:
+        return None
+
+    def finished(self) -> None:
+        progress = self._progress
+        new = progress.update()
+        for trial in new:
+            parts = [result_of(trial), f"{progress.finished} of {progress.rounds}"]
+            if trial is new[-1]:
+                parts += _summary(progress)
+            self.note("  |  ".join(parts))
+
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class LivePanel:
+    """A panel that is redrawn in place; failures and notes scroll by above it."""
+
+    def __init__(self, progress: Progress, console: Console, title: str) -> None:
+        self._progress = progress
+        self._console = console
+        self._title = title
+        self._last: FrozenTrial | None = None
+        self._since: dict[int, float] = {}
+        progress.update()
+
+    def began(self) -> None:
+        self._progress.update()
+
+    def finished(self) -> None:
+        for trial in self._progress.update():
+            self._last = trial
+            if trial.state != TrialState.COMPLETE:
+                self.note(result_of(trial))
+
+    def note(self, text: str) -> None:
+        self._console.print(f"[yellow]{escape(text)}[/yellow]", highlight=False)
+
+    def render(self) -> RenderableType:
+        status = self._progress
+        bar = ProgressBar(total=status.rounds, completed=min(status.finished, status.rounds))
+        head = Table.grid(padding=(0, 2), expand=True)
+        head.add_column(no_wrap=True)
+        head.add_column(ratio=1)
+        head.add_column(no_wrap=True)
+        left = status.seconds_left
+        time_left = "" if left is None else f"{format_seconds(left)} left"
+        head.add_row(f"[bold]{status.finished}[/bold] of {status.rounds} rounds", bar, time_left)
+        body = Table.grid(padding=(0, 2))
+        body.add_column(style="dim", no_wrap=True)
+        body.add_column(overflow="fold")
+        best = status.recommended
+        if best is None:
+            body.add_row("Recommended", Text("nothing measured yet", style="dim"))
+        else:
+            value = f"[bold green]{best.value:.5g}[/bold green]"
+            body.add_row("Recommended", f"{value} ({best.lower:.5g} to {best.upper:.5g})")
+            for name, setting in best.params.items():
+                body.add_row("", f"{escape(name)} = [bold]{escape(_short(setting))}[/bold]")
+        body.add_row("Last", Text("none" if self._last is None else result_of(self._last)))
+        body.add_row("Running", Text(self._running()))
+        failures = f"[red]{status.failures}[/red]" if status.failures else "0"
+        body.add_row("Outliers", f"{status.outliers}      [dim]Failures[/dim]  {failures}")
+        return Panel(
+            Group(head, Text(), body), title=escape(self._title), title_align="left", padding=(1, 2)
+        )
+
+    def _running(self) -> str:
+        now, running = time.monotonic(), self._progress.running
+        self._since = {t.number: self._since.get(t.number, now) for t in running}
+        shown = [
+            f"trial {t.number}{_environment(t)} for {format_seconds(now - self._since[t.number])}"
+            for t in running[:3]
+        ]
+        more = f" and {len(running) - 3} more" if len(running) > 3 else ""
+        if shown:
+            return ", ".join(shown) + more
+        done = self._progress.finished >= self._progress.rounds
+        return "nothing" if done else "choosing a configuration"
+
+
+def result_of(trial: FrozenTrial) -> str:
+    """How a finished trial ended, in a line."""
+    if trial.state == TrialState.COMPLETE:
+        return f"trial {trial.number}: {trial.value:.5g}{_environment(trial)}"
+    if is_interrupted(trial):
+        return f"trial {trial.number}: {failure_reason(trial)}"
+    return f"trial {trial.number}: failed, {failure_reason(trial)}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration in its one or two largest units."""
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s" if total < 600 else f"{total // 60} min"
+    return f"{total // 3600} h {total % 3600 // 60:02d} min"
+
+
+def _summary(status: Progress) -> list[str]:
+    parts = []
+    best = status.recommended
+    if best is not None:
+        interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
+        parts.append(f"recommended {interval}: {_describe(best.params)}")
+    plural = "" if status.outliers == 1 else "s"
+    parts.append(f"{status.outliers} outlier{plural}, {status.failures} failed")
+    if status.seconds_left is not None and status.finished < status.rounds:
+        parts.append(f"{format_seconds(status.seconds_left)} left")
+    return parts
+
+
+def _environment(trial: FrozenTrial) -> str:
+    environment = trial_environment(trial)
+    return f" at {_describe(environment)}" if environment else ""
+
+
+def _describe(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in values.items())
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,162 @@
+"""The objective that is a Python function, called in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.tune.command_template import InvalidCommand
+from surefoot.tune.measurement import (
+    Failure,
+    Measurement,
+    ObservedVariables,
+    describe_exit,
+    outcome,
+    timed_out,
+)
+from surefoot.tune.supervised_process import SupervisedProcess
+
+SERVER = Path(__file__).with_name("function_server.py")
+_NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
+
+
+class FunctionObjective:
+    """Calls a function with the parameters as keywords.
+
+    The module is imported once, in a process that serves all calls, so its state (connections, a
+    random generator) lasts from call to call. A call that exceeds the timeout or ends the process
+    is a failure, and the next call starts a new process. Where the environment is observed, the
+    function returns a pair: the value, and a dictionary of the environment.
+
+    Args:
+        target: `"module:name"`.
+        names: Keyword arguments of the function.
+        folder: Working directory, in which the module is looked up first.
+        timeout: Limit of one call in seconds, None for no limit.
+        observed: Variables of the environment that the function reports, if any.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        names: Sequence[str],
+        folder: Path,
+        timeout: float | None,
+        observed: ObservedVariables | None = None,
+    ) -> None:
+        reported = () if observed is None else observed.variables
+        self._target = target
+        self._arguments = [*target.split(":"), ",".join(reported), *names]
+        self._folder = folder
+        self._timeout = timeout
+        self._observed = observed
+        self._server: FunctionServer | None = None
+
+    def check(self) -> None:
+        reply = self._start().ready(None)
+        if "error" in reply:
+            self.close()
+            raise InvalidCommand(
+                f"cannot use {self._target!r}: {reply['error']}", key="objective.function"
+            )
+
+    def measure(self, params: Mapping[str, Any]) -> Measurement | Failure:
+        start = time.monotonic()
+        deadline = None if self._timeout is None else start + self._timeout
+        try:
+            reply: dict[str, Any] = {}
+            server = self._server
+            if server is None:
+                server = self._start()
+                reply = server.ready(deadline)
+            if "error" not in reply:
+                reply = server.call(params, deadline)
+            server.process.drain()
+            output, seconds = server.process.output.text(), time.monotonic() - start
+            if server.broken:
+                self.close()
+        except BaseException:
+            self.close()
+            raise
+        if "error" in reply:
+            return outcome(str(reply["error"]), output, seconds)
+        environment: dict[str, float] | str | None = None
+        if self._observed is not None:
+            environment = self._observed.check(reply["environment"], _NO_KEY)
+        return outcome(float(reply["value"]), output, seconds, environment)
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _start(self) -> FunctionServer:
+        self._server = FunctionServer(self._arguments, self._folder, self._timeout)
+        return self._server
+
+
+class FunctionServer:
+    """The process that runs the function, and two pipes of JSON lines to and from it.
+
+    A reply is `{"value": ..., "environment": ...}` or `{"error": reason}`. Once `broken`, the
+    server can only be closed.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path, timeout: float | None) -> None:
+        requests, self._requests = os.pipe()
+        self._replies, replies = os.pipe()
+        self._timeout = timeout
+        self._buffer = b""
+        self.broken = False
+        try:
+            self.process = SupervisedProcess(
+                [sys.executable, "-P", str(SERVER), str(requests), str(replies), *arguments],
+                folder,
+                pass_fds=(requests, replies),
+            )
+        finally:
+            os.close(requests)
+            os.close(replies)
+        self.process.watch(self._replies)
+
+    def ready(self, deadline: float | None) -> dict[str, Any]:
+        """The first reply, which has an error if the function cannot be called."""
+        reply = self._reply(deadline)
+        self.broken = self.broken or "error" in reply
+        return reply
+
+    def call(self, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
+        """Call the function and wait for its reply until the monotonic time `deadline`."""
+        self.process.output.clear()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: `_reply` finds out how
+            os.write(self._requests, json.dumps(dict(params)).encode() + b"\n")
+        return self._reply(deadline)
+
+    def close(self) -> None:
+        self.process.kill()
+        os.close(self._requests)
+        os.close(self._replies)
+
+    def _reply(self, deadline: float | None) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                self.broken = True
+                return {"error": timed_out(self._timeout)}
+            if self._replies in self.process.read(left):
+                data = os.read(self._replies, 65536)
+                if not data:
+                    self.broken = True
+                    code = self.process.wait(time.monotonic() + 5) or 0
+                    how = describe_exit(code)
+                    return {"error": f"the process that runs the function ended: {how}"}
+                self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        return reply

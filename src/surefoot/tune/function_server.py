@@ -1,0 +1,84 @@
+"""Calls one function for the process at the other ends of two pipes, as often as it asks.
+
+A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
+`function_server.py REQUESTS REPLIES MODULE NAME OBSERVED PARAMETER...`, the first two being file
+descriptors. It imports the function, replies whether it can be called with these parameters, and
+then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
+`value` or `error`. Where OBSERVED, names with commas between them, is not empty, the function
+returns its value with a dictionary of these, which goes into the answer as `environment`.
+"""
+
+import importlib
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+
+def main() -> None:
+    requests, replies = (int(number) for number in sys.argv[1:3])
+    module, name, observed, *parameters = sys.argv[3:]
+    # Processes that the function starts must not inherit these.
+    for descriptor in (requests, replies):
+        os.set_inheritable(descriptor, False)
+    sys.path.insert(0, os.getcwd())
+    sys.argv = [module]
+    with open(requests, encoding="utf-8") as incoming, open(replies, "w", encoding="utf-8") as out:
+        try:
+            function = _load(module, name, parameters)
+        except Exception as error:
+            traceback.print_exc()
+            _reply(out, {"error": _describe(error)})
+            return
+        _reply(out, {"value": 0.0})
+        for line in incoming:
+            _reply(out, _call(function, json.loads(line), observed))
+
+
+def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
+    function: Callable[..., Any] = attrgetter(name)(importlib.import_module(module))
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return function  # a builtin without a signature
+    signature.bind(**dict.fromkeys(parameters))
+    return function
+
+
+def _call(function: Callable[..., Any], keywords: dict[str, Any], observed: str) -> dict[str, Any]:
+    try:
+        result = function(**keywords)
+        try:
+            return _with_environment(*result) if observed else {"value": float(result)}
+        except (TypeError, ValueError, AttributeError):
+            shown = ", ".join(f"{name!r}: number" for name in observed.split(","))
+            wanted = f"(number, {{{shown}}})" if observed else "a number"
+            return {"error": f"returned {result!r:.200}, expected {wanted}"}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": _describe(error)}
+
+
+def _with_environment(value: Any, environment: Any) -> dict[str, Any]:
+    numbers = {str(name): float(one) for name, one in environment.items()}
+    return {"value": float(value), "environment": numbers}
+
+
+def _describe(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _reply(out: Any, message: dict[str, Any]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

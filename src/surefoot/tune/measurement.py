@@ -1,0 +1,121 @@
+"""The outcome of measuring one configuration, and the rules that make it a number or a failure."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.tune.environment import Variable
+
+OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A finite number that the objective gave.
+
+    Attributes:
+        value: The number, in the study's units.
+        seconds: How long the measurement took.
+        environment: Values of the environment by name, where the environment is observed.
+    """
+
+    value: float
+    seconds: float
+    environment: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a configuration gave no measurement.
+
+    Attributes:
+        reason: The reason, in one line.
+        output: The end of what was printed.
+        seconds: How long the measurement took.
+        blameless: Whether a number came and only its environment was missing or invalid, so that
+            the failure says nothing about the configuration.
+    """
+
+    reason: str
+    output: str
+    seconds: float
+    blameless: bool = False
+
+
+@dataclass(frozen=True)
+class ObservedVariables:
+    """The variables of an observed environment, which the objective reports."""
+
+    variables: Mapping[str, Variable]
+
+    def split(self, text: str) -> tuple[dict[str, str], str]:
+        """The last `name=...` line of each variable, and the text without all such lines."""
+        names = "|".join(map(re.escape, self.variables))
+        found, rest = {}, []
+        for line in text.splitlines():
+            match = re.fullmatch(rf"\s*({names})\s*=\s*(.*?)\s*", line)
+            if match is None:
+                rest.append(line)
+            else:
+                found[match[1]] = match[2]
+        return found, "\n".join(rest)
+
+    def check(self, given: Mapping[str, Any], missing: str) -> dict[str, float] | str:
+        """The reported values as numbers, or why they are invalid.
+
+        `missing` is the reason where there is none, with `{0}` in place of the name.
+        """
+        values = {}
+        for name, variable in self.variables.items():
+            if name not in given:
+                return missing.format(name)
+            try:
+                value = float(given[name])
+                wanted = variable.mismatch(value)
+            except (TypeError, ValueError, OverflowError):
+                wanted = "a number"
+            if wanted is not None:
+                return f"the environment's {name} is {given[name]!s:.100}, expected {wanted}"
+            values[name] = variable.nearest(value)
+        return values
+
+
+def outcome(
+    value: float | str,
+    output: str,
+    seconds: float,
+    environment: Mapping[str, float] | str | None = None,
+) -> Measurement | Failure:
+    """A measurement if `value` is finite and `environment` valid; a string is a reason why not."""
+    blameless = False
+    if isinstance(value, str):
+        reason = value
+    elif math.isnan(value):
+        reason = "the measurement is NaN, expected a finite number"
+    elif math.isinf(value):
+        reason = "the measurement is infinite, expected a finite number"
+    elif isinstance(environment, str):
+        reason, blameless = environment, True
+    else:
+        return Measurement(value, seconds, environment)
+    return Failure(reason, output[-OUTPUT_CHARACTERS:].strip(), seconds, blameless)
+
+
+def timed_out(timeout: float | None) -> str:
+    """The reason of a failure by timeout."""
+    return f"no end within the timeout of {timeout:g} s" if timeout else "no end"
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words, as `subprocess` gives it: negative for a signal."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

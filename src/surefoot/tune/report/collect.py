@@ -1,0 +1,261 @@
+"""From a study and its fitted model to the contents of its report."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.integrations.optuna import StudyBelief
+from surefoot.spaces import FiniteEnvironment
+from surefoot.tails import diagnose
+from surefoot.tune.report.contents import (
+    Checkpoint,
+    EnvironmentView,
+    Interval,
+    Parameter,
+    Report,
+    Slice,
+    Trial,
+)
+from surefoot.tune.study import fitted_model
+from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_attributes import (
+    OUTPUT,
+    failure_reason,
+    is_interrupted,
+    trial_environment,
+    trial_seconds,
+)
+from surefoot.types import InvalidInput
+
+SLICE_POINTS = 48  # along a number
+CHECKPOINTS = 10
+FINISHED = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
+PACKAGES = ("surefoot", "torch", "gpytorch", "botorch", "optuna", "numpy")
+
+
+def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:
+    """All that the report shows."""
+    trials = study.get_trials(deepcopy=False)
+    best = model.recommend()
+    distributions = study_file.distributions
+
+    by_number = {trial.number: trial for trial in trials}
+    measured = [by_number[number] for number in model.trials]
+    environments = None
+    if study_file.study_environment is not None:
+        environments = [trial_environment(trial) for trial in measured]
+    predicted = intervals(*model.predict([trial.params for trial in measured], environments))
+    fits = {
+        number: (interval, float(weight), bool(outlier))
+        for number, interval, weight, outlier in zip(
+            model.trials, predicted, model.weights, model.outliers, strict=True
+        )
+    }
+    first = min(measured, key=lambda trial: trial.number)
+    residuals = np.asarray(model.values) - np.array([interval.mean for interval in predicted])
+    facts, verdict = _noise(residuals)
+    return Report(
+        name=study_file.study.name,
+        direction=study_file.study.direction,
+        parameters=tuple(_parameter(name, one) for name, one in distributions.items()),
+        trials=tuple(
+            _trial(trial, *fits.get(trial.number, (None, None, False))) for trial in trials
+        ),
+        recommended={name: best.params[name] for name in distributions},
+        value=Interval(best.value, best.lower, best.upper),
+        history=_history(study_file, study, model),
+        slices=slices(model, best.params, distributions),
+        noise_facts=facts,
+        noise_verdict=verdict,
+        noise_model=model.assumed,
+        study_text=without_passwords(study_file.path.read_text(encoding="utf-8")),
+        command=f"surefoot tune {shlex.quote(study_file.path.name)}",
+        versions=_versions(),
+        storage=_storage(study_file),
+        seed=study_file.study.seed,
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        first=intervals(*model.predict([first.params]))[0],
+        environment=_environment(study_file, model, best.params),
+    )
+
+
+def intervals(
+    mean: Iterable[float], lower: Iterable[float], upper: Iterable[float]
+) -> tuple[Interval, ...]:
+    """Three arrays as intervals."""
+    return tuple(
+        Interval(float(middle), float(low), float(high))
+        for middle, low, high in zip(mean, lower, upper, strict=True)
+    )
+
+
+def slices(
+    model: StudyBelief, recommended: dict[str, Any], distributions: dict[str, BaseDistribution]
+) -> tuple[Slice, ...]:
+    """One slice for each parameter, from a single prediction."""
+    values = {name: _values(one, recommended[name]) for name, one in distributions.items()}
+    settings = [recommended | {name: value} for name in values for value in values[name]]
+    predicted = iter(intervals(*model.predict(settings)))
+    return tuple(
+        Slice(
+            _parameter(name, distributions[name]),
+            along,
+            tuple(next(predicted) for _ in along),
+            recommended[name],
+        )
+        for name, along in values.items()
+    )
+
+
+def without_passwords(text: str) -> str:
+    """`text` with the password of every URL in it replaced by stars."""
+    return re.sub(r"(://[^\s:/@\"']*:)[^\s\"']+@", r"\1***@", text)
+
+
+def _trial(
+    trial: FrozenTrial, predicted: Interval | None, weight: float | None, outlier: bool
+) -> Trial:
+    state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
+    return Trial(
+        number=trial.number,
+        params=dict(trial.params),
+        state="interrupted" if is_interrupted(trial) else state,
+        value=trial.value if trial.state == TrialState.COMPLETE else None,
+        predicted=predicted,
+        weight=weight,
+        outlier=outlier,
+        seconds=trial_seconds(trial),
+        failure=failure_reason(trial),
+        output=str(trial.user_attrs.get(OUTPUT, "")),
+        environment=trial_environment(trial),
+    )
+
+
+def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
+    if isinstance(distribution, CategoricalDistribution):
+        return Parameter(name, choices=tuple(distribution.choices))
+    return Parameter(name, log=bool(getattr(distribution, "log", False)))
+
+
+def _values(distribution: BaseDistribution, recommended: Any) -> tuple[Any, ...]:
+    """The values of a parameter at which its slice is predicted."""
+    if isinstance(distribution, CategoricalDistribution):
+        return tuple(distribution.choices)
+    if not isinstance(distribution, FloatDistribution | IntDistribution):
+        return (recommended,)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    spread = np.geomspace if distribution.log else np.linspace
+    grid = [min(max(float(value), low), high) for value in spread(low, high, SLICE_POINTS)]
+    if step is not None:
+        grid = [low + round((value - low) / step) * step for value in grid]
+    integer = isinstance(distribution, IntDistribution)
+    return tuple(sorted({int(value) if integer else value for value in [*grid, recommended]}))
+
+
+def _noise(residuals: np.ndarray) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The diagnosis of the residuals (n,), or why there is none."""
+    try:
+        diagnosis = diagnose(residuals)
+    except InvalidInput as error:
+        return (), f"No diagnosis: {error}"
+    return tuple(diagnosis.facts()), diagnosis.reason
+
+
+def _environment(
+    study_file: StudyFile, model: StudyBelief, recommended: dict[str, Any]
+) -> EnvironmentView | None:
+    environment, risk = study_file.study_environment, study_file.risk_description
+    if environment is None or risk is None:
+        return None
+    over = model.over_environment(recommended)
+    return EnvironmentView(
+        names=tuple(environment.names),
+        discrete=isinstance(environment.distribution, FiniteEnvironment),
+        points=tuple(tuple(point) for point in over.values.tolist()),
+        predicted=intervals(over.mean, over.lower, over.upper),
+        weights=tuple(over.weights.tolist()),
+        measure=risk.measure,
+        level=risk.level,
+        risk=risk.name,
+        meaning=risk.meaning,
+    )
+
+
+def _history(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> tuple[Checkpoint, ...]:
+    """The recommendation after some numbers of measurements, by models fitted to no others."""
+    finished = sorted(
+        study.get_trials(deepcopy=False, states=FINISHED),
+        key=lambda trial: (trial.datetime_complete is None, trial.datetime_complete, trial.number),
+    )
+    counts = checkpoint_counts(len(model.trials))
+    past = [fitted_model(study_file, _past(study, finished, count)) for count in counts[:-1]]
+    recommended = [then.recommend() for then in [*past, model]]
+    now = intervals(*model.predict([then.params for then in recommended]))
+    return tuple(
+        Checkpoint(count, Interval(then.value, then.lower, then.upper), value)
+        for count, then, value in zip(counts, recommended, now, strict=True)
+    )
+
+
+def checkpoint_counts(measured: int) -> list[int]:
+    """Numbers of measurements to replay, denser at first; each takes one fit."""
+    first = min(3, measured)
+    spread = np.geomspace(first, measured, min(CHECKPOINTS, measured - first + 1))
+    return sorted({round(float(count)) for count in spread})
+
+
+def _past(study: optuna.Study, finished: list[FrozenTrial], count: int) -> optuna.Study:
+    """An in-memory copy of the study after `count` measurements."""
+    with _without_log():
+        past = optuna.create_study(direction=study.direction)
+    for name, value in study.user_attrs.items():
+        past.set_user_attr(name, value)
+    measured = 0
+    for trial in finished:
+        past.add_trial(trial)
+        measured += trial.state == TrialState.COMPLETE
+        if measured == count:
+            break
+    return past
+
+
+@contextlib.contextmanager
+def _without_log() -> Iterator[None]:
+    """Suppress Optuna's messages about new studies, which are not the user's."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _storage(study_file: StudyFile) -> str:
+    given = study_file.study.storage
+    if given is None:
+        return f"{study_file.study.name}.db, beside the study file"
+    return without_passwords(given)
+
+
+def _versions() -> tuple[tuple[str, str], ...]:
+    python = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return (*((name, version(name)) for name in PACKAGES), ("Python", python))

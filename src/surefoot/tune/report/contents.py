@@ -1,0 +1,117 @@
+"""What a report shows, as plain values: no model, no storage, no drawing."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A prediction in the study's units."""
+
+    mean: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the study. `choices` is None for a number."""
+
+    name: str
+    log: bool = False
+    choices: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial. `value` is None unless it is complete; `failure` is the reason if it failed."""
+
+    number: int
+    params: dict[str, Any]
+    state: str  # complete, failed, interrupted, pruned, running or waiting
+    value: float | None = None
+    predicted: Interval | None = None
+    weight: float | None = None  # 1: full weight, near 0: treated as an outlier
+    outlier: bool = False
+    seconds: float | None = None
+    failure: str = ""
+    output: str = ""  # the end of what a failed trial printed
+    environment: dict[str, Any] = field(default_factory=dict)  # under which it was measured
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The recommendation after `trials` measurements."""
+
+    trials: int
+    then: Interval  # its value by the model fitted to those measurements
+    now: Interval  # its value by the model fitted to all measurements
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The model along one parameter, with all others as recommended."""
+
+    parameter: Parameter
+    values: tuple[Any, ...]  # of the parameter
+    predicted: tuple[Interval, ...]  # one for each value
+    recommended: Any
+
+    @property
+    def span(self) -> float:
+        """The range of the predicted mean: how much the parameter matters."""
+        means = [interval.mean for interval in self.predicted]
+        return max(means) - min(means)
+
+
+@dataclass(frozen=True)
+class EnvironmentView:
+    """The recommended configuration under each environment, and the risk that is optimised.
+
+    `Report.value` is then that risk of the recommended configuration.
+    """
+
+    names: tuple[str, ...]
+    discrete: bool  # whether `points` are all environments, rather than quadrature points
+    points: tuple[tuple[float, ...], ...]  # a value for each name
+    predicted: tuple[Interval, ...]  # one for each point
+    weights: tuple[float, ...]  # probabilities, one for each point
+    measure: str  # mean, var, cvar or worst-case
+    level: float | None
+    risk: str  # the measure's name, with its level
+    meaning: str  # the risk in words
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything on the page, in the study's units and direction."""
+
+    name: str
+    direction: str  # minimize or maximize
+    parameters: tuple[Parameter, ...]
+    trials: tuple[Trial, ...]  # by number
+    recommended: dict[str, Any]
+    value: Interval
+    history: tuple[Checkpoint, ...]
+    slices: tuple[Slice, ...]
+    noise_facts: tuple[tuple[str, str], ...]  # (name, finding)
+    noise_verdict: str
+    noise_model: str
+    study_text: str
+    command: str
+    versions: tuple[tuple[str, str], ...]
+    storage: str
+    seed: int
+    written: str
+    first: Interval | None = None  # of the first configuration, to compare with `value`
+    environment: EnvironmentView | None = None
+
+    @property
+    def measured(self) -> tuple[Trial, ...]:
+        """The trials with a value."""
+        return tuple(trial for trial in self.trials if trial.value is not None)
+
+    @property
+    def failed(self) -> tuple[Trial, ...]:
+        """The trials that ended without a value, except interrupted ones."""
+        return tuple(trial for trial in self.trials if trial.state in ("failed", "pruned"))

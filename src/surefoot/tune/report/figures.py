@@ -1,0 +1,224 @@
+"""The figures of every report: convergence, measurements, slices and the noise's quantiles."""
+
+import math
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy import stats
+
+from surefoot.tune.report.contents import Report, Slice
+from surefoot.tune.report.formatting import interval_text, number, setting, trial_html
+from surefoot.tune.report.plotting import (
+    BAND,
+    BLUE,
+    GREY,
+    ORANGE,
+    SMALL,
+    SYMBOLS,
+    AxisRange,
+    add_curve,
+    add_measurements,
+    add_points,
+    measured_value,
+    new_figure,
+)
+
+# Weights of measurements, from outliers to those in full.
+WEIGHTS = [[0.0, ORANGE], [0.5, "#d9a441"], [1.0, BLUE]]
+
+
+def convergence(report: Report) -> go.Figure:
+    """The recommendation's value over time, by the model of that time and by the final one."""
+    history = report.history
+    then, now = [point.then for point in history], [point.now.mean for point in history]
+    axis = AxisRange.of(
+        [end for interval in then for end in (interval.lower, interval.upper)],
+        [*now, report.value.lower, report.value.upper],
+    )
+    hover = [
+        f"after {point.trials} measurements<br>at that time {interval_text(point.then)}"
+        f"<br>final model {interval_text(point.now)}"
+        for point in history
+    ]
+    figure = new_figure("measurements", "recommendation's value", axis)
+    counts = [point.trials for point in history]
+    add_curve(figure, counts, then, hover, name="predicted at that time", mode="lines+markers")
+    figure.add_scatter(
+        x=counts,
+        y=now,
+        mode="markers",
+        name="by the final model",
+        marker={"color": ORANGE, "symbol": "diamond-open", "size": 9, "line": {"width": 2}},
+        hovertext=hover,
+        hoverinfo="text",
+    )
+    return figure
+
+
+def measurements(report: Report) -> go.Figure:
+    """Every measurement, coloured by its weight in the model; failed trials on the lower edge."""
+    trials, value = report.measured, report.value
+    values = [measured_value(trial) for trial in trials]
+    axis = AxisRange.of(values, [value.lower, value.upper])
+    if report.failed:
+        axis = AxisRange(axis.low - 0.08 * (axis.high - axis.low), axis.high)
+    figure = new_figure("trial", "measured", axis)
+    figure.add_hrect(y0=value.lower, y1=value.upper, fillcolor=BAND, line_width=0)
+    figure.add_hline(y=value.mean, line={"color": BLUE, "width": 1.5})
+    figure.add_scatter(
+        x=[trial.number for trial in trials],
+        y=[axis.clip(value) for value in values],
+        mode="markers",
+        name="measurements",
+        showlegend=False,
+        marker={
+            "color": [1.0 if trial.weight is None else trial.weight for trial in trials],
+            "colorscale": WEIGHTS,
+            "cmin": 0,
+            "cmax": 1,
+            "colorbar": {
+                "orientation": "h",
+                "x": 1,
+                "xanchor": "right",
+                "y": 1.02,
+                "yanchor": "bottom",
+                "len": 160,
+                "lenmode": "pixels",
+                "thickness": 8,
+                "outlinewidth": 0,
+                "tickvals": [0, 0.5, 1],
+            },
+            "symbol": [SYMBOLS[axis.side(value)] for value in values],
+            "size": 9,
+            "line": {"color": ORANGE, "width": [2 if trial.outlier else 0 for trial in trials]},
+        },
+        hovertext=[trial_html(trial) for trial in trials],
+        hoverinfo="text",
+        customdata=values,
+    )
+    if report.failed:
+        figure.add_scatter(
+            x=[trial.number for trial in report.failed],
+            y=[0.03] * len(report.failed),
+            yaxis="y2",
+            mode="markers",
+            name="failed",
+            showlegend=False,
+            marker={"color": GREY, "symbol": "x", "size": 8},
+            hovertext=[trial_html(trial) for trial in report.failed],
+            hoverinfo="text",
+        )
+        # A second axis keeps them at the bottom whatever range the first one shows.
+        figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False})
+    if any(axis.side(value) for value in values):
+        figure.update_layout(meta={"views": _views(values, axis)})
+    return figure
+
+
+def _views(values: list[float], axis: AxisRange) -> list[dict[str, Any]]:
+    """The buttons above the figure: without the outliers, or with all values."""
+    low, high = min(values), max(values)
+    log = low > 0
+    least, most = (float(np.log10(low)), float(np.log10(high))) if log else (low, high)
+    pad = 0.1 * (most - least)
+    return [
+        {
+            "label": "without outliers",
+            "y": [axis.clip(value) for value in values],
+            "type": "linear",
+            "range": [axis.low, axis.high],
+        },
+        {
+            "label": "all values, log scale" if log else "all values",
+            "y": values,
+            "type": "log" if log else "linear",
+            "range": [least - pad, most + pad],
+        },
+    ]
+
+
+def slice_figure(report: Report, along: Slice) -> go.Figure:
+    """The model along one parameter; all slices of a report share one vertical axis."""
+    name, choices = along.parameter.name, along.parameter.choices
+    axis = AxisRange.of_intervals(
+        (interval for each in report.slices for interval in each.predicted), margin=0.25
+    )
+    figure = new_figure("", "", axis, **SMALL)
+    trials = [trial for trial in report.measured if name in trial.params]
+    positions = [_position(along, trial.params[name]) for trial in trials]
+    add_measurements(figure, trials, positions, axis, "measured, other parameters differ")
+    hover = [
+        f"{escape(name)} = {escape(setting(value))}<br>{interval_text(interval)}"
+        for value, interval in zip(along.values, along.predicted, strict=True)
+    ]
+    if choices is not None:
+        marked = [value == along.recommended for value in along.values]
+        positions = list(range(len(along.values)))
+        add_points(figure, positions, along.predicted, marked, hover)
+        labels = [escape(setting(value)) for value in along.values]
+        figure.update_xaxes(
+            tickvals=positions, ticktext=labels, range=[-0.5, len(along.values) - 0.5]
+        )
+        return figure
+    add_curve(figure, along.values, along.predicted, hover)
+    figure.add_vline(x=along.recommended, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
+    if along.parameter.log:
+        ticks = log_ticks(along.values[0], along.values[-1])
+        labels = [setting(tick) for tick in ticks]
+        figure.update_xaxes(type="log", tickangle=0, tickvals=ticks, ticktext=labels)
+    return figure
+
+
+def _position(along: Slice, value: Any) -> Any:
+    """The horizontal position of a value; choices are placed by index, as labels may be equal."""
+    if along.parameter.choices is None:
+        return value
+    return along.values.index(value) if value in along.values else None
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """At most five round numbers from `low` to `high`."""
+    decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10.0**decade for decade in decades for step in steps]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) <= 5:
+            return inside or [low, high]
+    return inside[:: math.ceil(len(inside) / 5)]
+
+
+def quantiles(report: Report) -> go.Figure:
+    """A normal quantile plot of the residuals: heavy tails bend away from the line."""
+    trials = [trial for trial in report.measured if trial.predicted is not None]
+    residuals = np.sort([measured_value(t) - t.predicted.mean for t in trials if t.predicted])
+    # As an estimate of the standard deviation, the median absolute deviation resists outliers.
+    scale = stats.median_abs_deviation(residuals, scale="normal")
+    levels = (np.arange(1, residuals.size + 1) - 0.375) / (residuals.size + 0.25)  # Blom, 1958
+    normal = stats.norm.ppf(levels)
+    line = np.median(residuals) + scale * normal
+    axis = AxisRange.of(residuals, [line[0], line[-1]])
+    figure = new_figure("quantile of a normal distribution", "measured − predicted", axis)
+    figure.add_scatter(
+        x=normal,
+        y=line,
+        mode="lines",
+        name="normal noise",
+        line={"color": GREY, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=normal,
+        y=[axis.clip(value) for value in residuals],
+        mode="markers",
+        name="residuals",
+        marker={
+            "color": [ORANGE if axis.side(value) else BLUE for value in residuals],
+            "symbol": [SYMBOLS[axis.side(value)] for value in residuals],
+            "size": 7,
+        },
+        hovertext=[f"residual {number(value)}" for value in residuals],
+        hoverinfo="text",
+    )
+    return figure

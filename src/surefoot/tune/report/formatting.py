@@ -1,0 +1,66 @@
+"""Numbers, configurations and trials as text for people."""
+
+import math
+from html import escape
+from typing import Any
+
+from surefoot.tune.report.contents import Interval, Trial
+
+
+def number(value: float, digits: int = 4) -> str:
+    """`value` with `digits` significant digits, in scientific notation only when far from one."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if not -4 <= magnitude < 7:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - magnitude)
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def within(value: float, width: float) -> str:
+    """`value` to the second digit of `width`, the length of its interval."""
+    if not (math.isfinite(value) and math.isfinite(width)) or width <= 0:
+        return number(value)
+    finest = math.floor(math.log10(width)) - 1
+    if abs(value) >= 1e7 or finest < -7:
+        return number(value)
+    return f"{value:,.{max(0, -finest)}f}"
+
+
+def setting(value: Any) -> str:
+    """A parameter's value: integers in full, other numbers rounded, the rest as they are."""
+    if isinstance(value, float):
+        return number(value).replace(",", "")
+    return str(value)
+
+
+def interval_text(interval: Interval) -> str:
+    """An interval to the precision that its width allows."""
+    width = interval.upper - interval.lower
+    ends = f"{within(interval.lower, width)} to {within(interval.upper, width)}"
+    return f"{within(interval.mean, width)} ({ends})"
+
+
+def settings_html(values: dict[str, Any]) -> str:
+    """Values by name, for a figure's hover text, which is HTML."""
+    return "<br>".join(
+        f"{escape(name)} = {escape(setting(value))}" for name, value in values.items()
+    )
+
+
+def trial_html(trial: Trial) -> str:
+    """A trial, for a figure's hover text."""
+    lines = [f"trial {trial.number}"]
+    if trial.value is not None:
+        lines.append(f"measured {number(trial.value)}")
+    if trial.predicted is not None:
+        lines.append(f"predicted {interval_text(trial.predicted)}")
+    if trial.weight is not None:
+        lines.append(f"weight {trial.weight:.2f}" + (": outlier" if trial.outlier else ""))
+    if trial.failure:
+        lines.append(f"failed: {escape(trial.failure[:120])}")
+    return "<br>".join([*lines, settings_html({**trial.params, **trial.environment})])

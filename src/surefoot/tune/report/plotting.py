@@ -1,0 +1,175 @@
+"""What the figures of a report have in common: axes, colours, predictions and measurements.
+
+Colours of text, grid and background are left out: they come from the page's theme.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from surefoot.tune.report.contents import Interval, Trial
+from surefoot.tune.report.formatting import trial_html
+
+BLUE = "#3f86c8"
+BAND = "rgba(63, 134, 200, 0.24)"
+ORANGE = "#d9541e"
+GREY = "#8a8f98"
+SYMBOLS = {-1: "triangle-down", 0: "circle", 1: "triangle-up"}  # by the side of the axis
+PREDICTED = "predicted, with its interval"
+SMALL = {"height": 250, "showlegend": False, "margin": {"l": 52, "r": 12, "t": 8, "b": 32}}
+FENCE = 3.0  # interquartile ranges: far out by Tukey's rule (Exploratory Data Analysis, 1977)
+
+
+@dataclass(frozen=True)
+class AxisRange:
+    """The ends of a vertical axis; values beyond are drawn at its border."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(
+        cls, values: Iterable[float], shown: Iterable[float] = (), margin: float = 0.06
+    ) -> "AxisRange":
+        """The range of `values` up to their outer fences, widened to include all of `shown`.
+
+        `margin` is the share of the range that is added at both ends.
+        """
+        data = np.asarray(list(values), dtype=float)
+        always = np.asarray(list(shown), dtype=float)
+        data, always = data[np.isfinite(data)], always[np.isfinite(always)]
+        ends = list(always)
+        if data.size:
+            first, third = np.quantile(data, [0.25, 0.75])
+            reach = FENCE * (third - first)
+            near = data[(data >= first - reach) & (data <= third + reach)]
+            ends += [near.min(), near.max()]
+        if not ends:
+            return cls(0.0, 1.0)
+        low, high = float(min(ends)), float(max(ends))
+        pad = margin * (high - low) or 0.5 * abs(high) or 0.5
+        return cls(low - pad, high + pad)
+
+    @classmethod
+    def of_intervals(
+        cls, intervals: Iterable[Interval], shown: Iterable[float] = (), margin: float = 0.1
+    ) -> "AxisRange":
+        """A range that includes all of the intervals."""
+        ends = [end for interval in intervals for end in (interval.lower, interval.upper)]
+        return cls.of([], [*ends, *shown], margin)
+
+    def clip(self, value: float) -> float:
+        """`value`, or the border just inside the axis when it lies beyond."""
+        inset = 0.02 * (self.high - self.low)
+        return min(max(value, self.low + inset), self.high - inset)
+
+    def side(self, value: float) -> int:
+        """-1 below the axis, 1 above it, 0 on it."""
+        return int(value > self.high) - int(value < self.low)
+
+
+def new_figure(x_title: str, y_title: str, axis: AxisRange, **layout: Any) -> go.Figure:
+    """An empty figure with a vertical axis of this range."""
+    figure = go.Figure()
+    figure.update_layout(
+        height=380,
+        margin={"l": 64, "r": 16, "t": 16, "b": 52},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        hoverlabel={"align": "left"},
+        xaxis={"title": {"text": x_title}, "zeroline": False, "automargin": True},
+        yaxis={
+            "title": {"text": y_title},
+            "range": [axis.low, axis.high],
+            "zeroline": False,
+            "automargin": True,
+        },
+    )
+    figure.update_layout(**layout)
+    return figure
+
+
+def add_band(
+    figure: go.Figure, lower: tuple[Any, Any], upper: tuple[Any, Any], shape: str = "linear"
+) -> None:
+    """Fill the area between two curves, each given as (x, y)."""
+    line = {"width": 0, "shape": shape}
+    edge = {"mode": "lines", "line": line, "showlegend": False, "hoverinfo": "skip"}
+    figure.add_scatter(x=upper[0], y=upper[1], **edge)
+    figure.add_scatter(x=lower[0], y=lower[1], fill="tonexty", fillcolor=BAND, **edge)
+
+
+def add_curve(
+    figure: go.Figure,
+    x: Sequence[Any],
+    intervals: Sequence[Interval],
+    hover: Sequence[str],
+    name: str = PREDICTED,
+    mode: str = "lines",
+) -> None:
+    """Draw predictions as a curve in a band."""
+    add_band(figure, (x, [i.lower for i in intervals]), (x, [i.upper for i in intervals]))
+    figure.add_scatter(
+        x=x,
+        y=[interval.mean for interval in intervals],
+        mode=mode,
+        name=name,
+        line={"color": BLUE, "width": 2},
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def add_points(
+    figure: go.Figure,
+    x: Sequence[Any],
+    intervals: Sequence[Interval],
+    marked: Sequence[bool],
+    hover: Sequence[str],
+) -> None:
+    """Draw predictions one by one with error bars, the marked ones in orange."""
+    figure.add_scatter(
+        x=x,
+        y=[interval.mean for interval in intervals],
+        mode="markers",
+        name=PREDICTED,
+        marker={"color": [ORANGE if one else BLUE for one in marked], "size": 10},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [interval.upper - interval.mean for interval in intervals],
+            "arrayminus": [interval.mean - interval.lower for interval in intervals],
+            "color": BLUE,
+            "thickness": 2,
+        },
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def add_measurements(
+    figure: go.Figure, trials: Sequence[Trial], x: Sequence[Any], axis: AxisRange, name: str
+) -> None:
+    """Draw measurements as grey points; those beyond the axis are triangles at its border."""
+    values = [measured_value(trial) for trial in trials]
+    figure.add_scatter(
+        x=x,
+        y=[axis.clip(value) for value in values],
+        mode="markers",
+        name=name,
+        marker={
+            "color": GREY,
+            "opacity": 0.45,
+            "size": 5,
+            "symbol": [SYMBOLS[axis.side(value)] for value in values],
+        },
+        hovertext=[trial_html(trial) for trial in trials],
+        hoverinfo="text",
+    )
+
+
+def measured_value(trial: Trial) -> float:
+    """The measured value of a trial; NaN if there is none."""
+    return float("nan") if trial.value is None else trial.value

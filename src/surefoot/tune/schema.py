@@ -1,0 +1,242 @@
+"""The tables of a study file and the values that they may hold, except for `[environment]`."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
+
+
+class InvalidKey(ValueError):
+    """A value that its own type allows, but not its table; `key` is relative to that table."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class Section(BaseModel):
+    """A table of the study file. A field's description is what error messages say was expected."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def invalid(cls, field: str, got: object) -> InvalidKey:
+        """The error for a field's value that its description rules out."""
+        return InvalidKey(field, f"got {got!r}, expected {cls.model_fields[field].description}")
+
+
+def check_range(low: float, high: float, log: bool = False) -> None:
+    """Raise `InvalidKey` unless `low` < `high`, and 0 < `low` on a log scale."""
+    if low >= high:
+        raise InvalidKey("low", f"got {low!r}, expected less than high = {high!r}")
+    if not math.isfinite(high - low):
+        raise InvalidKey("low", f"got {low!r}, too far from high = {high!r} for float64")
+    if log and low <= 0:
+        raise InvalidKey("low", f"got {low!r}, expected more than 0, since log = true")
+
+
+class StudySection(Section):
+    """`[study]`: name, direction, number of rounds, seed and storage."""
+
+    name: str = Field(description="a name of letters, digits, spaces, '.', '_' and '-'")
+    direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
+    rounds: int = Field(ge=1, description="a whole number of at least 1")
+    seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
+    storage: str | None = Field(
+        default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name):
+            raise self.invalid("name", self.name)
+        if self.storage is not None and "://" not in self.storage:
+            raise self.invalid("storage", self.storage)
+        if self.storage is not None and re.fullmatch(
+            r"sqlite(\+\w+)?://(/:memory:)?(\?.*)?", self.storage
+        ):
+            raise InvalidKey(
+                "storage",
+                f"got {self.storage!r}, which is lost when the run ends; "
+                "expected a file, such as 'sqlite:///NAME.db'",
+            )
+        return self
+
+
+class ObjectiveSection(Section):
+    """`[objective]`: a command or a Python function, and its timeout."""
+
+    command: str | None = Field(default=None, description="a command line")
+    function: str | None = Field(
+        default=None, description="'module:name' of a function beside the study file"
+    )
+    timeout: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="a number of seconds above 0"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.command is None and self.function is None:
+            raise InvalidKey("command", "missing; expected a command line (or `function` instead)")
+        if self.command is not None and self.function is not None:
+            raise InvalidKey("function", "given together with `command`; expected one of the two")
+        if self.function is not None and not re.fullmatch(
+            r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
+        ):
+            raise self.invalid("function", self.function)
+        return self
+
+
+class IntParameter(Section):
+    """An integer from `low` to `high`, both included."""
+
+    type: Literal["int"]
+    low: int = Field(description="a whole number")
+    high: int = Field(description="a whole number")
+    log: bool = Field(default=False, description="true or false")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_range(self.low, self.high, self.log)
+        return self
+
+    def distribution(self) -> BaseDistribution:
+        return IntDistribution(self.low, self.high, log=self.log)
+
+    def examples(self) -> list[Any]:
+        return [self.low, self.high]
+
+
+class FloatParameter(Section):
+    """A number from `low` to `high`, both included."""
+
+    type: Literal["float"]
+    low: float = Field(allow_inf_nan=False, description="a finite number")
+    high: float = Field(allow_inf_nan=False, description="a finite number")
+    log: bool = Field(default=False, description="true or false")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_range(self.low, self.high, self.log)
+        return self
+
+    def distribution(self) -> BaseDistribution:
+        return FloatDistribution(self.low, self.high, log=self.log)
+
+    def examples(self) -> list[Any]:
+        return [self.low, self.high]
+
+
+class CategoricalParameter(Section):
+    """One of a list of unordered values."""
+
+    type: Literal["categorical"]
+    choices: list[str | bool | int | float] = Field(
+        description="a list of at least 2 different strings, numbers or booleans"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        # 1, 1.0 and true are equal, and one choice to Optuna.
+        finite = all(math.isfinite(c) for c in self.choices if isinstance(c, float))
+        if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
+            raise self.invalid("choices", self.choices)
+        return self
+
+    def distribution(self) -> BaseDistribution:
+        return CategoricalDistribution(self.choices)
+
+    def examples(self) -> list[Any]:
+        return list(self.choices)
+
+
+Parameter = Annotated[
+    IntParameter | FloatParameter | CategoricalParameter, Field(discriminator="type")
+]
+PARAMETER_TYPES: dict[str, type[Section]] = {
+    "int": IntParameter,
+    "float": FloatParameter,
+    "categorical": CategoricalParameter,
+}
+
+
+@dataclass(frozen=True)
+class RiskDescription:
+    """What a recommended value means in a study with an environment.
+
+    `tail` is "upper" where the study minimises, "lower" where it maximises, None for the mean.
+    `name` names the number, `meaning` explains it in a sentence.
+    """
+
+    measure: str
+    level: float | None
+    tail: str | None
+    name: str
+    meaning: str
+
+
+class RiskSection(Section):
+    """`[risk]`: the risk measure, and its level where it has one."""
+
+    measure: Literal["mean", "var", "cvar", "worst-case"] = Field(
+        description="'mean', 'var', 'cvar' or 'worst-case'"
+    )
+    level: float | None = Field(
+        default=None, gt=0, lt=1, description="a number strictly between 0 and 1"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        needed = self.measure in ("var", "cvar")
+        if needed and self.level is None:
+            raise InvalidKey(
+                "level",
+                f"missing; expected a number strictly between 0 and 1 for {self.measure!r}, the "
+                "probability of the tail",
+            )
+        if not needed and self.level is not None:
+            raise InvalidKey(
+                "level",
+                f"given with measure = {self.measure!r}, expected for 'var' and 'cvar' only",
+            )
+        return self
+
+    def functional(self) -> Risk:
+        """The risk as a functional of values to maximise."""
+        if self.level is None:
+            return Mean() if self.measure == "mean" else WorstCase()
+        return VaR(self.level) if self.measure == "var" else CVaR(self.level)
+
+    def describe(self, direction: str) -> RiskDescription:
+        """The risk in words, for a study of this direction."""
+        level = self.level or 0.0
+        bad, good = f"{100 * level:g} %", f"{100 * (1 - level):g} %"
+        name, meaning = {
+            "mean": ("mean", "its mean over the environment"),
+            "var": (
+                f"value at risk {level:g}",
+                f"in at least {bad} of environments it is this bad or worse, in at least {good} "
+                "this good or better",
+            ),
+            "cvar": (
+                f"conditional value at risk {level:g}",
+                f"its mean over the worst {bad} of environments",
+            ),
+            "worst-case": ("worst case", "in no environment is it worse"),
+        }[self.measure]
+        tail = "upper" if direction == "minimize" else "lower"
+        return RiskDescription(
+            self.measure, self.level, None if self.measure == "mean" else tail, name, meaning
+        )

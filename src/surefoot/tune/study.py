@@ -1,0 +1,200 @@
+"""The Optuna study of a study file: opened, created, and summarised by its model."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import optuna
+from optuna.samplers import BaseSampler
+from optuna.storages import RDBStorage
+
+from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
+from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.schema import RiskDescription
+from surefoot.tune.storage import NoStudy, connect, locate, storage_errors
+from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_attributes import is_failed_round, is_round
+from surefoot.types import NotReady
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study that can be written to; `note` is for the user."""
+
+    study: optuna.Study
+    storage: RDBStorage
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a study has found, in its own units and direction.
+
+    Attributes:
+        trials: Finished trials, failed ones included.
+        failed: Those of them without a measurement.
+        recommended: The recommended configuration, None before the first measurement.
+        risk: What the recommended value means, in a study with an environment.
+    """
+
+    trials: int
+    failed: int
+    recommended: StudyRecommendation | None
+    risk: RiskDescription | None = None
+
+
+def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
+    """Open the study of a study file for reading; nothing is created or changed.
+
+    Args:
+        path: The study file.
+
+    Returns:
+        The checked study file and its Optuna study.
+
+    Raises:
+        StudyFileError: If the study file is invalid, there is no study yet, or the storage holds
+            another study.
+        StorageFailed: If the storage cannot be read.
+    """
+    study_file = StudyFile.load(path)
+    name, label = study_file.study.name, locate(study_file).label
+    storage = connect(study_file, create=False)
+    with storage_errors(label, "reading"):
+        if name not in optuna.get_all_study_names(storage):
+            raise NoStudy(
+                f"{label}: contains no study {name!r}; "
+                f"run `surefoot tune {study_file.path.name}` first"
+            )
+        sampler = default_sampler(study_file)
+        study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+        check_compatible(study_file, study, label)
+    return study_file, study
+
+
+def create_study(
+    study_file: StudyFile, sampler: BaseSampler | None = None, worker: int = 0
+) -> OpenStudy:
+    """Open the study of a study file for tuning; it is created if it does not exist.
+
+    Args:
+        study_file: The checked study file.
+        sampler: Optuna sampler, by default surefoot's own.
+        worker: Index of this worker, which has a seed of its own.
+
+    Returns:
+        The study, its storage, and a note if the objective has changed.
+
+    Raises:
+        StudyFileError: If the storage holds another study, which is left unchanged.
+        StorageFailed: If the storage cannot be read or written.
+    """
+    name, location = study_file.study.name, locate(study_file)
+    with study_lock(study_file):
+        storage = connect(study_file, create=True)
+        with storage_errors(location.label, "opening the study"):
+            names = optuna.get_all_study_names(storage)
+            if names and name not in names and location.file is not None:
+                raise study_file.error(
+                    "study.storage",
+                    f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
+                    "choose another storage, or restore study.name",
+                )
+            study = optuna.create_study(
+                study_name=name,
+                storage=storage,
+                direction=study_file.study.direction,
+                sampler=sampler,
+                load_if_exists=True,
+            )
+            note = check_compatible(study_file, study, location.label)
+            if study.user_attrs.get(DEFINITION) != definition(study_file):
+                study.set_user_attr(DEFINITION, definition(study_file))
+            if sampler is None:
+                existing = len(study.get_trials(deepcopy=False))
+                study.sampler = default_sampler(study_file, worker, existing)
+    return OpenStudy(study, storage, note)
+
+
+@contextlib.contextmanager
+def study_lock(study_file: StudyFile) -> Iterator[None]:
+    """Exclude the other processes of this machine that tune the same study file.
+
+    The study file itself is locked, read-only, so that no lock file is left behind and the lock
+    ends with its process, even by `kill -9`. (`filelock` needs a file that it may write to.)
+    """
+    with study_file.path.open("rb") as file:
+        # A file system without locks is treated like processes on several machines.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -> SurefootSampler:
+    """Surefoot's sampler, seeded from the study's seed.
+
+    Each worker has a seed of its own, and so has each run that resumes a study with `existing`
+    trials: with the first run's seed it would repeat that run's initial design.
+    """
+    seed = study_file.study.seed
+    if worker or existing:
+        seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
+    return SurefootSampler(
+        seed=seed,
+        search_space=study_file.distributions,
+        environment=study_file.study_environment,
+        risk=None if study_file.risk is None else study_file.risk.functional(),
+    )
+
+
+def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
+    """The model fitted to a study's measurements, in the study's units and direction.
+
+    Args:
+        study_file: The checked study file.
+        study: Its study, as `open_study` gives it.
+
+    Returns:
+        The model, with `recommend` and `predict`.
+
+    Raises:
+        NotReady: If the study has no measurement yet.
+    """
+    sampler = study.sampler
+    has_environment = study_file.study_environment is not None
+    if (
+        not isinstance(sampler, SurefootSampler)
+        or (sampler.environment is not None) is not has_environment
+    ):
+        sampler = default_sampler(study_file)
+    return sampler.belief(study)
+
+
+def recommendation(study_file: StudyFile, model: StudyBelief) -> StudyRecommendation:
+    """The model's recommendation, with its parameters in the order of the study file."""
+    best = model.recommend()
+    return replace(best, params={name: best.params[name] for name in study_file.parameters})
+
+
+def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
+    """Recommend a configuration and count the trials.
+
+    Args:
+        study_file: The checked study file.
+        study: Its study, as `open_study` gives it.
+
+    Returns:
+        The recommendation and the numbers of trials.
+    """
+    try:
+        recommended = recommendation(study_file, fitted_model(study_file, study))
+    except NotReady:
+        recommended = None
+    trials = study.get_trials(deepcopy=False)
+    finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
+    return Summary(finished, failures, recommended, study_file.risk_description)

@@ -1,0 +1,48 @@
+"""What surefoot records in a trial's user attributes, and what that says of the trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED
+
+OWNER = "surefoot:process"
+FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
+
+
+def is_round(trial: FrozenTrial) -> bool:
+    """Whether a trial counts as one of the study's rounds: finished, and not interrupted."""
+    return trial.state.is_finished() and not trial.user_attrs.get(INTERRUPTED)
+
+
+def is_failed_round(trial: FrozenTrial) -> bool:
+    """Whether a trial is a round without a measurement."""
+    return is_round(trial) and trial.state == TrialState.FAIL
+
+
+def is_interrupted(trial: FrozenTrial) -> bool:
+    """Whether a trial was interrupted, which says nothing about its configuration."""
+    return trial.state == TrialState.FAIL and bool(trial.user_attrs.get(INTERRUPTED))
+
+
+def failure_reason(trial: FrozenTrial) -> str:
+    """Why a trial failed, in one line; empty if it did not."""
+    if trial.state != TrialState.FAIL:
+        return ""
+    return str(trial.user_attrs.get(FAILURE, "failed, without a reason recorded"))
+
+
+def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
+    """The environment of a trial's measurement, by name; empty if there is none, or none yet."""
+    return dict(trial.user_attrs.get(ENVIRONMENT) or {})
+
+
+def trial_seconds(trial: FrozenTrial) -> float | None:
+    """Duration of the measurement, or of the trial if surefoot did not measure it."""
+    if SECONDS in trial.user_attrs:
+        return float(trial.user_attrs[SECONDS])
+    if is_interrupted(trial) or trial.duration is None:
+        return None
+    return trial.duration.total_seconds()

@@ -1,0 +1,72 @@
+"""The process that owns a running trial, and whether it still exists to finish it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+MARGIN = 600.0  # seconds beyond the timeout until a trial of another machine counts as lost
+NO_TIMEOUT = 86400.0  # seconds until it does where there is no timeout
+
+
+def this_process(run: str) -> dict[str, Any]:
+    """This process, as a trial's user attribute; `run` names its tuning run."""
+    return {
+        "run": run,
+        "host": socket.gethostname(),
+        "boot": _boot(),
+        "pid": os.getpid(),
+        "born": _born(os.getpid()),
+        "began": time.time(),
+    }
+
+
+def is_gone(process: dict[str, Any], timeout: float | None) -> bool:
+    """Whether the process can no longer finish its trial.
+
+    On this machine the process is looked up. One of another machine is taken to be gone once the
+    trial is well past its timeout (seconds).
+    """
+    if process.get("host") == socket.gethostname():
+        boot = process.get("boot")
+        if boot is not None and boot[0] != _boot()[0]:
+            return True  # the machine has been restarted since
+        if boot == _boot():
+            return _born(int(process["pid"])) != process["born"]
+    age = time.time() - float(process.get("began", 0.0))
+    return age > (NO_TIMEOUT if timeout is None else timeout + MARGIN)
+
+
+@cache
+def _boot() -> list[str]:
+    """Identifies this boot of the machine, and the name space of its process ids."""
+    boot, space = "", ""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")
+    return [boot, space]
+
+
+def _born(pid: int) -> str | None:
+    """When a process started, as the system has it; None if there is no such process.
+
+    Process ids are reused, so a pid alone does not identify a process.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+        found = subprocess.run(
+            ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip() or None
+    fields = stat.rpartition(")")[2].split()
+    # Fields 3 and 22 of proc(5): a zombie has ended, though it is still listed.
+    return None if fields[0] in "ZX" else fields[19]

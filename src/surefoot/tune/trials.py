@@ -1,0 +1,162 @@
+"""The trials of a study, shared by all workers: which process runs the next one, how each ends."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+import optuna
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT, INTERRUPTED, SurefootSampler
+from surefoot.tune import trial_owner
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.storage import locate, storage_errors
+from surefoot.tune.study import study_lock
+from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_attributes import FAILURE, OUTPUT, OWNER, SECONDS, is_round
+
+
+class NoTrial(enum.Enum):
+    """Why there is no trial to begin."""
+
+    DONE = "the study has all its rounds"
+    WAIT = "every remaining round is being run by another process"
+
+
+@dataclass(frozen=True)
+class StudyTrials:
+    """The trials of one study, for one process of one tuning run.
+
+    `rounds` are the finished trials to reach; `run` names the tuning run, which may have several
+    processes.
+    """
+
+    study_file: StudyFile
+    study: optuna.Study
+    storage: RDBStorage
+    rounds: int
+    run: str
+
+    def all(self) -> list[FrozenTrial]:
+        with self._errors("reading the study"):
+            return self.study.get_trials(deepcopy=False)
+
+    def finished(self) -> int:
+        return sum(map(is_round, self.all()))
+
+    def begin_next(self) -> Trial | NoTrial:
+        """Begin a trial, with its parameters chosen, and its environment unless it is observed.
+
+        One process at a time chooses, so each knows what the others are running, and together they
+        begin no more trials than there are rounds. (Processes on different machines do not exclude
+        each other and may do one round too many each.)
+        """
+        with study_lock(self.study_file), self._errors("beginning a trial"):
+            self.interrupt_lost()
+            trials = self.study.get_trials(deepcopy=False)
+            done = sum(map(is_round, trials))
+            running = sum(t.state == TrialState.RUNNING and OWNER in t.user_attrs for t in trials)
+            if done >= self.rounds:
+                return NoTrial.DONE
+            if done + running >= self.rounds:
+                return NoTrial.WAIT
+            self._enqueue(trials)
+            trial = self.study.ask(fixed_distributions=self.study_file.distributions)
+            self._choose_environment(trial)
+            return trial
+
+    def record(self, trial: Trial, result: Measurement | Failure) -> bool:
+        """Finish a trial; False if another process has marked it as interrupted meanwhile."""
+        what = result.value if isinstance(result, Measurement) else result.reason
+        with self._errors(f"recording trial {trial.number} ({what})"):
+            try:
+                trial.set_user_attr(SECONDS, round(result.seconds, 6))
+                if isinstance(result, Measurement):
+                    if result.environment is not None:
+                        trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+                    self.study.tell(trial, result.value)
+                else:
+                    trial.set_user_attr(FAILURE, result.reason)
+                    trial.set_user_attr(OUTPUT, result.output)
+                    if result.blameless:
+                        trial.set_user_attr(BLAMELESS, True)
+                    self.study.tell(trial, state=TrialState.FAIL)
+            except UpdateFinishedTrialError:
+                return False
+        return True
+
+    def interrupt_lost(self) -> None:
+        """Mark the running trials whose process is gone as interrupted."""
+        timeout = self.study_file.objective.timeout
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            owner = trial.user_attrs.get(OWNER)
+            if owner is not None and trial_owner.is_gone(owner, timeout):
+                self._interrupt(trial, "the process that ran it is gone")
+
+    def interrupt_own(self, why: str) -> None:
+        """Mark this process's running trials as interrupted, after whatever has gone wrong."""
+        me = trial_owner.this_process(self.run)
+        with contextlib.suppress(Exception):
+            self.storage.remove_session()  # the interruption may have come within a transaction
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                owner = trial.user_attrs.get(OWNER, {})
+                if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
+                    self._interrupt(trial, why)
+
+    def failures_in_a_row(self) -> list[FrozenTrial]:
+        """This run's failures since its last measurement, in order of their end."""
+        mine = [
+            trial
+            for trial in self.all()
+            if is_round(trial) and trial.user_attrs.get(OWNER, {}).get("run") == self.run
+        ]
+        mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
+        streak: list[FrozenTrial] = []
+        for trial in reversed(mine):
+            if trial.state != TrialState.FAIL:
+                break
+            streak.insert(0, trial)
+        return streak
+
+    def _choose_environment(self, trial: Trial) -> None:
+        """Record the environment to measure under while other processes are still excluded."""
+        environment, sampler = self.study_file.study_environment, self.study.sampler
+        if environment is None or environment.observed:
+            return
+        if isinstance(sampler, SurefootSampler) and sampler.environment is not None:
+            sampler.environment_of(trial)
+        elif ENVIRONMENT not in trial.user_attrs:
+            drawn = environment.draw(self.study_file.study.seed + trial.number)
+            trial.set_user_attr(ENVIRONMENT, environment.decode(drawn))
+
+    def _enqueue(self, trials: list[FrozenTrial]) -> None:
+        """Queue the next trial as this process's, or take over one that the user has queued.
+
+        So it has an owner from its first moment on, whenever this process may be killed.
+        """
+        me = trial_owner.this_process(self.run)
+        queued = [trial for trial in trials if trial.state == TrialState.WAITING]
+        if queued:
+            self.storage.set_trial_user_attr(self._id(queued[0]), OWNER, me)
+        else:
+            self.study.add_trial(create_trial(state=TrialState.WAITING, user_attrs={OWNER: me}))
+
+    def _id(self, trial: FrozenTrial) -> int:
+        study_id = self.storage.get_study_id_from_name(self.study.study_name)
+        return self.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
+
+    def _interrupt(self, trial: FrozenTrial, why: str) -> None:
+        attributes = {INTERRUPTED: True, FAILURE: f"interrupted: {why}"}
+        # It may have finished, or another process may have marked it, in the meantime.
+        with contextlib.suppress(UpdateFinishedTrialError):
+            for key, value in attributes.items():
+                self.storage.set_trial_user_attr(self._id(trial), key, value)
+            self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+    def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
+        return storage_errors(locate(self.study_file).label, doing)

@@ -1,0 +1,134 @@
+"""The report of a real study in a real storage."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState, create_trial
+
+from surefoot.tune import StudyFile
+from surefoot.tune.report import write_report
+from surefoot.tune.report.collect import (
+    CHECKPOINTS,
+    checkpoint_counts,
+    slices,
+    without_passwords,
+)
+from surefoot.tune.study import create_study
+from surefoot.types import InvalidInput, NotReady
+
+HEAD = """
+[study]
+name = "rig"
+direction = "maximize"
+rounds = 30
+[objective]
+command = "rig {speed} {mode}"
+[parameters]
+"""
+SPEED = "speed = { type = 'float', low = 1, high = 100, log = true }\n"
+STEPS = "speed = { type = 'int', low = 1, high = 5 }\n"
+GEAR = "speed = { type = 'categorical', choices = [1, 'two', true] }\n".replace("true", "2.5")
+MODE = "mode = { type = 'categorical', choices = ['a', '<b>'] }\n"
+
+
+def study(folder, parameters, values):
+    """A study file with finished trials behind it; None is a failure."""
+    path = folder / "rig.toml"
+    path.write_text(HEAD + parameters, encoding="utf-8")
+    study_file = StudyFile.load(path)
+    opened = create_study(study_file).study
+    random = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for value in values:
+        params = random.ask(study_file.distributions).params
+        opened.add_trial(
+            create_trial(
+                state=TrialState.FAIL if value is None else TrialState.COMPLETE,
+                value=value,
+                params=params,
+                distributions=study_file.distributions,
+                user_attrs={"failure": "exit status <7>", "output": "</td>"}
+                if value is None
+                else {},
+            )
+        )
+    return path
+
+
+NOISE = np.random.default_rng(0).standard_normal(30)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "values"),
+    [
+        pytest.param(
+            SPEED + MODE,
+            [*NOISE, 1e6, None, None, -3.0],
+            id="spike and failures",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(SPEED + MODE, [4.0], id="one trial"),
+        pytest.param(STEPS + MODE, [None, 4.0, 5.0], id="failure first"),
+        pytest.param(SPEED + MODE, [4.0] * 6, id="constant"),
+        pytest.param(GEAR + MODE, list(NOISE[:8]), id="all categorical"),
+    ],
+)
+def test_a_report_is_written(tmp_path, parameters, values):
+    path = study(tmp_path, parameters, values)
+    write_report(path, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("<script>") == 2
+    for name in ("speed", "mode"):
+        assert f'data-parameter="{name}"' in text
+    assert text.count("<tr") == 1 + len(values)
+    assert text.count("exit status &lt;7&gt;</summary><pre>&lt;/td&gt;</pre>") == values.count(None)
+    assert ("No diagnosis" in text) == (len(values) < 20)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "rig.db", "rig.toml"]
+
+
+def test_nothing_is_written_without_a_measurement(tmp_path):
+    path = study(tmp_path, SPEED + MODE, [None])
+    with pytest.raises(NotReady):
+        write_report(path, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path):
+    with pytest.raises(InvalidInput, match="no folder"):
+        write_report(tmp_path / "none.toml", tmp_path / "nowhere" / "report.html")
+    with pytest.raises(InvalidInput, match="is a folder"):
+        write_report(tmp_path / "none.toml", tmp_path)
+
+
+@pytest.mark.parametrize("measured", [1, 2, 3, 4, 20, 500])
+def test_the_history_has_few_moments_and_ends_with_the_present(measured):
+    moments = checkpoint_counts(measured)
+    assert len(moments) <= CHECKPOINTS
+    assert moments[-1] == measured
+    assert moments == sorted(set(moments))
+
+
+def test_stepped_slices_stay_on_their_steps():
+    class Belief:
+        def predict(self, settings):
+            self.asked = [setting["x"] for setting in settings]
+            return (np.zeros(len(settings)),) * 3
+
+    belief = Belief()
+    slices(belief, {"x": 0.5}, {"x": FloatDistribution(0.0, 1.0, step=0.25)})
+    assert sorted(set(belief.asked)) == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://ann:s3cret@host/db", "postgresql://ann:***@host/db"),
+        (
+            "storage = 'mysql+pymysql://ann:p:a@b@host/db'",
+            "storage = 'mysql+pymysql://ann:***@host/db'",
+        ),
+        ("sqlite:///sqlite.db", "sqlite:///sqlite.db"),
+    ],
+)
+def test_passwords_are_hidden(text, shown):
+    assert without_passwords(text) == shown

@@ -1,0 +1,43 @@
+"""An objective with scripted results, and a study whose sampler needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.study import create_study
+from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trials import StudyTrials
+
+
+@dataclass
+class Scripted:
+    """An objective that gives what it is told to, then 1.0 for ever; counts what it is asked."""
+
+    results: list[Measurement | Failure] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    before: Callable[[], None] = lambda: None
+    closed: bool = False
+
+    def check(self) -> None:
+        return None
+
+    def measure(self, params: dict[str, Any]) -> Measurement | Failure:
+        self.before()
+        self.asked.append(dict(params))
+        return self.results.pop(0) if self.results else Measurement(1.0, 0.1)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def trials_of(path: Path, rounds: int = 8, run: str = "a run") -> StudyTrials:
+    """The trials of a study whose sampler needs no model."""
+    study_file = StudyFile.load(path)
+    opened = create_study(study_file, optuna.samplers.RandomSampler(seed=0))
+    return StudyTrials(study_file, opened.study, opened.storage, rounds, run)

@@ -1,0 +1,119 @@
+"""What is wrong in a study file is said in one line that names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+from surefoot.tune.study_file import StudyFile, StudyFileError
+
+
+def test_a_good_file_gives_its_parts(write_study):
+    path = write_study(("rounds = 8", 'rounds = 8\nseed = 3\nstorage = "sqlite:///other.db"'))
+    study_file = StudyFile.load(path)
+    assert study_file.study.name == "hill"
+    assert study_file.study.seed == 3
+    assert study_file.folder == path.parent
+    assert study_file.objective.timeout == 30
+    assert study_file.distributions == {
+        "size": IntDistribution(512, 65536, log=True),
+        "share": FloatDistribution(0, 1),
+        "mode": CategoricalDistribution(["OFF", "NORMAL", "FULL"]),
+    }
+    assert list(study_file.distributions) == ["size", "share", "mode"]
+
+
+WRONG = [
+    (("low = 512", "low = 70000"), "parameters.size.low: got 70000, expected less than high"),
+    (("low = 512", 'low = "a"'), "parameters.size.low: got 'a', expected a whole number"),
+    (("low = 512", "low = 1.5"), "parameters.size.low: got 1.5, expected a whole number"),
+    (("low = 512", "low = 0"), "parameters.size.low: got 0, expected more than 0, since log"),
+    (("low = 512,", ""), "parameters.size.low: missing; expected a whole number"),
+    (("high = 65536", "hihg = 65536"), "parameters.size.hihg: unknown key; did you mean `high`?"),
+    (("low = 0, high = 1 ", "low = inf, high = 1 "), "parameters.share.low: got inf, expected a f"),
+    (('type = "float"', 'type = "real"'), "parameters.share.type: got 'real', expected one of 'i"),
+    (('type = "float",', ""), "parameters.share.type: missing, expected one of 'int', 'float'"),
+    (
+        ('choices = ["OFF", "NORMAL", "FULL"]', 'choices = ["OFF"]'),
+        "parameters.mode.choices: got [",
+    ),
+    (
+        ('choices = ["OFF", "NORMAL", "FULL"]', "choices = [1, true]"),
+        "parameters.mode.choices: got",
+    ),
+    (('choices = ["OFF", "NORMAL", "FULL"]', "choices = [[1], [2]]"), "parameters.mode.choices: "),
+    (('choices = ["OFF", "NORMAL", "FULL"]', "low = 1"), "parameters.mode.low: unknown key"),
+    (("share = {", "share = 5 #"), "parameters.share: got 5, expected a table such as"),
+    (("share =", '"a b" ='), "parameters.a b: got this name, expected letters"),
+    (("rounds = 8", "rounds = 0"), "study.rounds: got 0, expected a whole number of at least 1"),
+    (("rounds = 8", "rounds = true"), "study.rounds: got True, expected a whole number"),
+    (("rounds = 8", "ruonds = 8"), "study.ruonds: unknown key; did you mean `rounds`?"),
+    (('"minimize"', '"minimise"'), "study.direction: got 'minimise', expected 'minimize' or 'm"),
+    (('"hill"', '"../hill"'), "study.name: got '../hill', expected a name of letters"),
+    (("rounds = 8", 'rounds = 8\nstorage = "here.db"'), "study.storage: got 'here.db', expected"),
+    (("rounds = 8", 'rounds = 8\nstorage = "sqlite://"'), "study.storage: got 'sqlite://', which"),
+    (("rounds = 8", "rounds = 8\nseed = -1"), "study.seed: got -1, expected a whole number from 0"),
+    (("timeout = 30", "timeout = 0"), "objective.timeout: got 0, expected a number of seconds"),
+    (("timeout = 30", "timeout = nan"), "objective.timeout: got nan, expected a number of seconds"),
+    (("timeout = 30", 'function = "a:b"'), "objective.function: given together with `command`"),
+    (("[study]", "[sudy]"), "sudy: unknown key; did you mean `study`?"),
+    (("[study]", "study = 3\n[studi]"), "studi: unknown key"),
+    (("{mode}", "{mood}"), "objective.command: {mood} is not a parameter, expected one of size"),
+    (("{mode}", ""), "parameters.mode: not used in objective.command; expected {mode} in it"),
+    (("{mode}", "{mode:.3f}"), "objective.command: the format '.3f' does not fit 'OFF'"),
+    (("{mode}", "{mode} {}"), "objective.command: got '{}': a placeholder is {name}"),
+    (("{mode}", "{mode} '"), "closed quotes"),
+    (("direction =", "direction"), "not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG)
+def test_what_is_wrong_is_said_in_one_line(write_study, change, message):
+    path = write_study(change)
+    with pytest.raises(StudyFileError) as caught:
+        StudyFile.load(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: ")
+    assert message in said
+    assert "\n" not in said
+    assert len(said) < len(str(path)) + 250
+
+
+def test_every_section_may_be_missing(tmp_path: Path):
+    path = tmp_path / "STUDY.toml"
+    path.write_text("")
+    with pytest.raises(StudyFileError, match=r"study: missing; expected a table \[study\]"):
+        StudyFile.load(path)
+    path.write_text(
+        '[study]\nname="a"\ndirection="maximize"\nrounds=1\n[objective]\n[parameters]\n'
+    )
+    with pytest.raises(StudyFileError, match=r"objective.command: missing; expected a command"):
+        StudyFile.load(path)
+    path.write_text(path.read_text().replace("[objective]", '[objective]\ncommand="true"'))
+    with pytest.raises(StudyFileError, match=r"parameters: got none, expected at least one"):
+        StudyFile.load(path)
+
+
+def test_a_function_needs_parameters_that_are_keywords(tmp_path: Path):
+    path = tmp_path / "STUDY.toml"
+    path.write_text(
+        '[study]\nname="a"\ndirection="maximize"\nrounds=1\n[objective]\nfunction="bench:measure"\n'
+        '[parameters]\npage-size={type="float", low=0, high=1}\n'
+    )
+    with pytest.raises(StudyFileError, match=r"parameters.page-size: .* keyword argument"):
+        StudyFile.load(path)
+    path.write_text(path.read_text().replace("bench:measure", "bench.py"))
+    with pytest.raises(StudyFileError, match=r"objective.function: got 'bench.py', expected 'mod"):
+        StudyFile.load(path)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path):
+    with pytest.raises(StudyFileError, match="no such file"):
+        StudyFile.load(tmp_path / "none.toml")
+    with pytest.raises(StudyFileError, match="cannot be read"):
+        StudyFile.load(tmp_path)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(StudyFileError, match="UTF-8"):
+        StudyFile.load(tmp_path / "binary.toml")
