@@ -47,7 +47,7 @@ PLAIN: dict[str, Callable[[], Any]] = {
 }
 JOINT: dict[str, Callable[[], Any]] = {
     "joint-arms": lambda: sf.Joint(sf.Arms(LINE), few()),
-    "joint-bare": lambda: sf.Joint(sf.Arms(4), few()),
+    "joint-bare": lambda: sf.Joint(sf.Arms(4), sf.FiniteEnvironment([0.0, 0.5, 1.0])),
     "joint-box": lambda: sf.Joint(unit(), few()),
     "joint-density": lambda: sf.Joint(unit(), density()),
     "joint-observed": lambda: sf.Joint(sf.Arms(LINE), few(), observed=True),

@@ -15,6 +15,7 @@ from contract_table import (
     TABULAR,
     WITHOUT_COORDINATES,
     Cell,
+    asked,
     belief,
     cells,
     close,
@@ -28,12 +29,10 @@ from contract_table import (
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
-from torch import Tensor
 
 import surefoot as sf
 from feature_rules import greedy, sampled
 from reference import covariance, gaussian_process
-from surefoot.regression.posterior import Pull
 
 # Every point is in these dictionaries: 12 are all arms, or all points that are told.
 FULL: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -54,7 +53,6 @@ ENDLESS: dict[str, Callable[[], Any]] = {
     "median-of-means": lambda: sf.MedianOfMeans(1),
 }
 LINEAR = table_of(space=SPACES, features=LASTING)
-WITHOUT_RESIDUAL = table_of(space=SPACES, features=("exact", "quadrature", "random-waves"))
 # Between draws of a dictionary its features last as well.
 KEPT = table_of(space=("arms", "bare"), features=("batches",))
 REDRAWN = table_of(space=("arms", "bare"), features=("greedy", "sampled", "adaptive"))
@@ -78,7 +76,7 @@ class TestFullDictionary:
 
     def test_is_the_formula(self, cell: Cell, features: str) -> None:
         optimizer, pulled = self.told(cell, features)
-        if features == "batches" and cell.space in ("arms", "bare"):
+        if features == "batches" and cell.space in TABULAR:
             optimizer.ask()  # which begins a batch, on a dictionary of all that was told
             optimizer.forget(optimizer.pending[0], failed=False)
         k = covariance.lookup(GRAM)
@@ -149,60 +147,55 @@ class TestOrder:
         same_belief(left, right)
 
 
-def pulls(space: Any, seen: Tensor) -> list[Pull]:
-    """One pull at each input of the model (n, d)."""
-    arms: list[int | None] = [None] * len(seen)
-    if isinstance(space.seen, sf.Arms):
-        arms = [int((space.seen.points == point).all(-1).nonzero()[0]) for point in seen]
-    return [Pull(point, arm, 1) for point, arm in zip(seen, arms, strict=True)]
+def mean_at(optimizer: sf.Optimizer, point: torch.Tensor) -> float:
+    with torch.no_grad():
+        return float(optimizer.posterior.mean(point[None]))
+
+
+def seen(cell: Cell, query: sf.Query) -> torch.Tensor:
+    """What the model sees of a query."""
+    if query.environment is None:
+        return query.point
+    if cell.space == "joint-bare":
+        return 3.0 * query.point + 2.0 * query.environment  # which are 0, 0.5 and 1
+    return torch.cat([query.point, query.environment])
 
 
 class TestPending:
     """A pending query is a pull without a reward."""
 
-    @pytest.mark.parametrize("cell", cells(WITHOUT_RESIDUAL))
-    def test_it_lowers_the_variance_as_a_pull_does(self, cell: Cell) -> None:
+    @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
+    def test_it_leaves_the_posterior_of_the_rewards(self, cell: Cell) -> None:
         optimizer = cell.build()
         inform(optimizer)
-        where = locations(optimizer.space, 3, seed=5)
-        points = usual_points(optimizer.space)
-        with torch.no_grad():
-            expected = optimizer.posterior.updated(pulls(optimizer.space, where.seen))
-            expected = expected.variance(points)
-        for x, z in where:
-            optimizer.tell(x, 1.0, z)
-        close(expected, belief(optimizer)[1])
-
-    @pytest.mark.parametrize("cell", cells(KEPT))
-    def test_it_counts_in_the_variance_of_a_batch_and_not_in_the_mean(self, cell: Cell) -> None:
-        waiting, told = cell.build(), cell.build()
-        for optimizer in (waiting, told):
-            inform(optimizer)
-        mean, before = belief(waiting)
-        where = locations(waiting.space, 3, seed=5)
-        for x, _ in where:
-            waiting.expect(x)
-            told.tell(x, 1.0)
-        pending, variance = belief(waiting)
-        close(variance, belief(told)[1])
-        assert float(variance.sum()) < float(before.sum())
-        close(pending, mean)
+        before = belief(optimizer)
+        for x, z in locations(optimizer.space, 3, seed=5):
+            optimizer.expect(x, z)
+        for ours, expected in zip(belief(optimizer), before, strict=True):
+            close(ours, expected)
 
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT))
     def test_it_steers_the_next_ask_as_a_reward_of_its_mean_does(self, cell: Cell) -> None:
         """Least squares keeps its mean everywhere when it is told its own mean somewhere."""
-        waiting, told = (cell.build(width=STEADY) for _ in range(2))
-        for optimizer in (waiting, told):
+        pending, told = (cell.build(width=STEADY) for _ in range(2))
+        for optimizer in (pending, told):
             inform(optimizer)
-        where = locations(waiting.space, 2, seed=5)
+        where = locations(pending.space, 3, seed=5)
+        among = None if cell.space in TABULAR else locations(pending.space, 6, seed=6).x
         for place, (x, z) in enumerate(where):
-            waiting.expect(x, z)
-            with torch.no_grad():
-                mean = float(told.posterior.mean(where.seen[place : place + 1]))
-            told.tell(x, mean, z)
-        among = None if cell.space in TABULAR else locations(waiting.space, 6, seed=6).x
-        asked = waiting.ask(arms=among), told.ask(arms=among)
-        assert torch.equal(asked[0].point, asked[1].point)
+            pending.expect(x, z)
+            told.tell(x, mean_at(told, where.seen[place]), z)
+        assert asked(pending.ask(arms=among)) == asked(told.ask(arms=among))
+
+    @pytest.mark.parametrize("cell", cells(table_of(space=TABULAR[:4], features=LASTING)))
+    def test_a_batch_is_what_is_asked_when_each_mean_is_told(self, cell: Cell) -> None:
+        pending, told = (cell.build(width=STEADY) for _ in range(2))
+        for optimizer in (pending, told):
+            inform(optimizer)
+        for query in pending.ask_batch(6):
+            other = told.ask()
+            assert asked(query) == asked(other)
+            told.tell(other, mean_at(told, seen(cell, other)))
 
     @pytest.mark.parametrize("failed", [False, True])
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT + REDRAWN))
