@@ -183,9 +183,9 @@ EXPERIMENTS = [
         True,
         "41 sensors; f is the mean of each sensor's test readings, the kernel the covariance of "
         "normalised train readings. Kolmogorov–Smirnov tests reject the normal distribution "
-        "for each sensor. For quadrature a squared exponential kernel with l² = 0.1 on the sensors' "
-        "locations and 16² = 256 features. ATA-GP-UCB outperforms TGP-UCB, and Nyström is no worse than "
-        "quadrature.",
+        "for each sensor. For quadrature a squared exponential kernel with l² = 0.1 on the "
+        "sensors' locations and 16² = 256 features. ATA-GP-UCB outperforms TGP-UCB, and Nyström "
+        "is no worse than quadrature.",
         "A pull pays the sensor's test reading at a time drawn at random. Locations are scaled to "
         "[0, 1]², and the pairs ± of quadrature nodes are folded, which spans the same functions "
         "with half as many.",
