@@ -404,18 +404,21 @@ class Optimizer:
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")
+        return self.policy.choose(self._context(), among)
+
+    def _context(self) -> Context:
+        """What the next point is chosen by: the rewards, and the pending queries."""
         posterior, sites = self._model.selection(), self._model.observations.sites
         if len(self._pending):
             sites = torch.cat([sites, self._pending.repeated(sites)[0]])
-        context = self._context(posterior, self._model.latest.width, sites)
-        return self.policy.choose(context, among)
+        return self._context_with(posterior, self._model.latest.width, sites)
 
     def _context_of_rewards(self) -> Context:
         """What is known from the rewards alone."""
         look = self._model.look()
-        return self._context(look.posterior, look.width, self._model.observations.sites)
+        return self._context_with(look.posterior, look.width, self._model.observations.sites)
 
-    def _context(self, posterior: Posterior, width: float, sites: Tensor) -> Context:
+    def _context_with(self, posterior: Posterior, width: float, sites: Tensor) -> Context:
         return Context(
             self.space,
             self._risk,

@@ -123,21 +123,23 @@ def _differing(
 ) -> Iterator[str]:
     """The names of fields that differ between two encoded values."""
     if isinstance(came, dict) and isinstance(saved, dict) and came.keys() == saved.keys():
-        if "type" in came and came["type"] == saved["type"]:
-            for field, value in came["fields"].items():
-                inner = f"{name}.{field}" if name else field
-                yield from _differing(
-                    inner, value, came_tensors, saved["fields"].get(field), tensors
-                )
+        if "type" in came:
+            kinds = [one["type"].rpartition(":")[2] for one in (saved, came)]
+            if kinds[0] != kinds[1]:
+                yield " of ".join(filter(None, ["kind", name])) + f" ({kinds[0]} and {kinds[1]})"
+            elif kinds[0] != "ContinuousEnvironment":  # whose distribution is not in a file
+                for field, value in came["fields"].items():
+                    inner = f"{name}.{field}" if name else field
+                    other = saved["fields"].get(field)
+                    yield from _differing(inner, value, came_tensors, other, tensors)
             return
         if "tensor" in came:
             if not torch.equal(came_tensors[came["tensor"]], tensors[saved["tensor"]]):
                 yield name
             return
-        if "type" not in came:
-            for key in came:
-                yield from _differing(name, came[key], came_tensors, saved[key], tensors)
-            return
+        for key in came:
+            yield from _differing(name, came[key], came_tensors, saved[key], tensors)
+        return
     if isinstance(came, list) and isinstance(saved, list) and len(came) == len(saved):
         for one, other in zip(came, saved, strict=True):
             yield from _differing(name, one, came_tensors, other, tensors)

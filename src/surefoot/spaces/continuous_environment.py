@@ -166,9 +166,9 @@ class ContinuousEnvironment:
         except NotImplementedError as error:
             name = type(_base(distribution)).__name__
             raise InvalidInput(
-                f"{name} has no `log_prob`, by which lacing values are chosen: pass lacing='unif' "
-                "(`policy=acquisition.ScorePolicy(lacing='unif')` to `Optimizer`), or a "
-                "distribution that has one."
+                f"{name} has no `log_prob`, by which lacing values are chosen: pass "
+                'lacing="unif" (`policy=acquisition.ScorePolicy(lacing="unif")` to `Optimizer`), '
+                "or a distribution that has one."
             ) from error
         return torch.where(inside, density, -torch.inf)
 
