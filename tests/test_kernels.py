@@ -192,13 +192,13 @@ class TestUse:
         """Each entry strays beyond 0.05 with probability 2 exp(-20000 * 0.05^2 / 2) < 1e-10."""
         kernel = sf.kernels.matern(nu, [0.4, 0.8])
         some = points(8, 2, 13)
-        phi = sf.RandomFourier(40000, seed=3).embed(kernel, some)(some)
+        phi = sf.RandomFourier(40000, seed=3).embedding(kernel, sf.Arms(some))(some)
         strays = (phi @ phi.T - kernels.block(kernel, some, some)).abs().max()
         assert float(strays) < 0.05
 
     def test_random_features_of_the_roughest_are_finite(self) -> None:
         some = points(8, 2, 14)
-        phi = sf.RandomFourier(4000).embed(sf.kernels.matern(1e-3, 0.3), some)(some)
+        phi = sf.RandomFourier(4000).embedding(sf.kernels.matern(1e-3, 0.3), sf.Arms(some))(some)
         assert bool(torch.isfinite(phi).all())
 
     def test_random_features_of_half_integers_are_drawn_from_normals(self) -> None:
@@ -206,6 +206,8 @@ class TestUse:
         normal = torch.randn(4, 1, dtype=torch.float64, generator=generator)
         squares = torch.randn(4, 3, dtype=torch.float64, generator=generator).square().mean(-1)
         some = points(3, 1, 15)
-        embedding = sf.RandomFourier(8, seed=7).embed(sf.kernels.matern(1.5, 0.3), some)
+        embedding = sf.RandomFourier(8, seed=7).embedding(
+            sf.kernels.matern(1.5, 0.3), sf.Arms(some)
+        )
         expected = normal / squares.sqrt().unsqueeze(-1) / 0.3
         torch.testing.assert_close(embedding.frequencies, expected)
