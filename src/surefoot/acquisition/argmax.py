@@ -14,7 +14,6 @@ from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
-_ALL = torch.zeros(0, dtype=torch.int64)  # arms, where all are allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +34,7 @@ class ArmBound:
     def best(self, among: list[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
         posterior, arms = self.context.posterior, self.context.space.design
-        allowed = _ALL
-        if among is not None:
-            allowed = torch.tensor([location.arm for location in among], dtype=torch.int64)
+        allowed = None if among is None else torch.tensor([location.arm for location in among])
         arm = posterior.best_arm(self.context.width, allowed)  # type: ignore[attr-defined]
         return arms.location(arms.points[arm], arm)  # type: ignore[union-attr]
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from surefoot._internal import checks, doubling
-from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.live_rewards import FAR, LiveRewards
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
@@ -92,7 +92,7 @@ class AdaptiveTruncation:
         theta = factor.solve(features.T @ sums)
         found, n = state.above, state.above.number
         if n == 0 or factor.dimension == 0:
-            return Estimate(theta, sample.counts, limit), state
+            return Estimate(theta, UNWEIGHTED, limit), state
         y, far = found.reward[:n], found.far[:n]
         rows = features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
         u = self._directions(factor, rows)  # (m, k)
@@ -103,12 +103,12 @@ class AdaptiveTruncation:
         elif np.count_nonzero(cut):
             terms = terms * cut
         else:
-            return Estimate(theta, sample.counts, limit), state
+            return Estimate(theta, UNWEIGHTED, limit), state
         theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
         last = bool(halved[-1]) and int(found.order[n - 1]) == state.number - 1
-        return Estimate(theta, sample.counts, limit, int(np.count_nonzero(halved)), last), state
+        return Estimate(theta, UNWEIGHTED, limit, int(np.count_nonzero(halved)), last), state
 
     def _search(self, state: LiveRewards, sample: Sample, limit: float) -> None:
         """Find the rewards of which a term may be truncated."""

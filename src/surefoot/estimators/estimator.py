@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.sample import Sample
+from surefoot.regression.units import RewardUnits
 
 State = TypeVar("State")
+UNWEIGHTED = torch.zeros(0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,9 @@ class Estimate:
 
     Args:
         coefficients: theta (m,).
-        counts: Rewards at each site (S,), for estimators that a theorem covers; `StudentT` gives
-            the sum of their weights, since a reward that was rejected carries no information.
+        counts: Weight of the rewards at each site (S,), where rejected ones carry no information
+            (`StudentT`); empty where each counts as one, as for the estimators that a theorem
+            covers.
         threshold: The absolute residual at which a reward starts to lose weight, in the units of
             the sample; infinite for least squares.
         truncated: How many rewards lost more than half of their weight.
@@ -50,12 +53,18 @@ class Estimate:
     """
 
     coefficients: Tensor
-    counts: Tensor
+    counts: Tensor = UNWEIGHTED
     threshold: float = math.inf
     truncated: int = 0
     last_truncated: bool = False
     prior_mean: float = 0.0
     prior_scale: float = 1.0
+
+    def prior_units(self, units: RewardUnits) -> RewardUnits:
+        """Prior mean and output scale as units, from those of the sample."""
+        if self.prior_mean == 0.0 and self.prior_scale == 1.0:
+            return units
+        return units.within(self.prior_mean, self.prior_scale)
 
 
 class Estimator(Protocol[State]):

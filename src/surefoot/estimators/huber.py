@@ -10,7 +10,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.estimators.digest import ALL_KEPT, Digest, WeightedValues
 from surefoot.estimators.empirical_bayes import empirical_bayes_prior
-from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.scale import degrees_of_freedom, robust_scale
 from surefoot.estimators.spread import median, robust_spread
 from surefoot.regression.ridge import RidgeFactor
@@ -104,7 +104,7 @@ class Huber:
         if sample.units.empirical and not self.growing:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
         limit = float(threshold[-1])
-        estimate = Estimate(theta, sample.counts, limit, truncated, last, prior_mean, prior_scale)
+        estimate = Estimate(theta, UNWEIGHTED, limit, truncated, last, prior_mean, prior_scale)
         return estimate, after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:

@@ -26,4 +26,4 @@ class LeastSquares:
 
     def estimate(self, state: tuple[()], sample: Sample) -> tuple[Estimate, tuple[()]]:
         theta = sample.factor.solve(sample.features.T @ sample.sums)
-        return Estimate(theta, sample.counts), state
+        return Estimate(theta), state

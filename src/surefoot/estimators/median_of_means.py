@@ -75,4 +75,4 @@ class MedianOfMeans:
         estimates = torch.cholesky_solve(moments, cholesky(grams)).squeeze(-1)
         placed = estimates @ factor.root  # ||a - b||_V is the distance of these
         chosen = int(torch.cdist(placed, placed).median(-1).values.argmin())
-        return Estimate(estimates[chosen], sample.counts), state
+        return Estimate(estimates[chosen]), state

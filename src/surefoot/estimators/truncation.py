@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.estimators.estimator import Constants, Estimate
+from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.regression.observations import grown
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
@@ -77,7 +77,7 @@ class Truncation:
         sums = torch.from_numpy(state.sums[: len(features)]).to(features.device)
         theta = sample.factor.solve(features.T @ sums)
         limit = self.threshold(state.number)
-        return Estimate(theta, sample.counts, limit, state.truncated, state.last_truncated), state
+        return Estimate(theta, UNWEIGHTED, limit, state.truncated, state.last_truncated), state
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """1 for the rewards that were kept (t,), 0 for the others."""

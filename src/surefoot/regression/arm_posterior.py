@@ -119,18 +119,18 @@ class ArmPosterior:
             posterior = posterior._after(pull)
         return posterior
 
-    def best_arm(self, width: float, among: Tensor) -> int:
+    def best_arm(self, width: float, among: Tensor | None = None) -> int:
         """The arm of largest mean + width * deviation; the first where there are several.
 
         Args:
             width: Multiplier of the standard deviation, at least 0.
-            among: The only arms (n,) to choose from; empty for all of them.
+            among: The only arms (n,) to choose from.
 
         Returns:
             The index of the arm.
         """
         if not self.pulled:
-            if len(among):
+            if among is not None:
                 score = self.mean_of_arms[among] + width * self.deviation_of_arms[among]
                 return int(among[score.argmax()])
             return int(torch.add(self.mean_of_arms, self.deviation_of_arms, alpha=width).argmax())
@@ -140,7 +140,7 @@ class ArmPosterior:
             score = self.mean_of_arms + width * deviation
             at = torch.zeros(len(score), dtype=torch.int32, device=score.device)
             bounds = self._bounds = Bounds(width, score, at)
-        if len(among):
+        if among is not None:
             self._compute(bounds, among)
             return int(among[bounds.score[among].argmax()])
         number = _FIRST

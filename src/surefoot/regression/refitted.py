@@ -75,19 +75,16 @@ class Refitted:
         sites = observations.sites
         embedding = self.choice.embedding(sites)
         features = embedding(sites)
-        counts = observations.counts
-        factor = RidgeFactor.of(features, self.ridge, counts)
+        factor = RidgeFactor.of(features, self.ridge, observations.counts)
 
         def leverage(chosen: np.ndarray) -> np.ndarray:
             return factor.leverage(features[torch.from_numpy(chosen)]).cpu().numpy()
 
         residual = embedding.residual(sites, features)
-        return Sample(
-            factor, features, residual, counts, self.version, leverage, observations, units
-        )
+        return Sample(factor, features, residual, self.version, leverage, observations, units)
 
     def posterior(self, sample: Sample, estimate: Estimate) -> FeaturePosterior:
-        units = sample.units.within(estimate.prior_mean, estimate.prior_scale)
+        units = estimate.prior_units(sample.units)
         return FeaturePosterior(
             self.choice.embedding(sample.observations.sites),
             sample.factor_of(estimate.counts),

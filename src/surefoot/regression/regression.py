@@ -65,8 +65,5 @@ class Estimate(Protocol):
     @property
     def coefficients(self) -> Tensor: ...  # (m,)
     @property
-    def counts(self) -> Tensor: ...  # (S,), rewards or weight at each site
-    @property
-    def prior_mean(self) -> float: ...  # in the units of the sample
-    @property
-    def prior_scale(self) -> float: ...
+    def counts(self) -> Tensor: ...  # (S,), weight at each site; empty for one of each reward
+    def prior_units(self, units: RewardUnits) -> RewardUnits: ...

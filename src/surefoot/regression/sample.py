@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from surefoot.regression.observations import Observations
@@ -23,7 +22,6 @@ class Sample:
         factor: V of all rewarded pulls.
         features: Features (S, m) of the sites.
         residual: [k(x, x) - ||phi(x)||^2]+ at the sites (S,).
-        counts: Rewards at each site (S,).
         version: A number that changes with the feature map.
         leverage_bound: Gives an upper bound of phi' V^{-1} phi at sites (k,).
         observations: The rewards in their own units.
@@ -33,7 +31,6 @@ class Sample:
     factor: RidgeFactor
     features: Tensor
     residual: Tensor
-    counts: Tensor
     version: int
     leverage_bound: Callable[[np.ndarray], np.ndarray]
     observations: Observations
@@ -43,6 +40,11 @@ class Sample:
     def number(self) -> int:
         """The number of rewards t."""
         return len(self.observations)
+
+    @property
+    def counts(self) -> Tensor:
+        """Rewards at each site (S,)."""
+        return self.observations.counts.to(self.features.device)
 
     @cached_property
     def site(self) -> Tensor:
@@ -62,8 +64,8 @@ class Sample:
         return self.totals(self.rewards)
 
     def factor_of(self, counts: Tensor) -> RidgeFactor:
-        """V with so many (or so much weight of) rewards at each site (S,)."""
-        if counts is self.counts or torch.equal(counts, self.counts):
+        """V with such a weight of rewards at each site (S,); of all rewards where it is empty."""
+        if counts.numel() == 0:
             return self.factor
         return RidgeFactor.of(self.features, self.factor.ridge, counts)
 

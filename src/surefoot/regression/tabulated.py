@@ -93,7 +93,6 @@ class Tabulated:
             self.factor,
             features,
             residual,
-            observations.counts.cpu(),
             self.version,
             partial(self._leverage_bound, observations.arms),
             observations,
@@ -101,7 +100,7 @@ class Tabulated:
         )
 
     def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
-        units = sample.units.within(estimate.prior_mean, estimate.prior_scale)
+        units = estimate.prior_units(sample.units)
         mean = self._products(estimate.coefficients)
         factor = sample.factor_of(estimate.counts)
         on_device = factor.to(mean.device)
