@@ -10,6 +10,7 @@ from torch import Tensor
 
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.context import Context, Score
+from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
@@ -23,20 +24,24 @@ class ArmBound:
     It knows its own maximiser, which need not evaluate all arms after pulls without rewards.
 
     Args:
-        context: The state of the optimization on `Arms`, without failures.
+        space: The arms.
+        posterior: The posterior of all of them.
+        width: Multiplier of the standard deviation.
     """
 
-    context: Context
+    space: Arms
+    posterior: ArmPosterior
+    width: float
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.context.bound(x, self.context.width)
+        mean, deviation = self.posterior.mean_and_deviation(x)
+        return torch.add(mean, deviation, alpha=self.width)
 
     def best(self, among: list[Location] | None) -> Location:
         """The arm of largest bound, of those allowed."""
-        posterior, arms = self.context.posterior, self.context.space.design
         allowed = None if among is None else torch.tensor([location.arm for location in among])
-        arm = posterior.best_arm(self.context.width, allowed)  # type: ignore[attr-defined]
-        return arms.location(arms.points[arm], arm)  # type: ignore[union-attr]
+        arm = self.posterior.best_arm(self.width, allowed)
+        return self.space.location(self.space.points[arm], arm)
 
 
 def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:

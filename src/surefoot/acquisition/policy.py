@@ -13,6 +13,7 @@ from surefoot._internal import checks
 from surefoot.acquisition.argmax import ArmBound, maximise
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
+from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.risks import Mean, Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -68,9 +69,10 @@ class UpperConfidenceBound:
 
     def __call__(self, context: Context) -> Score:
         space = context.space
-        plain = isinstance(space, Arms) and context.feasible is None
-        if plain and context.posterior.tabulates(space.points):  # type: ignore[union-attr, arg-type]
-            return ArmBound(context)
+        posterior = context.posterior
+        tabulated = isinstance(space, Arms) and isinstance(posterior, ArmPosterior)
+        if tabulated and context.feasible is None:
+            return ArmBound(space, posterior, context.width)  # type: ignore[arg-type]
         return lambda x: context.bound(x, context.width)
 
 

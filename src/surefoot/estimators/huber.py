@@ -109,9 +109,11 @@ class Huber:
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """min(1, threshold / |residual|) of each reward (t,)."""
-        mean = estimate.prior_mean + estimate.prior_scale * (
-            sample.features @ estimate.coefficients
-        )
+        theta = estimate.prior_scale * estimate.coefficients
+        if estimate.prior_mean != 0.0:  # the fit is that of a prior with mean 0
+            constant = sample.factor.solve(sample.features.T @ sample.counts)
+            theta = theta + estimate.prior_mean * constant
+        mean = sample.features @ theta
         stretch = self._stretch(sample.factor.leverage(sample.features))[sample.site]
         threshold = estimate.threshold * stretch / stretch[-1]
         residual = sample.rewards - mean[sample.site]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -127,7 +127,7 @@ class Sketched:
         return self.tabulated.sample(observations, units)
 
     def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
-        return self.tabulated.posterior(sample, estimate)
+        return replace(self.tabulated.posterior(sample, estimate), redrawn=not self.batched)
 
     def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
         return self.tabulated.kept(posterior, sample, estimate)

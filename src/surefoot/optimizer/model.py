@@ -93,6 +93,7 @@ class Model:
         estimator: How rewards become coefficients.
         width: The rule for the width.
         generator: Source of all random choices.
+        initial: Size of the initial design.
     """
 
     space: Space = field(metadata={"saved": False})
@@ -101,6 +102,7 @@ class Model:
     estimator: Estimator[Any] = field(metadata={"saved": False})
     width: Width = field(metadata={"saved": False})
     generator: torch.Generator = field(metadata={"saved": False})
+    initial: int = field(default=0, metadata={"saved": False})
     observations: Observations = field(init=False)
     fitted: Fitted = field(init=False)
     fitted_at: int = 0
@@ -246,7 +248,7 @@ class Model:
 
     def _renew(self) -> None:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
-        if self.hyperparameters.is_due(len(self.observations), self.fitted_at):
+        if self._fit_is_due():
             self._use(self._fit())
             self.fitted_at = len(self.observations)
         if self.regression.batched:
@@ -290,6 +292,13 @@ class Model:
         units = (self._fit() if due else self.fitted).units
         regression = self.regression.current(self.observations)
         return regression, regression.sample(self.observations, units)
+
+    def _fit_is_due(self) -> bool:
+        """Whether to fit: by the rule, and rarely while the initial design is measured."""
+        number, before = len(self.observations), self.fitted_at
+        if not self.hyperparameters.lasting and before < self.initial:
+            return number >= min(2 * before, self.initial)
+        return self.hyperparameters.is_due(number, before)
 
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""

@@ -123,10 +123,9 @@ class Optimizer:
             estimator or LeastSquares(),
             width or srinivas(),
             self._generator,
+            checks.count("initial", initial, least=0),
         )
-        self._initial = self.space.spread(
-            checks.count("initial", initial, least=0), self._generator
-        )
+        self._initial = self.space.spread(initial, self._generator)
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
         if self._repeat_until < 1.0:

@@ -40,6 +40,7 @@ def save(optimizer: Optimizer, path: Path) -> None:
             "ridge": optimizer.ridge,
             "standardise": optimizer._standardise,
             "repeat_until": optimizer._repeat_until,
+            "initial": len(optimizer._initial),
             "seed": optimizer.seed,
         },
         "state": {name: encoder.encode(getattr(optimizer, name)) for name in _STATE},

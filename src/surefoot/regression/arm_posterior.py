@@ -50,6 +50,8 @@ class ArmPosterior:
             of the model.
         before: V of the rewarded pulls alone.
         table: The feature map at the arms.
+        redrawn: Whether the dictionary is drawn again with every reward, so that a pull explains
+            itself, and pulls without rewards are conditioned on with their residual.
         pulled: Number of pulls without rewards (of one arm at once).
         fallen: (m, m), the variance falls by columns' fallen columns; empty before the pulls.
     """
@@ -62,6 +64,7 @@ class ArmPosterior:
     start: Tensor
     before: RidgeFactor
     table: Table = field(metadata={"saved": False})
+    redrawn: bool = False
     pulled: int = 0
     fallen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
     _bounds: Bounds | None = None
@@ -109,11 +112,13 @@ class ArmPosterior:
         """Standard deviation (S,) of the arms that were observed."""
         return self.deviation_of_arms[observations.arms]
 
-    def updated(self, pulls: Sequence[Pull]) -> ArmPosterior:
+    def updated(self, pulls: Sequence[Pull]) -> ArmPosterior | FeaturePosterior:
         """The posterior as if arms had been pulled with their means as rewards.
 
         The bounds that were computed go to the new posterior.
         """
+        if self.redrawn:
+            return self.elsewhere.updated(pulls)
         posterior = self
         for pull in pulls:
             posterior = posterior._after(pull)

@@ -138,8 +138,8 @@ class FeaturePosterior:
         return replace(self, pulls=()) if self.pulls else self
 
     def tabulates(self, points: Tensor) -> bool:
-        """Whether mean and deviation at these very points are looked up."""
-        return False
+        """Whether features at these very points are looked up, so that all are asked at once."""
+        return getattr(self.embedding, "points", None) is points
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Coefficients of functions from the posterior of the rewards, for normal draws."""
