@@ -23,7 +23,13 @@ _CERTAIN = torch.ones(1, dtype=torch.float64)
 
 
 class Bounds(NamedTuple):
-    """Mean, lower and upper bound (n, m) of the function for designs and environments."""
+    """Bounds of the function for every design with every environment, in reward units.
+
+    Args:
+        mean: Posterior mean (n, m).
+        lower: Lower confidence bound (n, m).
+        upper: Upper confidence bound (n, m).
+    """
 
     mean: Tensor
     lower: Tensor

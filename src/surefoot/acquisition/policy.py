@@ -24,7 +24,25 @@ ScoreRule = Callable[[Context], Score]  # an acquisition function
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses where to measure next; a user-defined policy implements these two methods."""
+    """Chooses where to measure next; a user-defined policy implements these two methods.
+
+    Where a score of designs is all that differs, pass the score itself: a function of a `Context`
+    that returns a function of designs, which `ScorePolicy` maximises.
+
+    Example:
+        >>> import surefoot as sf
+        >>> class Uniform:
+        ...     def check(self, space, risk):
+        ...         pass
+        ...     def choose(self, context, among):
+        ...         number = 1 if among is None else len(among)
+        ...         point = context.space.sample(number, context.generator)[0]
+        ...         return context.space.location(point)
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, policy=Uniform())
+        >>> bool(0.0 <= optimizer.ask().point <= 1.0)
+        True
+    """
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space or a risk that the policy cannot work on.

@@ -46,10 +46,10 @@ def bkb(
         space: `Arms` or `Box`.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant xi of the noise, in reward units.
-        norm_bound: Bound F on the norm of f, in reward units; None guesses and doubles it.
+        norm_bound: Bound F on the norm of f, in reward units; None finds it by doubling.
         oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
             `accuracy`.
-        horizon: Number of rounds T for the theory's q-bar; None guesses and doubles it.
+        horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
@@ -126,11 +126,11 @@ def bbkb(
         space: `Arms` or `Box`.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant xi of the noise, in reward units.
-        norm_bound: Bound F on the norm of f, in reward units; None guesses and doubles it.
+        norm_bound: Bound F on the norm of f, in reward units; None finds it by doubling.
         ratio: The ratio C of variances at which a batch ends, at least 1.
         oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
             `accuracy`.
-        horizon: Number of rounds T for the theory's q-bar; None guesses and doubles it.
+        horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.

@@ -39,7 +39,7 @@ def tgp_ucb(
         space: `Arms` or `Box`.
         kernel: The prior covariance, with k(x, x) <= 1.
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
-        norm_bound: Bound B on the norm of f, in reward units; None guesses and doubles it.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         width: The width in place of that of Theorem 1.
         ridge: Regularization lambda.
@@ -105,8 +105,8 @@ def ata_gp_ucb(
         space: `Arms` or `Box`.
         kernel: The prior covariance, with k(x, x) <= 1.
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
-        norm_bound: Bound B on the norm of f, in reward units; None guesses and doubles it.
-        horizon: Number of rounds T; None guesses and doubles it.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
+        horizon: Number of rounds T; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
             "nystrom" is for any kernel on arms; "exact" are those of the Gaussian process itself.

@@ -1,8 +1,8 @@
-"""Algorithms for designs beside a random environment, which maximise a risk over it."""
+"""Risk-averse algorithms: they maximise a risk measure over a random environment."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
-class Options(TypedDict, total=False):
-    """What every algorithm here takes besides its risk, with its defaults.
-
-    `features` (`Exact()`; `Nystrom(PivotedCholesky())` where the kernel is fitted), `estimator`
-    (`LeastSquares()`),
-    `width` (`widths.srinivas(scale=scale)`, sqrt(2 ln(t^2 pi^2 / 0.6))), `scale` (1) of that
-    width, `ridge` (1; the noise variance, only beside a kernel), `initial` (first pairs, spread
-    over designs and drawn from the environment; 0 beside a kernel), `seed` (0), `device` ("cpu").
-    """
-
-    features: Features | None
-    estimator: Estimator | None
-    width: Width | None
-    ridge: float | None
-    scale: float
-    initial: int | None
-    seed: int
-    device: str | torch.device
-
-
 def v_ucb(
     space: Joint,
     kernel: Kernel | None = None,
@@ -48,23 +28,85 @@ def v_ucb(
     level: float,
     lacing: Literal["prob", "unif"] = "prob",
     search: Literal["quantiles", "surrogate"] = "quantiles",
-    **options: Unpack[Options],
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """V-UCB: the design whose value at risk over a random environment is largest.
+    """V-UCB: maximises the value at risk over a random environment.
 
-    Nguyen et al. 2021, Algorithm 1, at `level` alpha in (0, 1) of the lower tail. The design
-    maximises the value at risk of the upper bound; the environment is a lacing value: of largest
-    weight or density ("prob"), or a random one ("unif"). Without a kernel, a squared exponential
-    one and the noise are learnt every 3 rounds, with Gaussian noise beside `LeastSquares` and
-    Student-t noise beside any other estimator. For a continuous environment, `search` is by
-    "quantiles" of values that fill it evenly, or with the paper's local neural "surrogate", which
-    takes seconds a round. `options` are those of `Options`.
+    The design maximises the value at risk of the upper confidence bound. It is measured under a
+    lacing value z, at which the bounds of f enclose those of the value at risk.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
+            f(x, Z).
+        lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
+            "unif" a random one.
+        search: How a continuous environment is handled: by "quantiles" of values that fill it
+            evenly, or by the paper's local neural "surrogate", which takes seconds a round.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6)).
+        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
+            default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
+            a kernel, or `scale` came beside `width`.
+
+    References:
+        Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
+        Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.v_ucb(space, kernel, level=0.2, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
     """
     if search not in ("quantiles", "surrogate"):
         raise InvalidInput(f"`search` is {search!r}, expected 'quantiles' or 'surrogate'.")
     surrogate = search == "surrogate"
     policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
-    return _risk_averse(space, kernel, VaR(level), policy, **options)
+    return _risk_averse(
+        space,
+        kernel,
+        VaR(level),
+        policy,
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        initial=initial,
+        seed=seed,
+        device=device,
+    )
 
 
 def cvar_ucb(
@@ -73,51 +115,85 @@ def cvar_ucb(
     *,
     level: float,
     lacing: Literal["prob", "unif"] = "prob",
-    **options: Unpack[Options],
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """CV-UCB: the design whose mean over the worst `level` of environments is largest.
+    """CV-UCB: maximises the conditional value at risk over a random environment.
 
-    Nguyen, Dai, Low and Jaillet 2021, "Optimizing conditional value-at-risk of black-box
-    functions": the environment is a lacing value of that level up to `level` at which the value at
-    risk is least certain. The rest as in `v_ucb`.
+    The design maximises the conditional value at risk of the upper confidence bound. Among
+    the levels up to `level`, it takes the one whose value at risk is least certain, and measures
+    under a lacing value of that level.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        level: Level alpha in (0, 1) of the lower tail: the conditional value at risk is the mean of
+            the worst share alpha of the values of f(x, Z).
+        lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
+            "unif" a random one.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6)).
+        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
+            default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
+            a kernel, or `scale` came beside `width`.
+
+    References:
+        Nguyen, Dai, Low and Jaillet 2021, "Optimizing conditional value-at-risk of black-box
+        functions".
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.cvar_ucb(space, kernel, level=0.2, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
     """
-    return _risk_averse(space, kernel, CVaR(level), ScorePolicy(lacing=lacing), **options)
+    return _risk_averse(
+        space,
+        kernel,
+        CVaR(level),
+        ScorePolicy(lacing=lacing),
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        initial=initial,
+        seed=seed,
+        device=device,
+    )
 
 
-def stable_opt(space: Joint, kernel: Kernel | None = None, **options: Unpack[Options]) -> Optimizer:
-    """StableOpt: the design that holds up best under the worst environment.
-
-    Bogunovic et al. 2018, the limit of `v_ucb` at level 0 (Nguyen et al. 2021, Corollary 2.2):
-    x maximises the least upper bound, z has the least lower bound there. The rest as in `v_ucb`.
-    """
-    return _risk_averse(space, kernel, WorstCase(), ScorePolicy(), **options)
-
-
-def rho_kg(
+def stable_opt(
     space: Joint,
     kernel: Kernel | None = None,
-    *,
-    level: float,
-    fantasies: int = 10,
-    samples: int = 40,
-    **options: Unpack[Options],
-) -> Optimizer:
-    """rho-KG^apx: the pair whose measurement is expected to raise the best value at risk most.
-
-    Cakmak et al. 2020, "Bayesian optimization of risk measures", the baseline of `v_ucb`: one step
-    ahead, by `fantasies` outcomes of a measurement and `samples` functions of each posterior
-    (`acquisition.RiskKnowledgeGradient`). Seconds a round, ten to a hundred times those of
-    `v_ucb`; `width` only matters to what `recommend` says of the bounds. The rest as in `v_ucb`.
-    """
-    policy = RiskKnowledgeGradient(fantasies, samples)
-    return _risk_averse(space, kernel, VaR(level), policy, **options)
-
-
-def _risk_averse(
-    space: Joint,
-    kernel: Kernel | None,
-    risk: Risk,
-    policy: Policy,
     *,
     features: Features | None = None,
     estimator: Estimator | None = None,
@@ -128,11 +204,169 @@ def _risk_averse(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """A policy for a risk, with a kernel that is given or learnt."""
+    """StableOpt: maximises the worst case over the environment.
+
+    The design maximises the least upper confidence bound, and is measured under the z of the least
+    lower bound there. This is the limit of `v_ucb` at level 0.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6)).
+        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
+            default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
+            a kernel, or `scale` came beside `width`.
+
+    References:
+        Bogunovic, Scarlett, Jegelka and Cevher 2018, "Adversarially robust optimization with
+        Gaussian processes", Algorithm 1; Nguyen et al. 2021 (V-UCB), Corollary 2.2.
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.stable_opt(space, kernel, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
+    """
+    return _risk_averse(
+        space,
+        kernel,
+        WorstCase(),
+        ScorePolicy(),
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        initial=initial,
+        seed=seed,
+        device=device,
+    )
+
+
+def rho_kg(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    level: float,
+    fantasies: int = 10,
+    samples: int = 40,
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """rho-KG^apx: the one-step knowledge gradient of the value at risk.
+
+    It measures the pair (x, z) that raises the largest value at risk among the measured designs
+    most in expectation. A baseline for `v_ucb`, at ten to a hundred times the time of a round.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
+            f(x, Z).
+        fantasies: Number of outcomes of a measurement that the expectation is over.
+        samples: Number of functions drawn from each posterior.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6));
+            only the interval of `recommend` depends on it.
+        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
+            default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
+            a kernel, or `scale` came beside `width`.
+
+    References:
+        Cakmak, Astudillo, Frazier and Zhou 2020, "Bayesian optimization of risk measures".
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.rho_kg(space, kernel, level=0.2, ridge=0.01)
+        >>> for _ in range(3):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> info.round
+        3
+    """
+    return _risk_averse(
+        space,
+        kernel,
+        VaR(level),
+        RiskKnowledgeGradient(fantasies, samples),
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        initial=initial,
+        seed=seed,
+        device=device,
+    )
+
+
+def _risk_averse(
+    space: Joint,
+    kernel: Kernel | None,
+    risk: Risk,
+    policy: Policy,
+    *,
+    features: Features | None,
+    estimator: Estimator | None,
+    width: Width,
+    ridge: float | None,
+    initial: int | None,
+    seed: int,
+    device: str | torch.device,
+) -> Optimizer:
+    """The optimizer of a policy and a risk, whose kernel is given or fitted."""
     if not isinstance(space, Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
-        raise InvalidInput("`ridge` came without a `kernel`: a learnt kernel learns the noise.")
+        raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
     fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
@@ -144,7 +378,7 @@ def _risk_averse(
         risk=risk,
         features=features or plain,
         estimator=estimator,
-        width=width_or(width, scale, srinivas(scale=scale)),
+        width=width,
         policy=policy,
         hyperparameters=fit if kernel is None else None,
         ridge=1.0 if ridge is None else ridge,

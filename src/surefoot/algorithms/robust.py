@@ -61,10 +61,10 @@ def robust_ucb(
         >>> import surefoot as sf
         >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
         >>> optimizer = sf.algorithms.robust_ucb(space, kernel, ridge=0.01)
-        >>> rewards = [0.1, 0.4, 100.0, 0.9, 0.5]
-        >>> info = optimizer.tell_all([[0.1], [0.3], [0.4], [0.6], [0.8]], rewards)
-        >>> round(float(optimizer.weights[2]), 1)
-        0.0
+        >>> points = [[0.1], [0.4], [0.4], [0.4], [0.8], [0.8]]
+        >>> info = optimizer.tell_all(points, [0.1, 0.4, 0.5, 100.0, 0.9, 0.8])
+        >>> optimizer.weights.round(decimals=1).tolist()
+        [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
     if kernel is None:
         if ridge is not None:

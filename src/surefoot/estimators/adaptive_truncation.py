@@ -30,9 +30,9 @@ class AdaptiveTruncation:
 
     Args:
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
-        horizon: Number of rounds T. None guesses it and doubles the guess whenever it is reached,
+        horizon: Number of rounds T. None starts at 1024 and doubles it whenever it is reached,
             with a share of delta for each, so that the paper's bounds hold in all rounds; the
-            threshold falls a little at each new guess.
+            threshold falls a little at each doubling.
         delta: Probability with which the bounds may fail.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have
             norm at most 1 as well) and costs less.
@@ -74,15 +74,18 @@ class AdaptiveTruncation:
         )
 
     def init(self, constants: Constants) -> LiveRewards:
+        """The state before the first reward."""
         return LiveRewards(constants)
 
     def update(self, state: LiveRewards, site: int, reward: float) -> LiveRewards:
+        """The state after one more reward at a site."""
         reward = state.units.transform_value(reward)
         limit = self.threshold(state.number + 1, state.constants.dimension)
         state.append(site, reward, abs(reward) > FAR * limit)
         return state
 
     def estimate(self, state: LiveRewards, sample: Sample) -> tuple[Estimate, LiveRewards]:
+        """The estimate from all rewards, and the next state."""
         if state.units != sample.units:
             state = self._in_units(state.constants, sample)
         factor, features = sample.factor, sample.features

@@ -72,17 +72,59 @@ class Estimator(Protocol[State]):
 
     A state is what the estimator keeps of the rewards: a dataclass of arrays and numbers, which is
     saved with a run. A method `weights(estimate, sample)` may give the weight in [0, 1] of each
-    reward (t,).
+    reward (t,). An estimator of your own is any object with the three methods below.
+
+    Example:
+        Least squares on the sum of the rewards at each site:
+
+        >>> import surefoot as sf
+        >>> class Ridge:
+        ...     def init(self, constants):
+        ...         return ()
+        ...     def update(self, state, site, reward):
+        ...         return state
+        ...     def estimate(self, state, sample):
+        ...         theta = sample.factor.solve(sample.features.T @ sample.sums)
+        ...         return sf.estimators.Estimate(theta, sample.counts), state
+        >>> arms, kernel = sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(arms, kernel, estimator=Ridge())
+        >>> _ = optimizer.tell(0, 1.0)
+        >>> round(optimizer.recommend().value, 3)
+        0.5
     """
 
     def init(self, constants: Constants) -> State:
-        """The state before the first reward."""
+        """The state before the first reward.
+
+        Args:
+            constants: What is known of a run before its rewards.
+
+        Returns:
+            The state.
+        """
         ...
 
     def update(self, state: State, site: int, reward: float) -> State:
-        """The state after one more reward (in its own units) at a site; in place or a new one."""
+        """The state after one more reward.
+
+        Args:
+            state: The state before, which may be changed in place.
+            site: Index of the site, that is of the distinct point that was measured.
+            reward: The reward, in its own units.
+
+        Returns:
+            The state after.
+        """
         ...
 
     def estimate(self, state: State, sample: Sample) -> tuple[Estimate, State]:
-        """The estimate from all rewards, and the state that the next one starts from."""
+        """The estimate from all rewards.
+
+        Args:
+            state: The state after the last reward.
+            sample: Features of the sites, the factor of the pulls, and the rewards.
+
+        Returns:
+            The estimate, and the state that the next estimate starts from.
+        """
         ...

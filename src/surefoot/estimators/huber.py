@@ -86,13 +86,16 @@ class Huber:
         checks.positive("tolerance", self.tolerance)
 
     def init(self, constants: Constants) -> HuberState:
+        """The state before the first reward."""
         return HuberState()
 
     def update(self, state: HuberState, site: int, reward: float) -> HuberState:
+        """The state after one more reward at a site."""
         state.digest.append(site, reward)
         return state
 
     def estimate(self, state: HuberState, sample: Sample) -> tuple[Estimate, HuberState]:
+        """The estimate from all rewards, and the next state."""
         values = state.digest.weighted(sample)
         theta, residual, threshold, scale = self._fit(values, state)
         fitted = (sample.features @ theta).cpu()

@@ -19,11 +19,14 @@ class LeastSquares:
     """
 
     def init(self, constants: Constants) -> tuple[()]:
+        """The state before the first reward."""
         return ()
 
     def update(self, state: tuple[()], site: int, reward: float) -> tuple[()]:
+        """The state after one more reward at a site."""
         return state
 
     def estimate(self, state: tuple[()], sample: Sample) -> tuple[Estimate, tuple[()]]:
+        """The estimate from all rewards, and the next state."""
         theta = sample.factor.solve(sample.features.T @ sample.sums)
         return Estimate(theta), state

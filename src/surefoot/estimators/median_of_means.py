@@ -50,9 +50,11 @@ class MedianOfMeans:
         checks.count("blocks", self.blocks)
 
     def init(self, constants: Constants) -> BlockSums:
+        """The state before the first reward."""
         return BlockSums(np.zeros((self.blocks, 64)), np.zeros((self.blocks, 64)))
 
     def update(self, state: BlockSums, site: int, reward: float) -> BlockSums:
+        """The state after one more reward at a site."""
         state.counts, state.sums = grown(state.counts, site), grown(state.sums, site)
         block = state.number % self.blocks
         state.counts[block, site] += 1.0
@@ -61,6 +63,7 @@ class MedianOfMeans:
         return state
 
     def estimate(self, state: BlockSums, sample: Sample) -> tuple[Estimate, BlockSums]:
+        """The estimate from all rewards, and the next state."""
         factor, phi, units = sample.factor, sample.features, sample.units
         blocks = min(self.blocks, state.number)
         counts, sums = (

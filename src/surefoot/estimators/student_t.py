@@ -70,14 +70,17 @@ class StudentT:
         checks.positive("tolerance", self.tolerance)
 
     def init(self, constants: Constants) -> StudentTState:
+        """The state before the first reward."""
         dof = constants.dof if math.isfinite(constants.dof) else self.dof
         return StudentTState(dof, constants.weights)
 
     def update(self, state: StudentTState, site: int, reward: float) -> StudentTState:
+        """The state after one more reward at a site."""
         state.digest.append(site, reward)
         return state
 
     def estimate(self, state: StudentTState, sample: Sample) -> tuple[Estimate, StudentTState]:
+        """The estimate from all rewards, and the next state."""
         values, ridge, dof = state.digest.weighted(sample), sample.factor.ridge, state.dof
         known = state.weights if state.merges == state.digest.merges else state.weights[:0]
         weights = cautious_weights(values.value, known.to(values.value), values.mass)

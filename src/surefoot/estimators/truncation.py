@@ -57,9 +57,11 @@ class Truncation:
         return float(self.moment.bound**power * round_ ** (0.5 * power))
 
     def init(self, constants: Constants) -> TruncatedSums:
+        """The state before the first reward."""
         return TruncatedSums()
 
     def update(self, state: TruncatedSums, site: int, reward: float) -> TruncatedSums:
+        """The state after one more reward at a site."""
         reward = state.units.transform_value(reward)
         state.number += 1
         state.sums = grown(state.sums, site)
@@ -71,6 +73,7 @@ class Truncation:
         return state
 
     def estimate(self, state: TruncatedSums, sample: Sample) -> tuple[Estimate, TruncatedSums]:
+        """The estimate from all rewards, and the next state."""
         if state.units != sample.units:
             state = self._in_units(sample)
         features = sample.features

@@ -58,6 +58,7 @@ class Dictionary:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         points = torch.tensor(self.points, dtype=torch.float64, device=space.lower.device)
         if points.shape[1] != space.dimension:
             raise InvalidInput(

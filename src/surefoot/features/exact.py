@@ -42,6 +42,7 @@ class Exact:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         if lasting and isinstance(space, Arms) and len(space) <= _LARGEST_TABLE:
             embedding = NystromEmbedding.of(kernel, space.points)
             return fixed_features(embedding, kernel, space, ridge)

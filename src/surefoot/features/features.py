@@ -20,7 +20,26 @@ if TYPE_CHECKING:
 
 
 class Features(Protocol):
-    """A rule that says in which features the regression is carried out."""
+    """A rule that says in which features the regression is carried out.
+
+    A rule of your own is any object with this method. For a feature map that does not depend on
+    the measurements, `fixed_features` returns the regression.
+
+    Example:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> class Landmarks:
+        ...     def init(self, kernel, space, ridge, generator, *, lasting=True):
+        ...         points = torch.linspace(0.0, 1.0, 5, dtype=torch.float64).unsqueeze(-1)
+        ...         embedding = sf.features.NystromEmbedding.of(kernel, points)
+        ...         return sf.features.fixed_features(
+        ...             embedding, kernel, space, ridge, lasting=lasting
+        ...         )
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, features=Landmarks())
+        >>> optimizer.tell([0.3], 1.0).dimension
+        5
+    """
 
     def init(
         self,
@@ -65,6 +84,14 @@ def fixed_features(
 
     Returns:
         The regression before the first measurement.
+
+    Example:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> embedding = sf.features.NystromEmbedding.of(kernel, space.points)
+        >>> sf.features.fixed_features(embedding, kernel, space, ridge=1.0).max_dimension
+        3
     """
     if isinstance(space, Arms) and lasting:
         prior = kernels.diagonal(kernel, space.points).detach()

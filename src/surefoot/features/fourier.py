@@ -34,18 +34,22 @@ class FourierEmbedding:
 
     @property
     def dimension(self) -> int:
+        """m, the number of features."""
         return 2 * len(self.frequencies)
 
     def __call__(self, points: Tensor) -> Tensor:
+        """Features (n, m) of points (n, d)."""
         phase = points @ self.frequencies.T
         return torch.cat([self.amplitudes * phase.cos(), self.amplitudes * phase.sin()], -1)
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
         return features.new_zeros(len(features))
 
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
+        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
         return left_features.new_zeros(len(left_features), len(right_features))
 
 
@@ -53,14 +57,28 @@ class FourierEmbedding:
 class QuadratureFourier:
     r"""Gauss-Hermite quadrature of the squared exponential kernel's spectrum (QFF).
 
-    Mutny and Krause 2018, Definition 1: with `nodes` z and weights w on each axis,
+    With `nodes` nodes z and weights w on each axis,
     :math:`\omega = \sqrt{2} z / l` and :math:`\nu = \prod w_i / \sqrt{\pi}`. Nodes come in pairs
     +-z that span the same functions, so each pair is folded into one of twice the weight, which
     leaves nodes^d features. Points should lie within a unit of each other in each coordinate; the
     error of the kernel then falls faster than exponentially in `nodes` (`error_bound`).
 
-    For d dimensions the grid has nodes^d features; `InvalidInput` when they are more than 16384,
-    and for any kernel that is not squared exponential.
+    Args:
+        nodes: Number of nodes on each axis, even; the grid has nodes^d features in d dimensions.
+
+    Raises:
+        InvalidInput: If `nodes` is odd or below 2; at the start of a run, for a kernel that is not
+            squared exponential, and for more than 16384 features.
+
+    References:
+        Mutny and Krause 2018, "Efficient high dimensional Bayesian optimization with additivity
+        and quadrature Fourier features", Definition 1 and Theorem 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> features = sf.QuadratureFourier(nodes=32)
+        >>> features.error_bound(lengthscale=0.2) < 1e-6
+        True
     """
 
     nodes: int = 32
@@ -79,6 +97,7 @@ class QuadratureFourier:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         return fixed_features(self.embedding(kernel, space), kernel, space, ridge, lasting=lasting)
 
     def embedding(self, kernel: Kernel, space: Space) -> FourierEmbedding:
@@ -119,7 +138,15 @@ class QuadratureFourier:
         return FourierEmbedding(unit / lengthscale, amplitudes)
 
     def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
-        """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1)."""
+        """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1).
+
+        Args:
+            lengthscale: Lengthscale of the squared exponential kernel, the same on each axis.
+            dimension: The number of coordinates d.
+
+        Returns:
+            The bound, for a kernel of variance 1.
+        """
         log_bound = (
             math.log(dimension * 2 ** (dimension - 1))
             + self.nodes * (1.0 - math.log(4.0 * lengthscale**2))
@@ -131,11 +158,28 @@ class QuadratureFourier:
 
 @dataclass(frozen=True)
 class RandomFourier:
-    """Random Fourier features (Rahimi and Recht 2007): `count` of them, drawn from `seed`.
+    """Random Fourier features of a squared exponential or Matérn kernel.
 
-    A baseline. The kernel's error falls only as 1 / sqrt(count), so no sublinear regret is proved
-    for it here, and its variance starves far from the data. For the squared exponential and
-    Matérn kernels.
+    A baseline: the error of the kernel falls only as 1 / sqrt(count), so that no sublinear regret
+    is proved for it here, and its variance starves far from the data.
+
+    Args:
+        count: Number of features, even.
+        seed: Seed of the frequencies.
+
+    Raises:
+        InvalidInput: If `count` is odd or below 2, or `seed` is negative; at the start of a run,
+            for another kernel.
+
+    References:
+        Rahimi and Recht 2007, "Random features for large-scale kernel machines".
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3)
+        >>> optimizer = sf.Optimizer(space, kernel, features=sf.RandomFourier(64, seed=1))
+        >>> optimizer.tell([0.5], 1.0).dimension
+        64
     """
 
     count: int = 256
@@ -156,6 +200,7 @@ class RandomFourier:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         return fixed_features(self.embedding(kernel, space), kernel, space, ridge, lasting=lasting)
 
     def embedding(self, kernel: Kernel, space: Space) -> FourierEmbedding:

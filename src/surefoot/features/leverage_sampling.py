@@ -41,7 +41,7 @@ class LeverageSampling:
         ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
         inclusion: "per-pull" gives an arm of n pulls n chances; "per-arm" one chance of
             min(1, n times as much).
-        horizon: Number of rounds for the theory's value; None guesses and doubles it.
+        horizon: Number of rounds for the theory's value; None finds it by doubling.
         delta: Probability of failure for the theory's value.
         accuracy: Relative accuracy of the variance for the theory's value.
         feedback: With "batch", adaptive resampling is BBKB's: between draws arms are chosen by the
@@ -94,6 +94,7 @@ class LeverageSampling:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         if not lasting:
             raise InvalidInput(
                 "`LeverageSampling` needs a kernel that is given: pass a `kernel`, or "
@@ -143,8 +144,26 @@ class LeverageSampling:
 def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> float:
     r"""The q-bar of the theory, :math:`6 a \ln(4T/\delta)/\epsilon^2`, a = (1 + eps) / (1 - eps).
 
-    Calandriello et al. 2019 (BKB), Theorem 1, and Chowdhury and Gopalan 2019, Theorem 4: with it,
-    all variances of the sketch are within a factor of a of the exact ones.
+    With it, all variances of the sketch are within a factor of a of the exact ones.
+
+    Args:
+        horizon: Number of rounds T.
+        delta: Probability of failure, in (0, 1).
+        accuracy: Relative accuracy epsilon of the variance, in (0, 1).
+
+    Returns:
+        The oversampling factor.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Calandriello et al. 2019 (BKB), Theorem 1; Chowdhury and Gopalan 2019 (heavy-tailed
+        payoffs), Theorem 4.
+
+    Example:
+        >>> round(oversampling(horizon=1000))
+        763
     """
     checks.count("horizon", horizon)
     checks.probability("delta", delta)

@@ -49,4 +49,5 @@ class Nystrom:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         return self.dictionary.init(kernel, space, ridge, generator, lasting=lasting)

@@ -26,18 +26,41 @@ class NystromEmbedding:
     :math:`\phi(x)^\top \phi(x') = k_S(x)^\top K_S^{+} k_S(x')`, the same for any root of K_S;
     the triangular one lets a point join without changing the features that are there. Where the
     kernel is zero at every point there are no features.
+
+    Args:
+        kernel: The prior covariance.
+        dictionary: Points (m, d) that do not explain each other.
+        inverse_root: L^{-1} (m, m).
+
+    Example:
+        >>> import torch
+        >>> import surefoot as sf
+        >>> points = torch.tensor([[0.0], [0.5], [1.0]], dtype=torch.float64)
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> embedding = sf.features.NystromEmbedding.of(kernel, points)
+        >>> embedding(points).shape
+        torch.Size([3, 3])
     """
 
     kernel: Kernel
-    dictionary: Tensor  # (m, d)
-    inverse_root: Tensor  # (m, m), L^{-1}
+    dictionary: Tensor
+    inverse_root: Tensor
 
     @classmethod
     def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
-        """The embedding of a dictionary (S, d), without the points that the others explain.
+        """The embedding of a dictionary, without the points that the others explain.
 
-        With `rank`, at most that many, each the one that the ones before explain least; memory is
-        then O(S rank), else O(S^2).
+        Args:
+            kernel: The prior covariance.
+            points: Candidates (S, d) for the dictionary.
+            rank: The largest size m of the dictionary, chosen greedily by residual variance in
+                O(S rank) memory; None keeps every point that adds something, in O(S^2) memory.
+
+        Returns:
+            The embedding.
+
+        Raises:
+            InvalidInput: If there are no points.
         """
         if len(points) == 0:
             raise InvalidInput("the dictionary is empty, expected at least one point.")
@@ -60,7 +83,17 @@ class NystromEmbedding:
         gram: Tensor,
         rank: int | None = None,
     ) -> tuple[NystromEmbedding, Tensor]:
-        """The same, with the kernel matrix (S, S) known; and which of the points (m,) stayed."""
+        """The embedding of a dictionary whose kernel matrix is known.
+
+        Args:
+            kernel: The prior covariance.
+            points: Candidates (S, d) for the dictionary.
+            gram: Their kernel matrix (S, S).
+            rank: The largest size m of the dictionary; None for no limit.
+
+        Returns:
+            The embedding, and the indices (m,) of the points in the dictionary.
+        """
         pivots, root = pivoted_root(gram, rank or len(points), TOLERANCE)
         return cls(kernel, points[pivots], _inverse(root)), pivots
 
@@ -72,18 +105,22 @@ class NystromEmbedding:
 
     @property
     def dimension(self) -> int:
+        """m, the number of features."""
         return len(self.dictionary)
 
     def __call__(self, points: Tensor) -> Tensor:
+        """Features (n, m) of points (n, d)."""
         return kernels.block(self.kernel, points, self.dictionary) @ self.inverse_root.T
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
+        """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
         diagonal = kernels.diagonal(self.kernel, points)
         return (diagonal - features.square().sum(-1)).clamp_min(0.0)
 
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
+        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
         return kernels.block(self.kernel, left, right) - left_features @ right_features.T
 
 

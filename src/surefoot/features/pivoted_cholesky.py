@@ -58,6 +58,7 @@ class PivotedCholesky:
         *,
         lasting: bool = True,
     ) -> Regression:
+        """The regression before the first measurement (see `Features.init`)."""
         return Refitted(_GreedyDictionary(kernel, self.size), ridge)
 
 

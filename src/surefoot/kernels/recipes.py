@@ -14,7 +14,19 @@ from surefoot.types import InvalidInput
 
 
 def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
-    """A kernel of `surefoot.kernels` as numbers and tensors; None for any other."""
+    """A kernel as numbers and tensors, from which `from_recipe` builds it again.
+
+    Args:
+        kernel: The kernel.
+
+    Returns:
+        The recipe; None if it is not a kernel of `surefoot.kernels`.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.kernels.to_recipe(sf.kernels.linear())
+        ('linear',)
+    """
     if type(kernel) is ScaleKernel:
         inner = to_recipe(kernel.base_kernel)
         return None if inner is None else ("scaled", inner, kernel.raw_outputscale)
@@ -31,7 +43,17 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
 
 
 def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
-    """The kernel of a recipe; `InvalidInput` where it is of no known kind."""
+    """The kernel of a recipe.
+
+    Args:
+        recipe: What `to_recipe` returned.
+
+    Returns:
+        The kernel.
+
+    Raises:
+        InvalidInput: If the recipe is of no known kind.
+    """
     match recipe:
         case ("scaled", inner, variance):
             outer = scaled(from_recipe(inner), 1.0)

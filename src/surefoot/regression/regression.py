@@ -35,7 +35,11 @@ class Regression(Protocol):
         ...
 
     def update(self, pull: Pull) -> None:
-        """Count pulls of one point; a negative count takes them back."""
+        """Count pulls of one point.
+
+        Args:
+            pull: The point and how often it was pulled, negative to take pulls back.
+        """
         ...
 
     def redraw(self, observations: Observations) -> None:
@@ -47,11 +51,27 @@ class Regression(Protocol):
         ...
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
-        """What an estimator may see."""
+        """What an estimator may see.
+
+        Args:
+            observations: The rewards, in their own units.
+            units: The units of the model.
+
+        Returns:
+            Features of the sites, the factor of the pulls, and the rewards.
+        """
         ...
 
     def posterior(self, sample: Sample, estimate: Estimate) -> Posterior:
-        """The posterior of an estimate from a sample."""
+        """The posterior of an estimate.
+
+        Args:
+            sample: What the estimate was made from.
+            estimate: The coefficients.
+
+        Returns:
+            The posterior, in reward units.
+        """
         ...
 
     def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> Posterior:
@@ -63,7 +83,15 @@ class Estimate(Protocol):
     """What a regression needs of an estimate."""
 
     @property
-    def coefficients(self) -> Tensor: ...  # (m,)
+    def coefficients(self) -> Tensor:
+        """theta (m,)."""
+        ...
+
     @property
-    def counts(self) -> Tensor: ...  # (S,), weight at each site; empty for one of each reward
-    def prior_units(self, units: RewardUnits) -> RewardUnits: ...
+    def counts(self) -> Tensor:
+        """Weight of the rewards at each site (S,); empty where each counts as one."""
+        ...
+
+    def prior_units(self, units: RewardUnits) -> RewardUnits:
+        """Prior mean and output scale, as units, from those of the sample."""
+        ...

@@ -18,7 +18,7 @@ OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 class Measurement:
     """A finite number that the objective gave.
 
-    Attributes:
+    Args:
         value: The number, in the study's units.
         seconds: How long the measurement took.
         environment: Values of the environment by name, where the environment is observed.
@@ -33,7 +33,7 @@ class Measurement:
 class Failure:
     """Why a configuration gave no measurement.
 
-    Attributes:
+    Args:
         reason: The reason, in one line.
         output: The end of what was printed.
         seconds: How long the measurement took.

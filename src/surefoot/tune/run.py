@@ -27,7 +27,7 @@ STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at o
 class Outcome:
     """How a run ended.
 
-    Attributes:
+    Args:
         stopped: Whether Ctrl-C ended it before its last round.
         summary: What the study has found.
         rounds: Finished trials that the run was to reach.

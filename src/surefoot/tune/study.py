@@ -35,7 +35,7 @@ class OpenStudy:
 class Summary:
     """What a study has found, in its own units and direction.
 
-    Attributes:
+    Args:
         trials: Finished trials, failed ones included.
         failed: Those of them without a measurement.
         recommended: The recommended configuration, None before the first measurement.

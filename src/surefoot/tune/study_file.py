@@ -98,6 +98,10 @@ class Contents(Section):
 class StudyFile:
     """A checked study file.
 
+    Args:
+        path: The file's absolute path.
+        contents: All tables of the file.
+
     Attributes:
         path: The file's absolute path.
         folder: Its folder, where commands run and relative paths start.
