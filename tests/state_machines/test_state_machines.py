@@ -11,12 +11,12 @@ def named(subjects: dict[str, Subject]) -> pytest.MarkDecorator:
 
 @named(LASTING)
 def test_features_that_last(subject: Subject) -> None:
-    drive(subject, examples=12, steps=20)
+    drive(subject, examples=9, steps=20)
 
 
 @named(BUDGETED)
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
-    drive(subject, examples=12, steps=20)
+    drive(subject, examples=9, steps=20)
 
 
 @named(
@@ -29,7 +29,7 @@ def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     }
 )
 def test_queries_of_another_optimizer(subject: Subject) -> None:
-    drive(subject, examples=10, steps=20, foreign=True)
+    drive(subject, examples=8, steps=20, foreign=True)
 
 
 @named(BOXES)
@@ -39,7 +39,7 @@ def test_boxes(subject: Subject) -> None:
 
 @named(JOINT)
 def test_designs_beside_an_environment(subject: Subject) -> None:
-    drive(subject, examples=8, steps=16)
+    drive(subject, examples=7, steps=16)
 
 
 @named(LEARNT)
