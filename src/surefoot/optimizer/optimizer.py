@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 
+_STATE = (
+    "_model",
+    "_generator",
+    "_pending",
+    "_designs",
+    "_failed",
+    "_initial",
+    "_initial_used",
+)  # what changes in a run
+
+
 class Optimizer:
     """Maximises an unknown function from noisy measurements.
 
@@ -359,7 +370,26 @@ class Optimizer:
         Args:
             path: The file.
         """
-        saved_run.save(self, Path(path))
+        model = self._model
+        lasting = model.hyperparameters.lasting
+        parts = {
+            "features": model.features,
+            "estimator": model.estimator,
+            "width": model.width,
+            "policy": self.policy,
+            "hyperparameters": None if lasting else model.hyperparameters,
+            "risk": self.risk,
+            "kernel": model.fitted.kernel if lasting else None,
+        }
+        options = {
+            "ridge": self.ridge,
+            "standardise": self._standardise,
+            "repeat_until": self._repeat_until,
+            "initial": len(self._initial),
+            "seed": self.seed,
+        }
+        state = {name: getattr(self, name) for name in _STATE}
+        saved_run.save(Path(path), self.space, parts, options, state)
 
     @classmethod
     def load(
@@ -380,7 +410,19 @@ class Optimizer:
         Raises:
             InvalidInput: If the file is not one of `save`, or a part is missing.
         """
-        return saved_run.load(cls, Path(path), device, parts)
+        run = saved_run.load(Path(path), device, parts)
+        optimizer = cls(run.space, device=device, **run.parts, **run.options)
+        dimension = run.state["_model"]["fields"]["observations"]["fields"]["dimension"]
+        if dimension != optimizer.space.seen.dimension:
+            raise InvalidInput(
+                f"{path} has points of {dimension} coordinates and the `space` that came has "
+                f"{optimizer.space.seen.dimension}: pass the one it was saved with."
+            )
+        optimizer._model.restore(run.state["_model"], run.decoder)
+        optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
+        for name in _STATE[2:]:
+            setattr(optimizer, name, run.decoder.decode(run.state[name]))
+        return optimizer
 
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimizer must.

@@ -3,59 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, write
-from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
 
-if TYPE_CHECKING:
-    from surefoot.optimizer.optimizer import Optimizer
 
-_PARTS = ("features", "estimator", "width", "policy", "hyperparameters", "risk", "kernel")
-_STATE = ("_pending", "_designs", "_failed", "_initial", "_initial_used")
+def save(
+    path: Path,
+    space: Space | Joint,
+    parts: dict[str, Any],
+    options: dict[str, Any],
+    state: dict[str, Any],
+) -> None:
+    """Write a run to a file.
 
-
-def save(optimizer: Optimizer, path: Path) -> None:
-    """Write an optimizer to a file."""
-    model, encoder = optimizer._model, Encoder()
-    lasting = model.hyperparameters.lasting
-    parts = {
-        "features": model.features,
-        "estimator": model.estimator,
-        "width": model.width,
-        "policy": optimizer.policy,
-        "risk": optimizer.risk,
-        "hyperparameters": None if lasting else model.hyperparameters,
-        "kernel": model.fitted.kernel if lasting else None,
-    }
+    Args:
+        path: The file.
+        space: The space.
+        parts: The parts that the optimizer is composed of, by their names.
+        options: Its other arguments, numbers and truth values.
+        state: All that changes, as dataclasses, tensors and numbers.
+    """
+    encoder = Encoder()
     values = {
-        "space": encoder.encode(optimizer.space),
+        "space": encoder.encode(space),
         "parts": {name: encoder.encode(part) for name, part in parts.items()},
-        "options": {
-            "ridge": optimizer.ridge,
-            "standardise": optimizer._standardise,
-            "repeat_until": optimizer._repeat_until,
-            "initial": len(optimizer._initial),
-            "seed": optimizer.seed,
-        },
-        "state": {name: encoder.encode(getattr(optimizer, name)) for name in _STATE},
-        "model": encoder.encode(model),
-        "generator": encoder.encode(optimizer._generator),
+        "options": options,
+        "state": {name: encoder.encode(one) for name, one in state.items()},
     }
     write(path, encoder.tensors, values)
 
 
-def load(
-    cls: type[Optimizer], path: Path, device: str | torch.device, given: dict[str, Any]
-) -> Optimizer:
-    """The optimizer in a file, with the parts that are not."""
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """A run in a file.
+
+    Args:
+        space: The space.
+        parts: The parts, those of the user's own as they were passed again.
+        options: The other arguments of the optimizer.
+        state: All that changes, encoded.
+        decoder: Decodes the state.
+    """
+
+    space: Any
+    parts: dict[str, Any]
+    options: dict[str, Any]
+    state: dict[str, Any]
+    decoder: Decoder
+
+
+def load(path: Path, device: str | torch.device, given: dict[str, Any]) -> SavedRun:
+    """Read a run from a file.
+
+    Args:
+        path: The file.
+        device: Device of the tensors.
+        given: Parts that are not in the file, by their names, and a `space`.
+
+    Returns:
+        The run.
+
+    Raises:
+        InvalidInput: If the file is not one of `save`, or a part is missing, unknown or another.
+    """
     tensors, values = read(path)
-    decoder = Decoder(tensors, torch.device(device))
+    decoder, given = Decoder(tensors, torch.device(device)), dict(given)
     space = given.pop("space", None)
     if space is not None:
         _check_same(path, values["space"], tensors, space)
@@ -67,11 +87,11 @@ def load(
             "`Optimizer.load(path, space=...)`."
         )
     parts = {}
-    for name in _PARTS:
+    for name, saved in values["parts"].items():
         if name in given:
             parts[name] = given.pop(name)
-        elif is_whole(values["parts"][name]):
-            parts[name] = decoder.decode(values["parts"][name])
+        elif is_whole(saved):
+            parts[name] = decoder.decode(saved)
         else:
             raise InvalidInput(
                 f"{path} was saved with a `{name}` that is not surefoot's own: "
@@ -80,21 +100,10 @@ def load(
     if given:
         raise InvalidInput(
             f"`{next(iter(given))}` is no part of an optimizer: pass `space` or one of "
-            + ", ".join(f"`{name}`" for name in _PARTS)
+            + ", ".join(f"`{name}`" for name in parts)
             + "."
         )
-    optimizer = cls(space, device=device, **parts, **values["options"])
-    dimension = values["model"]["fields"]["observations"]["fields"]["dimension"]
-    if dimension != optimizer.space.seen.dimension:
-        raise InvalidInput(
-            f"{path} has points of {dimension} coordinates and the `space` that came has "
-            f"{optimizer.space.seen.dimension}: pass the one it was saved with."
-        )
-    for name in _STATE:
-        setattr(optimizer, name, decoder.decode(values["state"][name]))
-    optimizer._model.restore(values["model"], decoder)
-    optimizer._generator.set_state(decoder.decode(values["generator"]))
-    return optimizer
+    return SavedRun(space, parts, values["options"], values["state"], decoder)
 
 
 def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: object) -> None:

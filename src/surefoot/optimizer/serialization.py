@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +14,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
 FORMAT = 4
@@ -154,16 +153,8 @@ def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> Non
     from safetensors.torch import save
 
     content = save(tensors, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    with atomic_write(path) as partial:
+        partial.write_bytes(content)
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
