@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -53,9 +54,9 @@ class ContinuousVariable(Section):
         """The value to record for a valid observed one."""
         return value
 
+    @abstractmethod
     def density(self) -> Distribution:
         """The distribution, with batch shape (1,)."""
-        raise NotImplementedError
 
     def support(self) -> tuple[list[float], list[float]]:
         """Values and weights that stand for the density: the means of its cells, and its ends.
