@@ -394,6 +394,21 @@ class TestPending:
         assert optimizer.history.rewards.tolist() == [1.0, 1.0, 1.2, 0.5, 1.1]
         assert feasible(optimizer.space, optimizer.ask().point)
 
+    @pytest.mark.parametrize(
+        "cell", cells(["exact-huber", "nystrom-least_squares", "batches-huber"], ["arms"])
+    )
+    def test_a_second_reward_settles_no_other_query_of_the_same_arm(self, cell: Cell) -> None:
+        optimizer, other = cell.build(), cell.build()
+        drive(optimizer, 5)
+        drive(other, 5)
+        mine, twin = optimizer.ask(arms=[3]), optimizer.ask(arms=[3])
+        for query in (mine, mine, other.ask(arms=[3])):
+            optimizer.tell(query, 1.0)
+            assert [pending.id for pending in optimizer.pending] == [twin.id]
+            assert sum(one.missing for one in optimizer._model.outstanding) == 1
+        optimizer.tell(twin, 1.0)
+        assert sum(one.missing for one in optimizer._model.outstanding) == 0
+
     def test_the_same_point_told_under_its_query_and_by_itself_is_one_site(self) -> None:
         optimizer = Cell("box", "exact-huber").build()
         query = optimizer.ask()
