@@ -31,7 +31,7 @@ same problem, through `ask` and `tell`.
   with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),
   given alpha, v and B = max|f| as there; the Nyström dictionary is resampled adaptively.
 - **robust**: `robust_ucb(arms, kernel)`, given the kernel only. With known moments, it is from
-  before its prior became the likeliest one (`surefoot.likeliest_prior`), when rewards were centred
+  before its prior mean and scale were empirical-Bayes ones, when rewards were centred
   and scaled by median and MAD.
 - **gp-ucb**, **median-of-means** (9 blocks): least squares and `MedianOfMeans()` with the width of
   `robust_ucb`, half of sqrt(2 ln(t^2 pi^2 / 0.6)), on rewards as they are; **-standardised**:
