@@ -112,11 +112,8 @@ class Huber:
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """min(1, threshold / |residual|) of each reward (t,)."""
-        theta = estimate.prior_scale * estimate.coefficients
-        if estimate.prior_mean != 0.0:  # the fit is that of a prior with mean 0
-            constant = sample.factor.solve(sample.features.T @ sample.counts)
-            theta = theta + estimate.prior_mean * constant
-        mean = sample.features @ theta
+        product = sample.features @ estimate.coefficients
+        mean = estimate.prior_mean + estimate.prior_scale * product
         stretch = self._stretch(sample.factor.leverage(sample.features))[sample.site]
         threshold = estimate.threshold * stretch / stretch[-1]
         residual = sample.rewards - mean[sample.site]
