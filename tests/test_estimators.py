@@ -160,17 +160,14 @@ def context() -> tuple[Context, np.ndarray, np.ndarray]:
     rewards = np.sin(6.0 * pulled[:, 0])
     optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.3), ridge=RIDGE)
     optimizer.tell_all(pulled, rewards)
-    sites = torch.from_numpy(pulled)
     made = Context(
         optimizer.space,
         sf.Mean(),
         optimizer.posterior,
         optimizer.width,
-        sites,
-        sites,
+        optimizer.history,
         PendingQueries(),
         torch.Generator().manual_seed(0),
-        round=5,
     )
     return made, pulled, rewards
 

@@ -12,6 +12,7 @@ import surefoot as sf
 from reference import covariance
 from surefoot.acquisition import Context, RiskKnowledgeGradient
 from surefoot.acquisition.fantasies import Draws, Fantasies
+from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import FeaturePosterior, Pull
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
@@ -97,9 +98,11 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
         for pair in under_way:
             dense = dense.told(pair, dense(pair[None])[0][0])
     generator = torch.Generator().manual_seed(0)
-    sites = doubles(dense.pairs)
+    observations = Observations(2)
+    for pair in doubles(dense.pairs):
+        observations.append(pair, 0.0)
     x = doubles(designs[:, None])
-    context = Context(joint, risk, posterior, 2.0, sites, x, PendingQueries(), generator, round=6)
+    context = Context(joint, risk, posterior, 2.0, observations, PendingQueries(), generator, x)
     return context.sampled(2), dense
 
 

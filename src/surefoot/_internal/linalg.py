@@ -9,6 +9,7 @@ import torch
 from scipy.linalg.lapack import dpotrf, dpstrf
 from torch import Tensor
 
+from surefoot._internal.threads import one_lapack_thread
 from surefoot.types import NumericalError
 
 SMALL = 64  # rows up to which SciPy's LAPACK is faster; beyond, its threads compete with torch's
@@ -77,7 +78,8 @@ def pivoted_root(
     if not largest > 0.0:
         return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
     limit = tolerance * largest
-    factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
+    with one_lapack_thread():
+        factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)
     root = torch.from_numpy(np.tril(factor[:found, :found]))

@@ -17,7 +17,7 @@ from surefoot.spaces.locations import Location
 _CHUNK = 4096
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ArmBound:
     """The upper confidence bound on arms whose posterior is tabulated, as a score.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
@@ -36,7 +37,7 @@ class Bounds(NamedTuple):
     upper: Tensor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, which takes two microseconds of each round
 class Context:
     """The state of an optimization at one round; a policy is a function of it.
 
@@ -48,11 +49,10 @@ class Context:
         risk: What is maximised over the environment, `Mean()` without one.
         posterior: Posterior of the function, conditioned on pending queries.
         width: The multiplier beta of the standard deviation in the bounds.
-        sites: Distinct inputs of the model (S, d), measured or pending.
-        designs: Distinct designs (D, dx); on a `Joint` space those measured, else the sites.
+        observations: The rewards, by distinct inputs of the model.
         pending: The pending queries.
         generator: Source of all randomness.
-        round: Number of rewards, told or pending.
+        measured: Distinct designs (D, dx) that were measured, on a `Joint` space.
         feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
             measurement has failed.
         z: Values (m, dz) that stand for the environment; see `sampled`.
@@ -63,14 +63,31 @@ class Context:
     risk: Risk
     posterior: Posterior
     width: float
-    sites: Tensor
-    designs: Tensor
+    observations: Observations
     pending: PendingQueries
     generator: torch.Generator
-    round: int
+    measured: Tensor = _NO_COORDINATES
     feasible: Score | None = None
     z: Tensor = _NO_COORDINATES
     weights: Tensor = _CERTAIN
+
+    @property
+    def round(self) -> int:
+        """Number of rewards, told or pending."""
+        return len(self.observations) + self.pending.missing
+
+    @cached_property
+    def sites(self) -> Tensor:
+        """Distinct inputs of the model (S, d), measured or pending."""
+        sites = self.observations.sites
+        if not len(self.pending):
+            return sites
+        return torch.cat([sites, self.pending.repeated(sites)[0]])
+
+    @property
+    def designs(self) -> Tensor:
+        """Distinct designs (D, dx); on a `Joint` space those measured, else the sites."""
+        return self.measured if isinstance(self.space, Joint) else self.sites
 
     def sampled(self, number: int, generator: torch.Generator | None = None) -> Context:
         """The same with values of Z: all of a short list, else `number` that fill a density."""

@@ -133,10 +133,11 @@ class AdaptiveTruncation:
         """Columns u = V^{-1/2} phi for each row phi."""
         if self.root == "cholesky":
             return factor.directions(features)
-        return factor.symmetric_inverse_root.cpu().numpy() @ features.T
+        root = factor.symmetric_inverse_root.cpu()
+        return (root @ torch.from_numpy(features).T).numpy()  # on the threads of torch
 
     def _back(self, factor: RidgeFactor, lost: np.ndarray) -> np.ndarray:
         """(V^{-1/2})' lost."""
         if self.root == "cholesky":
             return factor.undirected(lost)
-        return factor.symmetric_inverse_root.cpu().numpy() @ lost
+        return (factor.symmetric_inverse_root.cpu() @ torch.from_numpy(lost)).numpy()

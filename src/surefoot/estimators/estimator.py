@@ -35,7 +35,7 @@ class Constants:
     weights: Tensor = field(default_factory=lambda: torch.ones(0, dtype=torch.float64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Estimate:
     """Coefficients, and how many rewards each site is worth.
 

@@ -449,27 +449,24 @@ class Optimizer:
 
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""
-        posterior, sites = self._model.selection(), self._model.observations.sites
-        if len(self._pending):
-            sites = torch.cat([sites, self._pending.repeated(sites)[0]])
-        return self._context_with(posterior, self._model.latest.width, sites)
+        posterior = self._model.selection()
+        return self._context_with(posterior, self._model.latest.width, self._pending)
 
     def _context_of_rewards(self) -> Context:
         """What is known from the rewards alone."""
         look = self._model.look()
-        return self._context_with(look.posterior, look.width, self._model.observations.sites)
+        return self._context_with(look.posterior, look.width, PendingQueries())
 
-    def _context_with(self, posterior: Posterior, width: float, sites: Tensor) -> Context:
+    def _context_with(self, posterior: Posterior, width: float, pending: PendingQueries) -> Context:
         return Context(
             self.space,
             self._risk,
             posterior,
             width,
-            sites,
-            self._designs if isinstance(self.space, Joint) else sites,
-            self._pending,
+            self._model.observations,
+            pending,
             self._generator,
-            len(self._model.observations) + self._pending.missing,
+            self._designs,
             self._feasible(),
         )
 

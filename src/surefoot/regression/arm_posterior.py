@@ -14,6 +14,7 @@ from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePos
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.table import Table
 
+_NONE = torch.zeros(0, 0, dtype=torch.float64)
 _FIRST = 16  # stale bounds that are computed again at once, four times as many if need be
 
 
@@ -66,7 +67,7 @@ class ArmPosterior:
     table: Table = field(metadata={"saved": False})
     redrawn: bool = False
     pulled: int = 0
-    fallen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    fallen: Tensor = _NONE
     _bounds: Bounds | None = None
 
     @property
@@ -162,8 +163,7 @@ class ArmPosterior:
         """The posterior without the pulls whose rewards are not known."""
         if not self.pulled:
             return self
-        none = self.start.new_zeros(0, 0)
-        return replace(self, factor=self.before, pulled=0, fallen=none, _bounds=None)
+        return replace(self, factor=self.before, pulled=0, fallen=_NONE, _bounds=None)
 
     def tabulates(self, points: Tensor) -> bool:
         """Whether mean and deviation at these very points are looked up."""

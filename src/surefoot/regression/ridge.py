@@ -28,7 +28,7 @@ class RidgeStep(NamedTuple):
         return scale * self.times / self.growth
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class RidgeFactor:
     """V = ridge I + F' diag(counts) F in m features, with its Cholesky factor when it is needed.
 

@@ -14,7 +14,7 @@ from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.units import RewardUnits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, which takes a microsecond of each round
 class Sample:
     """Features of the sites, the factor of their pulls, and the rewards in the model's units.
 

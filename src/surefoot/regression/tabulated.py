@@ -101,13 +101,13 @@ class Tabulated:
 
     def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
         units = estimate.prior_units(sample.units)
-        mean = self._products(estimate.coefficients)
+        coefficients = estimate.coefficients.to(self.table.prior.device)
+        mean = self._products(coefficients)
         factor = sample.factor_of(estimate.counts)
         on_device = factor.to(mean.device)
         variance = self.variance if factor is self.factor else self.table.variance(on_device)
         if not units.is_identity:
             mean = units.center + units.scale * mean
-        coefficients = estimate.coefficients.to(mean.device)
         return ArmPosterior(
             on_device,
             coefficients,
@@ -137,7 +137,6 @@ class Tabulated:
 
         Both in one reading of Phi, which is what a round on many arms costs.
         """
-        coefficients = coefficients.to(self.table.prior.device)
         if len(self._steps) <= 1 and self.table.columns.numel() <= _CACHED:
             for solved, drop in self._steps:
                 self._fall(self.table.product(solved), drop)

@@ -21,7 +21,7 @@ def new_owner() -> str:
     return secrets.token_hex(8)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PendingQuery:
     """A query, the location that it stands for, and how many of its rewards are missing."""
 
