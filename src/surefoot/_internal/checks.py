@@ -7,17 +7,21 @@ import operator
 from collections.abc import Sequence
 from numbers import Number
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from surefoot.types import InvalidInput
+
+LARGEST = 1e100  # magnitude up to which squares of rewards and coordinates can be summed
+_NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearray, memoryview)
 
 
 def positive(name: str, value: float) -> float:
     """Convert to a finite float above zero."""
     number = _number(name, value, "a finite number above 0")
     if not (math.isfinite(number) and number > 0):
-        raise InvalidInput(f"`{name}` is {value!r}, expected a finite number above 0.")
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number above 0.")
     return number
 
 
@@ -25,7 +29,7 @@ def non_negative(name: str, value: float) -> float:
     """Convert to a finite float of at least zero."""
     number = _number(name, value, "a finite number of at least 0")
     if not (math.isfinite(number) and number >= 0):
-        raise InvalidInput(f"`{name}` is {value!r}, expected a finite number of at least 0.")
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number of at least 0.")
     return number
 
 
@@ -33,7 +37,7 @@ def probability(name: str, value: float) -> float:
     """Convert to a float strictly between 0 and 1."""
     number = _number(name, value, "a number strictly between 0 and 1")
     if not 0 < number < 1:
-        raise InvalidInput(f"`{name}` is {value!r}, expected a number strictly between 0 and 1.")
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a number strictly between 0 and 1.")
     return number
 
 
@@ -41,13 +45,15 @@ def count(name: str, value: int, least: int = 1) -> int:
     """Convert to an integer of at least `least`."""
     number = integer(value)
     if number is None or not least <= number < 2**63:
-        raise InvalidInput(f"`{name}` is {value!r}, expected an integer of at least {least}.")
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected an integer of at least {least}.")
     return number
 
 
 def integer(value: object) -> int | None:
     """The value as an int if it is of an integer type other than bool, else None."""
-    if isinstance(value, bool) or (isinstance(value, Tensor) and value.is_floating_point()):
+    if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
+        return None
+    if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]
@@ -58,18 +64,26 @@ def integer(value: object) -> int | None:
 def indices(name: str, value: Tensor | Sequence) -> list[int]:
     """Convert to a list of at least one integer."""
     try:
+        if getattr(value, "dtype", None) in (bool, torch.bool):
+            raise InvalidInput(
+                f"`{name}` is a mask of {len(value)} booleans, expected integers: pass the indices "
+                "that it selects."
+            )
         listed = [integer(item) for item in value]
     except TypeError as error:
-        raise InvalidInput(f"`{name}` is {value!r}, expected a list of integers.") from error
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a list of integers.") from error
     numbers = [number for number in listed if number is not None]
     if len(listed) == 0 or len(numbers) < len(listed):
-        raise InvalidInput(f"`{name}` is {value!r}, expected one integer or more.")
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected one integer or more.")
     return numbers
 
 
 def reward(value: object) -> float:
-    """Convert to one finite float; tensors and arrays of one element are accepted."""
-    if type(value) is float and math.isfinite(value):
+    """Convert to one finite float; tensors and arrays of one element are accepted.
+
+    Sentinels such as the largest float count as `LARGEST`, as sums of them would overflow.
+    """
+    if type(value) is float and -LARGEST <= value <= LARGEST:
         return value
     shape = tuple(getattr(value, "shape", ()))
     if math.prod(shape) != 1:
@@ -82,7 +96,22 @@ def reward(value: object) -> float:
             f"the reward is {number}, expected a finite number: report a measurement that failed "
             "with `forget(query)` instead."
         )
-    return number
+    return min(max(number, -LARGEST), LARGEST)
+
+
+def rewards(value: object) -> list[float]:
+    """Convert to finite floats (n,), each as `reward` does."""
+    return vector("rewards", value).clamp_(-LARGEST, LARGEST).tolist()  # type: ignore[arg-type]
+
+
+def coordinates(name: str, tensor: Tensor) -> Tensor:
+    """The tensor, if distances between its values can be squared."""
+    if bool((tensor.abs() > LARGEST).any()):
+        raise InvalidInput(
+            f"`{name}` has values up to {float(tensor.abs().max()):.3g}, expected at most "
+            f"{LARGEST:.0e}: rescale the coordinates."
+        )
+    return tensor
 
 
 def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
@@ -117,24 +146,57 @@ def is_single(value: object) -> bool:
     return isinstance(value, Number) or getattr(value, "ndim", None) == 0
 
 
+def shown(value: object) -> str:
+    """The value for a message, abbreviated where it is long."""
+    try:
+        text = repr(value) if not isinstance(value, int) or abs(value) < 10**40 else "an integer"
+    except Exception as error:  # of a class of the caller's
+        text = f"a {type(value).__name__} ({type(error).__name__} in its repr)"
+    if text == "an integer":
+        return f"an integer of {int(value).bit_length()} bits"  # type: ignore[call-overload]
+    return text if len(text) <= 200 else f"{text[:150]} ... {text[-30:]}"
+
+
 def listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
     """Wrap a scalar in a list; return anything else as it is."""
     return [float(value)] if is_single(value) else value  # type: ignore[arg-type, return-value]
 
 
 def _number(name: str, value: object, wanted: str) -> float:
-    if isinstance(value, bool | str):
-        raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.")
+    if _no_number(value):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected {wanted}.")
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise InvalidInput(f"`{name}` is {value!r}, expected {wanted}.") from error
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected {wanted}.") from error
+
+
+def _no_number(value: object) -> str:
+    """What makes a value, or an entry of it, no real number; empty if nothing does.
+
+    PyTorch and NumPy convert booleans, bytes and the real part of complex numbers without a word.
+    """
+    if isinstance(value, Tensor):
+        return str(value.dtype) if value.is_complex() or value.dtype == torch.bool else ""
+    if isinstance(value, np.ma.MaskedArray):
+        return "masked" if np.ma.is_masked(value) else _no_number(value.data)
+    if isinstance(value, np.ndarray):
+        return str(value.dtype) if value.dtype.kind not in "iufO" else ""
+    if isinstance(value, _NO_NUMBERS):
+        return type(value).__name__
+    if not isinstance(value, list | tuple):
+        return ""
+    if {*map(type, value)} <= {float, int}:
+        return ""
+    return next((found for entry in value if (found := _no_number(entry))), "")
 
 
 def _tensor(name: str, value: Tensor | Sequence, device: torch.device | str) -> Tensor:
+    if wrong := _no_number(value):
+        raise InvalidInput(f"`{name}` has values of type {wrong}, expected real numbers.")
     try:
         tensor = torch.as_tensor(value, dtype=torch.float64, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InvalidInput(
             f"`{name}` is a {type(value).__name__} that cannot be made a float64 tensor: {error}."
         ) from error

@@ -179,7 +179,8 @@ class _Acquisition(torch.nn.Module):
         self._box = box
 
     def forward(self, X: Tensor) -> Tensor:
-        return self._score(self._box.lower + self._box.span * X.squeeze(-2))
+        score = self._score(self._box.lower + self._box.span * X.squeeze(-2))
+        return score if score.requires_grad else score + 0.0 * X.sum((-2, -1))  # where constant
 
 
 def _coordinate_search(score: Score, box: Box, point: Tensor, sweeps: int = 4) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from surefoot import kernels
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
 from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.feasibility import feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 By = Literal["mean", "lower"]
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
+_CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 
 
@@ -68,21 +71,29 @@ def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def first_location(
     space: Arms | Box | Joint,
-    kernel: Kernel | None,
+    kernel: Kernel,
     pending: PendingQueries,
+    failed: Sequence[Tensor],
     generator: torch.Generator,
 ) -> Location:
     """A location to measure before the first reward.
 
-    On `Arms` a random one of largest prior variance that is not pending, elsewhere a random one.
+    On `Arms` a random one of largest prior variance that is neither pending nor failed, elsewhere
+    a random one; of several, after failures, the one most likely to succeed.
     """
     if not isinstance(space, Arms):
-        return space.spread(1, generator)[0]
-    variance = torch.ones(len(space), dtype=torch.float64)
-    if kernel is not None:
-        variance = kernels.diagonal(kernel, space.points).cpu().clone()
-    taken = [query.arm for query in pending.queries if query.arm is not None]
-    if len(set(taken)) < len(space):
+        several = space.spread(_CANDIDATES if failed else 1, generator)
+        if not failed:
+            return several[0]
+        points = torch.stack([location.point for location in several])
+        chance = feasibility(kernel, points[:0], torch.stack([*failed]))
+        return several[int(chance(points).argmax())]
+    variance = kernels.diagonal(kernel, space.points).cpu().clone()
+    tried = [*failed, *(query.point for query in pending.queries)]
+    taken = torch.zeros(len(space), dtype=torch.bool)
+    for point in tried:
+        taken |= (space.points == point).all(-1).cpu()
+    if not bool(taken.all()):
         variance[taken] = -torch.inf
     best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)
     return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))

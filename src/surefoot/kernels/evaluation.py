@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
@@ -11,6 +12,9 @@ from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
+
+_TRIED = 8  # points of the space that a kernel is tried at
+_SYMMETRY = 1e-8  # relative to the largest value
 
 
 def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
@@ -88,12 +92,25 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
                 f"it goes with `Arms({len(kernel.gram)})`, arms without coordinates."
             )
     copied = copy.deepcopy(kernel).double().requires_grad_(False)
-    middle = 0.5 * (space.lower + space.upper).unsqueeze(0)
+    locations = space.spread(_TRIED, torch.Generator().manual_seed(0))
+    points = torch.stack([location.point for location in locations])
     try:
-        block(copied, middle, middle)
+        gram = block(copied, points, points)
+    except InvalidInput:
+        raise
     except (RuntimeError, ValueError, IndexError) as error:
         raise InvalidInput(
-            f"the kernel cannot be evaluated at points of {space.dimension} coordinates: {error}. "
-            "One lengthscale, or one for each coordinate, is expected."
+            f"the kernel cannot be evaluated at points of {space.dimension} coordinates: "
+            f"{str(error).rstrip('.')}. One lengthscale, or one for each coordinate, is expected."
         ) from error
+    if not bool(torch.isfinite(gram).all()):
+        raise InvalidInput("the kernel has values that are NaN or infinite on the space.")
+    largest = float(gram.abs().max())
+    if float((gram - gram.T).abs().max()) > _SYMMETRY * largest:
+        raise InvalidInput("the kernel is not symmetric: k(x, x') differs from k(x', x).")
+    if float(gram.diagonal().min()) < 0.0:
+        raise InvalidInput(
+            f"the kernel has a prior variance k(x, x) of {float(gram.diagonal().min()):.3g}, "
+            "expected at least 0."
+        )
     return copied

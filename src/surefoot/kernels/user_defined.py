@@ -96,7 +96,13 @@ class CustomKernel(Kernel):
         return self._values(x1, x2)
 
     def _values(self, left: Tensor, right: Tensor) -> Tensor:
-        values = torch.as_tensor(self.block(left, right)).to(left)
+        values = torch.as_tensor(self.block(left, right))
+        if values.dtype != torch.float64:
+            raise InvalidInput(
+                f"the kernel gave values of type {values.dtype}, expected torch.float64: compute "
+                "them in the type of the points that it is given."
+            )
+        values = values.to(left.device)
         if values.shape != (len(left), len(right)):
             raise InvalidInput(
                 f"the kernel gave a block of shape {tuple(values.shape)} for {len(left)} and "

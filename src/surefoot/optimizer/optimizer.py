@@ -233,7 +233,9 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = time.perf_counter()
-        y = checks.vector("rewards", rewards)
+        y = checks.rewards(rewards)
+        if not hasattr(points, "__len__"):
+            raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
         under = [None] * len(points) if environments is None else environments
         if checks.is_single(under):
             raise InvalidInput(
@@ -251,7 +253,7 @@ class Optimizer:
                 left.settle(query)
             located.append((location, query))
         with one_thread():
-            for (location, query), reward in zip(located, y.tolist(), strict=True):
+            for (location, query), reward in zip(located, y, strict=True):
                 self._record(location, query, reward)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
@@ -441,7 +443,7 @@ class Optimizer:
         if len(self._model.observations) == 0:
             if among is None:
                 kernel = self._model.fitted.kernel
-                return first_location(self.space, kernel, self._pending, self._generator)
+                return first_location(self.space, kernel, self._pending, self._failed, self._generator)
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")

@@ -44,7 +44,8 @@ class Arms:
     def __init__(self, points: Tensor | Sequence | int) -> None:
         has_coordinates = checks.integer(points) is None
         if has_coordinates:
-            coordinates = checks.matrix("points", points)  # type: ignore[arg-type]
+            matrix = checks.matrix("points", points)  # type: ignore[arg-type]
+            coordinates = checks.coordinates("points", matrix)
         else:
             number = checks.count("points", points)  # type: ignore[arg-type]
             coordinates = torch.arange(number, dtype=torch.float64).unsqueeze(-1)
@@ -95,7 +96,9 @@ class Arms:
             InvalidInput: If there is no such arm.
         """
         if not 0 <= arm < len(self):
-            raise InvalidInput(f"arm {arm} does not exist, expected 0 to {len(self) - 1}.")
+            raise InvalidInput(
+                f"arm {checks.shown(arm)} does not exist, expected 0 to {len(self) - 1}."
+            )
         return arm
 
     @property

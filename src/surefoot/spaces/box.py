@@ -54,16 +54,19 @@ class Box:
         levels: Mapping[int, Tensor | Sequence] | None = None,
         choices: Sequence[Sequence[int]] = (),
     ) -> None:
-        low = checks.vector("lower", lower)
-        high = checks.vector("upper", upper, len(low))
+        low = checks.coordinates("lower", checks.vector("lower", lower))
+        high = checks.coordinates("upper", checks.vector("upper", upper, len(low)))
         if not bool((low < high).all()):
             worst = int((high - low).argmin())
             raise InvalidInput(
                 f"`lower` is {float(low[worst])} and `upper` {float(high[worst])} in coordinate "
                 f"{worst}, expected lower < upper: leave out coordinates that cannot vary."
             )
-        if not bool(torch.isfinite(high - low).all()):
-            raise InvalidInput("`upper` - `lower` overflows, expected a finite extent.")
+        if bool((high - low < 1.0 / checks.LARGEST).any()):
+            raise InvalidInput(
+                f"`upper` - `lower` is {float((high - low).min()):.3g} in a coordinate, expected "
+                f"at least {1.0 / checks.LARGEST:.0e}: rescale the coordinate."
+            )
         values = {
             c: checks.vector(f"levels[{c}]", v).sort().values for c, v in (levels or {}).items()
         }
