@@ -37,7 +37,9 @@ def probability(name: str, value: float) -> float:
     """Convert to a float strictly between 0 and 1."""
     number = _number(name, value, "a number strictly between 0 and 1")
     if not 0 < number < 1:
-        raise InvalidInput(f"`{name}` is {shown(value)}, expected a number strictly between 0 and 1.")
+        raise InvalidInput(
+            f"`{name}` is {shown(value)}, expected a number strictly between 0 and 1."
+        )
     return number
 
 

@@ -410,20 +410,21 @@ class Optimizer:
             The optimizer.
 
         Raises:
-            InvalidInput: If the file is not one of `save`, or a part is missing.
+            InvalidInput: If the file is damaged or not one of `save`, or a part is missing.
         """
-        run = saved_run.load(Path(path), device, parts)
-        optimizer = cls(run.space, device=device, **run.parts, **run.options)
-        dimension = run.state["_model"]["fields"]["observations"]["fields"]["dimension"]
-        if dimension != optimizer.space.seen.dimension:
-            raise InvalidInput(
-                f"{path} has points of {dimension} coordinates and the `space` that came has "
-                f"{optimizer.space.seen.dimension}: pass the one it was saved with."
-            )
-        optimizer._model.restore(run.state["_model"], run.decoder)
-        optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
-        for name in _STATE[2:]:
-            setattr(optimizer, name, run.decoder.decode(run.state[name]))
+        with saved_run.refusing(Path(path)):
+            run = saved_run.load(Path(path), device, parts)
+            optimizer = cls(run.space, device=device, **run.parts, **run.options)
+            dimension = run.state["_model"]["fields"]["observations"]["fields"]["dimension"]
+            if dimension != optimizer.space.seen.dimension:
+                raise InvalidInput(
+                    f"{path} has points of {dimension} coordinates and the `space` that came has "
+                    f"{optimizer.space.seen.dimension}: pass the one it was saved with."
+                )
+            optimizer._model.restore(run.state["_model"], run.decoder)
+            optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
+            for name in _STATE[2:]:
+                setattr(optimizer, name, run.decoder.decode(run.state[name]))
         return optimizer
 
     def reseed(self, seed: int) -> None:
@@ -443,7 +444,9 @@ class Optimizer:
         if len(self._model.observations) == 0:
             if among is None:
                 kernel = self._model.fitted.kernel
-                return first_location(self.space, kernel, self._pending, self._failed, self._generator)
+                return first_location(
+                    self.space, kernel, self._pending, self._failed, self._generator
+                )
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")

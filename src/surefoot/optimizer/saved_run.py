@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,19 @@ def save(
         "state": {name: encoder.encode(one) for name, one in state.items()},
     }
     write(path, encoder.tensors, values)
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Context in which content that no `save` has written is an `InvalidInput`."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        raise InvalidInput(
+            f"{path} holds no run that this version can read: {type(e).__name__}, {e}."
+        ) from e
 
 
 @dataclass(frozen=True, eq=False)

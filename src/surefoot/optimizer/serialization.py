@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 4
+FORMAT = 5
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
@@ -152,24 +153,36 @@ def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> Non
     """One safetensors file with the values as JSON in its header; it appears when it is whole."""
     from safetensors.torch import save
 
-    content = save(tensors, metadata={"surefoot": json.dumps({"format": FORMAT, **values})})
+    header = json.dumps({"format": FORMAT, **values})
+    # One entry, as safetensors writes several in random order: the same run is the same file.
+    content = save(tensors, {"surefoot": f"{_checksum(header, tensors)} {header}"})
     with atomic_write(path) as partial:
         partial.write_bytes(content)
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and values of a file; `InvalidInput` if it is not one of ours."""
+    """Tensors and values of a file; `InvalidInput` if it is damaged, or not one of ours."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt") as file:
-            header = (file.metadata() or {}).get("surefoot")
-            if header is None:
+            entry = (file.metadata() or {}).get("surefoot")
+            if entry is None:
                 raise InvalidInput(f"{path} was not written by `Optimizer.save`.")
             # Copied: a file does not align them, and the last bit of a product depends on that.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise InvalidInput(f"{path} is not a whole safetensors file: {error}.") from error
+    if entry.startswith("{"):
+        raise InvalidInput(
+            f"{path} has a format before {FORMAT}: load it with the version of surefoot that "
+            "wrote it."
+        )
+    checksum, _, header = entry.partition(" ")
+    if checksum != _checksum(header, tensors):
+        raise InvalidInput(
+            f"{path} is damaged, its content has another checksum: load a copy of it, if any."
+        )
     values = json.loads(header)
     if values["format"] != FORMAT:
         raise InvalidInput(
@@ -177,6 +190,15 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             "load it with the version of surefoot that wrote it."
         )
     return tensors, values
+
+
+def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of the values and of names, types, shapes and bytes of the tensors."""
+    digest = hashlib.sha256(header.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:
