@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from surefoot_experiments.catalogue import BENCHMARKS as BENCHMARKS
     from surefoot_experiments.catalogue import EXPERIMENTS as EXPERIMENTS
     from surefoot_experiments.catalogue import find as find
-    from surefoot_experiments.harness.experiment import Check as Check
     from surefoot_experiments.harness.experiment import Experiment as Experiment
-    from surefoot_experiments.harness.experiment import Scale as Scale
-    from surefoot_experiments.harness.experiment import Trial as Trial
     from surefoot_experiments.harness.gallery import write_gallery as write_gallery
     from surefoot_experiments.harness.runner import Outcome as Outcome
     from surefoot_experiments.harness.runner import Plan as Plan
     from surefoot_experiments.harness.runner import run as run
+    from surefoot_experiments.harness.trial import Check as Check
+    from surefoot_experiments.harness.trial import Scale as Scale
+    from surefoot_experiments.harness.trial import Trial as Trial
 
 _NAMES = {
     "catalogue": ("BENCHMARKS", "EXPERIMENTS", "find"),

@@ -155,7 +155,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
-    from surefoot_experiments.harness.experiment import count
+    from surefoot_experiments.harness.trial import count
 
     how = f"took {outcome.seconds:.0f} s"
     if outcome.kept:

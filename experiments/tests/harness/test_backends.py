@@ -15,7 +15,7 @@ from surefoot import InvalidInput
 from surefoot_experiments import find
 from surefoot_experiments.harness import backends
 from surefoot_experiments.harness.backends import run_trials
-from surefoot_experiments.harness.experiment import Trial
+from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.problems.recorded_data import Data
 
 PRICES = Data("made up", {"prices": np.random.default_rng(0).lognormal(3.0, 0.5, (60, 12))})
@@ -77,7 +77,7 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path):
 import sys, time
 sys.path[:0] = {[*sys.path, str(tmp_path)]!r}
 from surefoot_experiments.harness.backends import run_trials
-from surefoot_experiments.harness.experiment import Trial
+from surefoot_experiments.harness.trial import Trial
 from sleepy import run
 list(run_trials(run, [Trial(number, 1, 0) for number in range(2)], 2))
 """

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from surefoot_experiments.harness.claims import below, decided, falling
-from surefoot_experiments.harness.experiment import NUMBERS, Check, count
 from surefoot_experiments.harness.page import table_of
+from surefoot_experiments.harness.trial import NUMBERS, Check, count
 from surefoot_experiments.papers.risk_runs import KG, LEAST, PROB, order
 
 

@@ -21,8 +21,8 @@ import pytest
 from surefoot import InvalidInput
 from surefoot_experiments import Plan, find, run
 from surefoot_experiments.harness import backends
-from surefoot_experiments.harness.experiment import Check
 from surefoot_experiments.harness.store import source_fingerprint
+from surefoot_experiments.harness.trial import Check
 
 EXPERIMENT = find("heavy-tails-1c")
 TRIALS, ROUNDS = 3, 40

@@ -9,8 +9,8 @@ import pytest
 
 from surefoot import InvalidInput
 from surefoot_experiments import EXPERIMENTS, Trial, find
-from surefoot_experiments.harness.experiment import NUMBERS, Purpose
 from surefoot_experiments.harness.figures import style
+from surefoot_experiments.harness.trial import NUMBERS, Purpose
 from surefoot_experiments.problems import sensors, stocks
 from surefoot_experiments.problems.recorded_data import Data
 

@@ -9,8 +9,8 @@ import pytest
 
 from surefoot import InvalidInput
 from surefoot_experiments import EXPERIMENTS, Trial, find
-from surefoot_experiments.harness.experiment import NUMBERS
 from surefoot_experiments.harness.figures import style
+from surefoot_experiments.harness.trial import NUMBERS
 from surefoot_experiments.papers.risk_runs import LEAST
 from surefoot_experiments.papers.value_at_risk import load_portfolio
 

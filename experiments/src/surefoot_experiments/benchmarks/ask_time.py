@@ -14,8 +14,8 @@ import torch
 
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process, peak_memory
 from surefoot_experiments.benchmarks.peers import METHODS, Method, Optuna
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems import Problem, ackley
 
 COMPARED = ("surefoot", "optuna-gp")

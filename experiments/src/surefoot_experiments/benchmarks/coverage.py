@@ -11,8 +11,8 @@ from scipy import stats
 
 import surefoot as sf
 from surefoot_experiments.benchmarks.arm_methods import with_bounds
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems import ArmProblem, Gaussian, noisy_arms, pareto_arms
 
 DELTA = 0.1

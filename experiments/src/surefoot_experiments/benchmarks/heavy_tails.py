@@ -12,8 +12,8 @@ from gpytorch.kernels import Kernel
 import surefoot as sf
 from surefoot_experiments.benchmarks.arm_methods import METHODS, WITH_MOMENTS, WITHOUT_MOMENTS
 from surefoot_experiments.benchmarks.heavy_tails_table import report
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Trial
 from surefoot_experiments.problems import (
     ArmProblem,
     Gaussian,

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from surefoot_experiments.harness.experiment import Tables
 from surefoot_experiments.harness.tables import markdown, ran_on, ratio, with_errors
+from surefoot_experiments.harness.trial import Tables
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]
 MOST_WORSE, LEAST_BETTER = 1.05, 3.0  # what `robust_ucb` must reach against plain GP-UCB

@@ -15,8 +15,8 @@ from torch import Tensor
 
 import surefoot as sf
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
 DESIGNS, ENVIRONMENTS = 10, 8
 LEVEL, NOISE, DELTA = 0.2, 0.05, 0.1

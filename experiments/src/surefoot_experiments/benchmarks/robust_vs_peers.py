@@ -13,8 +13,8 @@ import torch
 
 from surefoot_experiments.benchmarks.peers import METHODS
 from surefoot_experiments.benchmarks.robust_vs_peers_table import report
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Trial
 from surefoot_experiments.problems import Problem, robust_tasks
 
 SLOW = {"botorch-robust": 0.2}  # minutes a run: a share of the trials only

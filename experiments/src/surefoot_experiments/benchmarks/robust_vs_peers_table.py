@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from surefoot_experiments.harness.experiment import Tables
 from surefoot_experiments.harness.tables import markdown, number, ran_on
+from surefoot_experiments.harness.trial import Tables
 
 PEERS = ["random", "tpe", "optuna-gp", "botorch-ucb", "botorch-lognei"]
 ORDER = ["surefoot", "botorch-robust", *PEERS]

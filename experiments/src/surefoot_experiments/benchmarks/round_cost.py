@@ -19,8 +19,8 @@ import torch
 from joblib import Parallel, delayed
 
 import surefoot as sf
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
 ARMS, NODES, LENGTHSCALE = 100, 32, 0.2
 MOMENT = sf.Moment(1.0, 4.0)

@@ -32,8 +32,8 @@ from surefoot_experiments.benchmarks.sketch_runs import (
     published,
     theorem,
 )
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Trial
 from surefoot_experiments.problems import KernelFunction
 
 LENGTHSCALE = 0.2

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from surefoot_experiments.harness.experiment import Tables
 from surefoot_experiments.harness.tables import markdown, ran_on, ratio, table_from
+from surefoot_experiments.harness.trial import Tables
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy", "scipy"]
 ORDER = [

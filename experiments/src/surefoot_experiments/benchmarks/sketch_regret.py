@@ -25,8 +25,8 @@ from surefoot_experiments.benchmarks.sketch_runs import (
     in_turns,
     theorem,
 )
-from surefoot_experiments.harness.experiment import Case, Rows, Scale, Trial
 from surefoot_experiments.harness.tables import TableOutput, benchmark
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Trial
 from surefoot_experiments.problems import KernelFunction, random_function
 
 ARMS = 1_000

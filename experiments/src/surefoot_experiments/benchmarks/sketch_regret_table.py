@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from surefoot_experiments.harness.experiment import Tables
 from surefoot_experiments.harness.tables import markdown, ran_on, ratio, with_errors
+from surefoot_experiments.harness.trial import Tables
 
 PACKAGES = ["surefoot", "torch", "gpytorch", "scikit-learn", "numpy"]
 MOST_WORSE = 1.10  # what BKB must reach against exact GP-UCB

@@ -16,8 +16,8 @@ import joblib
 import torch
 
 from surefoot import InvalidInput
-from surefoot_experiments.harness.experiment import Rows, Trial
 from surefoot_experiments.harness.store import Record, source_fingerprint
+from surefoot_experiments.harness.trial import Rows, Trial
 
 LOCAL = "loky"
 _SCHEMES = ("dask", "ray")

@@ -7,7 +7,7 @@ from functools import partial
 
 from pandas import DataFrame, Series
 
-from surefoot_experiments.harness.experiment import NUMBERS, Check, Tables
+from surefoot_experiments.harness.trial import NUMBERS, Check, Tables
 
 _ERRORS = 2.0  # standard errors by which a decided difference is away from 0
 _FEWEST = 5  # trials that such an error is estimated from

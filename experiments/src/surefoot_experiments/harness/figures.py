@@ -20,8 +20,8 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from pandas import DataFrame
 from scipy import stats
 
-from surefoot_experiments.harness.experiment import NUMBERS, Tables
 from surefoot_experiments.harness.page import Measure
+from surefoot_experiments.harness.trial import NUMBERS, Tables
 
 # An algorithm has the same colour in every figure, from a palette for colour-blind readers.
 _COLOURS = {

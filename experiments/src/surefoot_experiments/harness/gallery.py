@@ -10,7 +10,7 @@ import pandas as pd
 from jinja2 import Environment
 
 from surefoot import InvalidInput
-from surefoot_experiments.harness.experiment import Experiment, count
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.page import (
     VERDICTS,
     FigureOutput,
@@ -20,6 +20,7 @@ from surefoot_experiments.harness.page import (
     table_of,
 )
 from surefoot_experiments.harness.store import Result, write
+from surefoot_experiments.harness.trial import count
 
 FILE = "index.html"
 _PAGE = """\

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pandas import DataFrame
 
-from surefoot_experiments.harness.experiment import NUMBERS, Check, Tables, count
+from surefoot_experiments.harness.trial import NUMBERS, Check, Tables, count
 from surefoot_experiments.problems.recorded_data import Data
 
 if TYPE_CHECKING:

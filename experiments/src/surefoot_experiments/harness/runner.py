@@ -9,9 +9,10 @@ from pathlib import Path
 
 from surefoot import InvalidInput
 from surefoot_experiments.harness.backends import LOCAL, check_backend, run_trials
-from surefoot_experiments.harness.experiment import Check, Experiment, Scale
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import save, style
-from surefoot_experiments.harness.manifest import Manifest, describe
+from surefoot_experiments.harness.manifest import Manifest
+from surefoot_experiments.harness.provenance import describe
 from surefoot_experiments.harness.store import (
     MANIFEST,
     Key,
@@ -24,6 +25,7 @@ from surefoot_experiments.harness.store import (
     recover,
     tables_of,
 )
+from surefoot_experiments.harness.trial import Check, Scale
 from surefoot_experiments.problems.recorded_data import Data
 
 _TRIALS = ".trials"  # beside the results

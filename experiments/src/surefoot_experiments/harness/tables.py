@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from surefoot_experiments.harness.experiment import Check, Experiment, Tables
-from surefoot_experiments.harness.manifest import installed
+from surefoot_experiments.harness.experiment import Experiment
+from surefoot_experiments.harness.provenance import installed
+from surefoot_experiments.harness.trial import Check, Tables
 from surefoot_experiments.problems.recorded_data import Data
 
 if TYPE_CHECKING:

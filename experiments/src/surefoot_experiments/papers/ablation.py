@@ -10,17 +10,10 @@ from surefoot import Moment, Optimizer, widths
 from surefoot.estimators import AdaptiveTruncation, Estimator, LeastSquares, Truncation
 from surefoot.widths import Width
 from surefoot_experiments.harness.claims import by_task, decided, falling, final, named
-from surefoot_experiments.harness.experiment import (
-    Check,
-    Experiment,
-    Purpose,
-    Rows,
-    Scale,
-    Tables,
-    Trial,
-)
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.trial import Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_methods import ata
 from surefoot_experiments.papers.arm_runs import Build, Make, run_tasks
 from surefoot_experiments.papers.heavy_tails import RECORDED, light_sensors, stock_market

@@ -10,7 +10,7 @@ import torch
 
 from surefoot import Optimizer
 from surefoot_experiments.harness.claims import milestones
-from surefoot_experiments.harness.experiment import Purpose, Rows, Trial
+from surefoot_experiments.harness.trial import Purpose, Rows, Trial
 from surefoot_experiments.problems import Additive, ArmProblem, CorruptedArm, ParetoRewards
 
 Make = Callable[[Trial], ArmProblem]

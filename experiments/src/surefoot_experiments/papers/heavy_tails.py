@@ -10,9 +10,10 @@ import torch
 from surefoot import Arms, Moment, Optimizer, kernels, widths
 from surefoot.algorithms import ata_gp_ucb
 from surefoot_experiments.harness.claims import order_of
-from surefoot_experiments.harness.experiment import Experiment, Purpose, Rows, Scale, Trial
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.trial import Purpose, Rows, Scale, Trial
 from surefoot_experiments.papers.arm_methods import (
     NYSTROM,
     PAPER,

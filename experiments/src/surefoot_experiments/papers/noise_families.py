@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from surefoot_experiments.harness.claims import by_task, decided, falling, final
-from surefoot_experiments.harness.experiment import Check, Experiment, Purpose, Scale, Tables, Trial
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.trial import Check, Purpose, Scale, Tables, Trial
 from surefoot_experiments.papers.ablation import OWN
 from surefoot_experiments.papers.arm_methods import ALL, GP, NYSTROM, ROBUST, TGP
 from surefoot_experiments.papers.arm_runs import Make, run_tasks

@@ -15,18 +15,10 @@ from surefoot import Optimizer, kernels, widths
 from surefoot.algorithms import bbkb, bkb, gp_ucb
 from surefoot.widths import Progress
 from surefoot_experiments.harness.claims import final
-from surefoot_experiments.harness.experiment import (
-    NUMBERS,
-    Check,
-    Experiment,
-    Purpose,
-    Rows,
-    Scale,
-    Tables,
-    Trial,
-)
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, colour_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
+from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_runs import checkpoints
 from surefoot_experiments.papers.variance_starvation import PAPER_NAME
 from surefoot_experiments.problems import KernelFunction, random_function

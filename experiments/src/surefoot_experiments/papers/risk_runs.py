@@ -15,8 +15,8 @@ from surefoot import Optimizer
 from surefoot.algorithms import rho_kg, v_ucb
 from surefoot.estimators import Huber, StudentT
 from surefoot_experiments.harness.claims import decided, final
-from surefoot_experiments.harness.experiment import NUMBERS, Check, Purpose, Rows, Tables, Trial
 from surefoot_experiments.harness.page import Measure
+from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Tables, Trial
 from surefoot_experiments.problems import RiskProblem
 
 PROB, UNIF, KG, RANDOM = "V-UCB Prob", "V-UCB Unif", "rho-KG", "random"

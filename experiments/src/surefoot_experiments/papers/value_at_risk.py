@@ -12,9 +12,10 @@ import torch
 
 from surefoot import InvalidInput
 from surefoot_experiments import problems
-from surefoot_experiments.harness.experiment import Experiment, Scale, Trial
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.trial import Scale, Trial
 from surefoot_experiments.papers.risk_runs import (
     HALF,
     HUBER,

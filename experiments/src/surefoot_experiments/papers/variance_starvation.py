@@ -11,18 +11,10 @@ from torch import Tensor
 
 from surefoot import Arms, Optimizer, kernels
 from surefoot.algorithms import bkb, gp_ucb
-from surefoot_experiments.harness.experiment import (
-    NUMBERS,
-    Check,
-    Experiment,
-    Purpose,
-    Rows,
-    Scale,
-    Tables,
-    Trial,
-)
+from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import new_figure, panel
 from surefoot_experiments.harness.page import FigureOutput, Measure
+from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
 
 PAPER_NAME = "Calandriello et al. 2019, Gaussian Process Optimization with Adaptive Sketching"
 REGRESSORS, SKETCH, EXACT = "subset of regressors", "BKB", "exact Gaussian process"

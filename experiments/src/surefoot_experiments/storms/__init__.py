@@ -1,0 +1,1 @@
+"""Long tests of what surefoot promises: random events, hostile input, killed processes."""
