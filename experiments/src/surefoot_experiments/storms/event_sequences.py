@@ -2,8 +2,8 @@
 
 Each sequence draws a composition (space x features x estimator x risk) and a few dozen events:
 asks, rewards in any order, second rewards, rewards of other points, failures, measurements that
-were not asked for. One copy does nothing else. The other is saved and loaded, pickled, asked for its
-recommendation, and given input that it must refuse. Both must ask the same queries.
+were not asked for. One copy does nothing else. The other is saved and loaded, pickled, asked for
+its recommendation, and given input that it must refuse. Both must ask the same queries.
 """
 
 from __future__ import annotations
