@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
@@ -34,6 +36,15 @@ _BLOCKS, _CORRECTION = 9, 1.5  # of the median of means
 _OUTLIER = 3.5  # robust standard deviations, Iglewicz and Hoaglin 1993
 _SIMULATIONS = 2000
 _SIGNIFICANT, _EXCESS = 0.05, 0.01  # p-values: of the distance, of the number of outliers
+
+
+def check_moment(value: object) -> None:
+    """`InvalidInput` unless a value is a `Moment`."""
+    if not isinstance(value, Moment):
+        raise InvalidInput(
+            f"`moment` is {checks.shown(value)}, expected `Moment(alpha, bound)` or "
+            "`Moment.estimate(rewards)`."
+        )
 
 
 @dataclass(frozen=True)
@@ -64,15 +75,15 @@ class Moment:
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("bound", self.bound)):
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise InvalidInput(f"`{name}` is {value!r}, expected a number.")
+                raise InvalidInput(f"`{name}` is {checks.shown(value)}, expected a number.")
         if not 0 < self.alpha <= 1:
             raise InvalidInput(
-                f"`alpha` is {self.alpha!r}, expected a number above 0 and at most 1: the moment "
-                "of order 1 + alpha is assumed, so 1 means a finite variance."
+                f"`alpha` is {checks.shown(self.alpha)}, expected a number above 0 and at most 1: "
+                "the moment of order 1 + alpha is assumed, so 1 means a finite variance."
             )
-        if not (math.isfinite(self.bound) and self.bound > 0):
+        if not (0 < self.bound <= sys.float_info.max):
             raise InvalidInput(
-                f"`bound` is {self.bound!r}, expected a finite number above 0 that "
+                f"`bound` is {checks.shown(self.bound)}, expected a finite number above 0 that "
                 "E|y|^(1 + alpha) does not exceed."
             )
 

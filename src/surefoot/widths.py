@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from surefoot._internal import checks, doubling
-from surefoot.tails import Moment
+from surefoot.tails import Moment, check_moment
 from surefoot.types import InvalidInput
 
 __all__ = [
@@ -305,6 +305,7 @@ class truncated:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         _check(self.norm_bound, None, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
@@ -343,6 +344,7 @@ class truncated_as_published:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         _check(self.norm_bound, None, 0.5, self.scale)
 
     def __call__(self, progress: Progress) -> float:
@@ -386,6 +388,7 @@ class adaptive_fourier:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         _check(self.norm_bound, self.horizon, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
@@ -433,6 +436,7 @@ class adaptive_nystrom:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         _check(self.norm_bound, self.horizon, self.delta, self.scale)
         checks.probability("accuracy", self.accuracy)
 
@@ -475,6 +479,7 @@ class adaptive_as_published:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         _check(self.norm_bound, self.horizon, 0.5, self.scale)
 
     def __call__(self, progress: Progress) -> float:

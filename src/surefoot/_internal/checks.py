@@ -71,6 +71,8 @@ def indices(name: str, value: Tensor | Sequence) -> list[int]:
                 f"`{name}` is a mask of {len(value)} booleans, expected integers: pass the indices "
                 "that it selects."
             )
+        if not hasattr(value, "__len__"):
+            raise TypeError("not a sequence")
         listed = [integer(item) for item in value]
     except TypeError as error:
         raise InvalidInput(f"`{name}` is {shown(value)}, expected a list of integers.") from error
@@ -106,25 +108,41 @@ def rewards(value: object) -> list[float]:
     return vector("rewards", value).clamp_(-LARGEST, LARGEST).tolist()  # type: ignore[arg-type]
 
 
-def coordinates(name: str, tensor: Tensor) -> Tensor:
-    """The tensor, if distances between its values can be squared."""
-    if bool((tensor.abs() > LARGEST).any()):
+def coordinates(name: str, values: Tensor) -> Tensor:
+    """The values, if distances between them can be squared."""
+    if bool((values.abs() > LARGEST).any()):
         raise InvalidInput(
-            f"`{name}` has values up to {float(tensor.abs().max()):.3g}, expected at most "
+            f"`{name}` has values up to {float(values.abs().max()):.3g}, expected at most "
             f"{LARGEST:.0e}: rescale the coordinates."
         )
-    return tensor
+    return values
+
+
+def choice(name: str, value: object, *options: str) -> str:
+    """The value, if it is one of a few words."""
+    if not isinstance(value, str) or value not in options:
+        *first, last = map(repr, options)
+        words = f"{', '.join(first)} or {last}"
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected {words}.")
+    return value
+
+
+def truth(name: str, value: object) -> bool:
+    """Convert to a truth value; nothing but a boolean is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected True or False.")
+    return bool(value)
 
 
 def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
     """Convert to a finite float64 matrix (n, d) with n, d >= 1, a copy."""
-    tensor = _tensor(name, value, device)
-    if tensor.ndim != 2 or 0 in tensor.shape:
-        hint = f": pass `{name}.unsqueeze(-1)`" if tensor.ndim == 1 else ""
+    rows = tensor(name, value, device)
+    if rows.ndim != 2 or 0 in rows.shape:
+        hint = f": pass `{name}.unsqueeze(-1)`" if rows.ndim == 1 else ""
         raise InvalidInput(
-            f"`{name}` has shape {tuple(tensor.shape)}, expected (n, d) with n, d >= 1{hint}."
+            f"`{name}` has shape {tuple(rows.shape)}, expected (n, d) with n, d >= 1{hint}."
         )
-    return tensor
+    return rows
 
 
 def vector(
@@ -134,13 +152,13 @@ def vector(
     device: torch.device | str = "cpu",
 ) -> Tensor:
     """Convert to a finite float64 vector, of the given length if any, a copy."""
-    tensor = _tensor(name, value, device)
+    row = tensor(name, value, device)
     wanted = "(d,)" if length is None else f"({length},)"
-    if tensor.ndim != 1 or tensor.numel() == 0 or (length is not None and len(tensor) != length):
-        squeezable = tensor.ndim == 2 and tensor.shape[-1] == 1
+    if row.ndim != 1 or row.numel() == 0 or (length is not None and len(row) != length):
+        squeezable = row.ndim == 2 and row.shape[-1] == 1
         hint = f": pass `{name}.squeeze(-1)`" if squeezable else ""
-        raise InvalidInput(f"`{name}` has shape {tuple(tensor.shape)}, expected {wanted}{hint}.")
-    return tensor
+        raise InvalidInput(f"`{name}` has shape {tuple(row.shape)}, expected {wanted}{hint}.")
+    return row
 
 
 def is_single(value: object) -> bool:
@@ -179,6 +197,8 @@ def _no_number(value: object) -> str:
     PyTorch and NumPy convert booleans, bytes and the real part of complex numbers without a word.
     """
     if isinstance(value, Tensor):
+        if value.layout != torch.strided:
+            return str(value.layout)
         return str(value.dtype) if value.is_complex() or value.dtype == torch.bool else ""
     if isinstance(value, np.ma.MaskedArray):
         return "masked" if np.ma.is_masked(value) else _no_number(value.data)
@@ -193,15 +213,16 @@ def _no_number(value: object) -> str:
     return next((found for entry in value if (found := _no_number(entry))), "")
 
 
-def _tensor(name: str, value: Tensor | Sequence, device: torch.device | str) -> Tensor:
+def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tensor:
+    """Convert to a finite float64 tensor of any shape, a copy."""
     if wrong := _no_number(value):
         raise InvalidInput(f"`{name}` has values of type {wrong}, expected real numbers.")
     try:
-        tensor = torch.as_tensor(value, dtype=torch.float64, device=device)
+        converted = torch.as_tensor(value, dtype=torch.float64, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InvalidInput(
             f"`{name}` is a {type(value).__name__} that cannot be made a float64 tensor: {error}."
         ) from error
-    if not bool(torch.isfinite(tensor).all()):
+    if not bool(torch.isfinite(converted).all()):
         raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
-    return tensor.detach().clone()  # later changes by the caller must not affect the copy
+    return converted.detach().clone()  # later changes by the caller must not affect the copy

@@ -7,18 +7,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.acquisition.context import Context
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
-from surefoot.types import InvalidInput
 
 Lacing = Literal["prob", "unif"]
 
 
 def check_lacing(lacing: str) -> None:
     """Refuse anything but "prob" and "unif"."""
-    if lacing not in ("prob", "unif"):
-        raise InvalidInput(f"`lacing` is {lacing!r}, expected 'prob' or 'unif'.")
+    checks.choice("lacing", lacing, "prob", "unif")
 
 
 def check_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot import kernels
+from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
 from surefoot.acquisition.context import Context, Score
@@ -16,7 +17,7 @@ from surefoot.acquisition.feasibility import feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import InvalidInput, Recommendation
+from surefoot.types import Recommendation
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -31,8 +32,7 @@ _VALUES = 1024  # that represent a continuous environment where a risk is report
 
 def check_by(by: str) -> None:
     """Refuse anything but "mean" and "lower"."""
-    if by not in ("mean", "lower"):
-        raise InvalidInput(f"`by` is {by!r}, expected 'mean' or 'lower'.")
+    checks.choice("by", by, "mean", "lower")
 
 
 def recommend(context: Context, by: By) -> Recommendation:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot import kernels
+from surefoot._internal import checks
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
@@ -141,8 +142,7 @@ def ata_gp_ucb(
         32
     """
     _require_bounded(kernel, space)
-    if features not in ("fourier", "nystrom", "exact"):
-        raise InvalidInput(f"`features` is {features!r}, expected 'fourier', 'nystrom' or 'exact'.")
+    checks.choice("features", features, "fourier", "nystrom", "exact")
     maps: dict[str, Features] = {
         "fourier": QuadratureFourier(nodes),
         "nystrom": Nystrom(LeverageSampling(oversampling, resample, feedback="immediate")),
@@ -170,6 +170,7 @@ def _require_bounded(kernel: Kernel, space: Space) -> None:
         raise InvalidInput(
             f"`space` is {space!r}, expected `Arms` or `Box`; for a `Joint` space there is `v_ucb`."
         )
+    kernels.check(kernel)
     points = space.points if isinstance(space, Arms) else torch.stack([space.lower, space.upper])
     largest = float(kernels.diagonal(kernel, points).max())
     if largest > 1.0 + 1e-9:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from surefoot._internal import checks
 from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
 from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
@@ -90,9 +91,7 @@ def v_ucb(
         >>> optimizer.recommend().point.tolist()
         [0.0]
     """
-    if search not in ("quantiles", "surrogate"):
-        raise InvalidInput(f"`search` is {search!r}, expected 'quantiles' or 'surrogate'.")
-    surrogate = search == "surrogate"
+    surrogate = checks.choice("search", search, "quantiles", "surrogate") == "surrogate"
     policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
     return _risk_averse(
         space,

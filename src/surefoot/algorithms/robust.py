@@ -89,7 +89,7 @@ def robust_ucb(
         width=srinivas(scale=scale),
         standardise=True,
         ridge=1.0 if ridge is None else ridge,
-        initial=initial or 0,
+        initial=0 if initial is None else initial,
         seed=seed,
         device=device,
     )

@@ -14,8 +14,7 @@ from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.live_rewards import FAR, LiveRewards
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
-from surefoot.tails import Moment
-from surefoot.types import InvalidInput
+from surefoot.tails import Moment, check_moment
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ class AdaptiveTruncation:
     unions: int = 2
 
     def __post_init__(self) -> None:
+        check_moment(self.moment)
         if self.horizon is not None:
             checks.count("horizon", self.horizon)
         checks.probability("delta", self.delta)
         checks.count("unions", self.unions)
-        if self.root not in ("cholesky", "symmetric"):
-            raise InvalidInput(f"`root` is {self.root!r}, expected 'cholesky' or 'symmetric'.")
+        checks.choice("root", self.root, "cholesky", "symmetric")
 
     def threshold(self, round_: int, dimension: int) -> float:
         """b_t after t rewards in m features."""

@@ -12,7 +12,7 @@ from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.regression.observations import grown
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
-from surefoot.tails import Moment
+from surefoot.tails import Moment, check_moment
 
 
 @dataclass(eq=False)
@@ -50,6 +50,9 @@ class Truncation:
     """
 
     moment: Moment
+
+    def __post_init__(self) -> None:
+        check_moment(self.moment)
 
     def threshold(self, round_: int) -> float:
         """b_t in round t = 1, 2, ..."""

@@ -81,9 +81,7 @@ class LeverageSampling:
             ("inclusion", ("per-pull", "per-arm")),
             ("feedback", ("batch", "immediate")),
         ):
-            if getattr(self, name) not in known:
-                words = " or ".join(repr(word) for word in known)
-                raise InvalidInput(f"`{name}` is {getattr(self, name)!r}, expected {words}.")
+            checks.choice(name, getattr(self, name), *known)
 
     def init(
         self,

@@ -142,16 +142,13 @@ class HyperparameterFit:
     lengthscales: Literal["long", "short"] = "long"
 
     def __post_init__(self) -> None:
-        if self.nu not in _SMOOTHNESSES:
-            raise InvalidInput(f"`nu` is {self.nu!r}, expected 0.5, 1.5, 2.5 or None.")
+        if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
+            raise InvalidInput(f"`nu` is {checks.shown(self.nu)}, expected 0.5, 1.5, 2.5 or None.")
         for name in ("passes", "steps", "every"):
             checks.count(name, getattr(self, name))
         if self.dof is not None:
             checks.positive("dof", self.dof)
-        if self.lengthscales not in LENGTHSCALE_PRIORS:
-            raise InvalidInput(
-                f"`lengthscales` is {self.lengthscales!r}, expected 'long' or 'short'."
-            )
+        checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
 
     @property
     def lasting(self) -> bool:

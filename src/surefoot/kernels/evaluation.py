@@ -8,6 +8,7 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Space
@@ -58,6 +59,26 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
     return kernel(points, points, diag=True)
 
 
+def check(kernel: object) -> None:
+    """Refuse what is no kernel.
+
+    Args:
+        kernel: Expected to be a GPyTorch kernel.
+
+    Raises:
+        InvalidInput: If it is not.
+
+    Example:
+        >>> from surefoot import kernels
+        >>> check(kernels.linear())
+    """
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(
+            f"`kernel` is {checks.shown(kernel)}, expected a GPyTorch kernel such as "
+            "`kernels.squared_exponential(0.2)`, `matern`, `linear`, `precomputed` or your own."
+        )
+
+
 def validated(kernel: Kernel, space: Space) -> Kernel:
     """A float64 copy of a kernel without gradients, once it has been evaluated on the space.
 
@@ -79,11 +100,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
         ...
         surefoot.types.InvalidInput: the precomputed kernel has 1 rows: it goes with `Arms(1)`...
     """
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(
-            f"`kernel` is {kernel!r}, expected a GPyTorch kernel: `kernels.squared_exponential`, "
-            "`matern`, `linear`, `precomputed` or one of your own."
-        )
+    check(kernel)
     if isinstance(kernel, PrecomputedKernel):
         arms = len(space) if isinstance(space, Arms) else 0
         if len(kernel.gram) != arms or not isinstance(space, Arms) or space.has_coordinates:

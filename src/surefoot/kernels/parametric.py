@@ -125,13 +125,14 @@ def scaled(kernel: Kernel, variance: float) -> Kernel:
 
 def _lengthscales(lengthscale: float | Sequence[float] | Tensor) -> Tensor:
     try:
-        scales = torch.as_tensor(lengthscale, dtype=torch.float64).detach().reshape(-1)
-    except (TypeError, ValueError, RuntimeError) as error:
+        scales = checks.tensor("lengthscale", lengthscale).reshape(-1)
+        right = scales.numel() > 0 and bool((scales > 0).all())
+    except InvalidInput:
+        right = False
+    if not right:
         raise InvalidInput(
-            f"`lengthscale` is {lengthscale!r}, expected finite numbers above 0."
-        ) from error
-    if scales.numel() == 0 or not bool((torch.isfinite(scales) & (scales > 0)).all()):
-        raise InvalidInput(f"`lengthscale` is {lengthscale!r}, expected finite numbers above 0.")
+            f"`lengthscale` is {checks.shown(lengthscale)}, expected finite numbers above 0."
+        )
     return scales
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features
 from surefoot.hyperparameters import Fitted
@@ -20,7 +21,7 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
 from surefoot.spaces import Arms, Space
-from surefoot.types import NotReady
+from surefoot.types import InvalidInput, NotReady
 from surefoot.widths import Progress, Width
 
 
@@ -120,6 +121,7 @@ class Model:
     def __post_init__(self) -> None:
         self.observations = Observations(self.space.dimension, self.space.lower.device)
         self._use(self._fit())
+        self._check_width()
 
     def pull(self, point: Tensor, arm: int | None, count: int = 1) -> None:
         """A point was chosen, to be measured so many times."""
@@ -192,6 +194,17 @@ class Model:
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
         return weigh(self.look().estimate, self._current()[1])
+
+    def _check_width(self) -> None:
+        """`InvalidInput` unless the width is a function of `Progress` with values of at least 0."""
+        try:
+            width = self.width_at_start()
+        except Exception as error:
+            raise InvalidInput(
+                f"`width` is {checks.shown(self.width)}, which cannot be called with a `Progress`: "
+                f"{type(error).__name__}, {error}."
+            ) from error
+        checks.non_negative("what `width` gives", width)
 
     def width_at_start(self) -> float:
         """The width before the first reward."""

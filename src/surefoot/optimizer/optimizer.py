@@ -125,7 +125,7 @@ class Optimizer:
         fit: Hyperparameters = hyperparameters or HyperparameterFit()
         if kernel is not None:
             own = kernels.validated(kernel, self.space.seen).to(device)
-            fit = GivenHyperparameters(own, self.ridge, standardise)
+            fit = GivenHyperparameters(own, self.ridge, checks.truth("standardise", standardise))
         self._standardise = standardise
         self._model = Model(
             self.space.seen,
@@ -234,7 +234,7 @@ class Optimizer:
         """
         started = time.perf_counter()
         y = checks.rewards(rewards)
-        if not hasattr(points, "__len__"):
+        if checks.is_single(points) or not hasattr(points, "__len__"):
             raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
         under = [None] * len(points) if environments is None else environments
         if checks.is_single(under):
@@ -271,6 +271,7 @@ class Optimizer:
         Raises:
             InvalidInput: If the space has no such point.
         """
+        checks.truth("failed", failed)
         pending = self._pending.find(query) if isinstance(query, Query) else None
         if pending is None:
             location, id_ = self._locate(query, self._supposed(environment))

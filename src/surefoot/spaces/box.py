@@ -67,14 +67,16 @@ class Box:
                 f"`upper` - `lower` is {float((high - low).min()):.3g} in a coordinate, expected "
                 f"at least {1.0 / checks.LARGEST:.0e}: rescale the coordinate."
             )
-        values = {
-            c: checks.vector(f"levels[{c}]", v).sort().values for c, v in (levels or {}).items()
-        }
-        _check_restrictions(low, high, values, choices)
+        levels = {} if levels is None else levels
+        if not isinstance(levels, Mapping):
+            raise InvalidInput(f"`levels` is {checks.shown(levels)}, expected a dict of lists.")
+        values = {c: checks.vector(f"levels[{c}]", v).sort().values for c, v in levels.items()}
+        groups = _groups(choices)
+        _check_restrictions(low, high, values, groups)
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "levels", values)
-        object.__setattr__(self, "choices", tuple(tuple(group) for group in choices))
+        object.__setattr__(self, "choices", groups)
 
     @property
     def dimension(self) -> int:
@@ -198,6 +200,14 @@ class Box:
 
 Space = Arms | Box
 """A search space without an environment."""
+
+
+def _groups(choices: object) -> tuple[tuple[int, ...], ...]:
+    if not isinstance(choices, list | tuple) or not all(hasattr(g, "__len__") for g in choices):
+        raise InvalidInput(
+            f"`choices` is {checks.shown(choices)}, expected a list of lists of coordinates."
+        )
+    return tuple(tuple(group) for group in choices)
 
 
 def _check_restrictions(

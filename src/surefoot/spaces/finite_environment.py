@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -123,10 +122,7 @@ class FiniteEnvironment:
 
 def _rows(name: str, values: Tensor | Sequence) -> Tensor:
     """Convert to (n, dz), where (n,) is one coordinate."""
-    try:
-        given = torch.as_tensor(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        return checks.matrix(name, values)
+    given = checks.tensor(name, values)
     return checks.matrix(name, given.unsqueeze(-1) if given.ndim == 1 else given)
 
 
