@@ -135,7 +135,12 @@ class Context:
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
-        return self.posterior.mean_and_deviation(self.sites)
+        seen = self.space.seen
+        if not isinstance(seen, Arms) or not self.posterior.tabulates(seen.points):
+            return self.posterior.mean_and_deviation(self.sites)
+        arms = torch.tensor([*self.observations.arms, *self.pending.arms])
+        mean, deviation = self.posterior.mean_and_deviation(seen.points)
+        return mean[arms], deviation[arms]
 
     def _discounted(self, points: Tensor, bound: Tensor, width: float) -> Tensor:
         """A bound (n,) at inputs of the model (n, d), weighed by the probability of failure."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot.acquisition.context import Score
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -17,31 +17,60 @@ _SPOT = 64  # power of the correlation that is 0 but at the failed point itself
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
 
 
-def feasibility(kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Score:
+class Votes(NamedTuple):
+    """What successes and failures say of some points."""
+
+    points: Tensor  # (n, d)
+    in_favour: Tensor  # (n,)
+    against: Tensor  # (n, f)
+
+
+@dataclass(eq=False)
+class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
     lowers its neighbourhood and several exclude a region. The point of a failure is not tried
-    again, however many successes surround it.
+    again, however many successes surround it. Values at one set of points are kept for the next
+    round: those of many arms take longer than the rest of it.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
         succeeded: Points (s, d) that were measured.
         failed: Points (f, d) where measuring failed.
-
-    Returns:
-        A function of points (n, d) -> (n,), differentiable.
     """
 
-    def chance(points: Tensor) -> Tensor:
-        against = _correlation(kernel, points, failed)
-        in_favour = _correlation(kernel, points, succeeded).pow(_REACH).sum(-1)
-        voted = (in_favour + _DOUBT) / (in_favour + against.pow(_REACH).sum(-1) + _DOUBT)
-        return voted * (1.0 - (1.0 - _DOUBT) * against.amax(-1).pow(_SPOT))
+    kernel: Kernel
+    succeeded: Tensor
+    failed: Tensor
+    _votes: Votes | None = None
 
-    return chance
+    def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+        """The probabilities, differentiable in the points."""
+        votes = self._votes
+        if votes is None or points is not votes.points or points.requires_grad:
+            in_favour = self._share(points, self.succeeded)
+            votes = Votes(points, in_favour, _correlation(self.kernel, points, self.failed))
+            self._votes = votes
+        voted = (votes.in_favour + _DOUBT) / (
+            votes.in_favour + votes.against.pow(_REACH).sum(-1) + _DOUBT
+        )
+        return voted * (1.0 - (1.0 - _DOUBT) * votes.against.amax(-1).pow(_SPOT))
+
+    def grown(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
+        """That of more points; what the old ones say is kept if only successes were added."""
+        if kernel is not self.kernel or len(failed) > len(self.failed):
+            return Feasibility(kernel, succeeded, failed)
+        new, votes = succeeded[len(self.succeeded) :], self._votes
+        if votes is not None and len(new):
+            votes = votes._replace(in_favour=votes.in_favour + self._share(votes.points, new))
+        return Feasibility(kernel, succeeded, failed, votes)
+
+    def _share(self, points: Tensor, sites: Tensor) -> Tensor:
+        return _correlation(self.kernel, points, sites).pow(_REACH).sum(-1)
 
 
 def _correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:  # (n, s)
-    norms = kernels.diagonal(kernel, points)[:, None] * kernels.diagonal(kernel, sites)
-    return (kernels.block(kernel, points, sites) / norms.clamp_min(1e-300).sqrt()).clamp(0.0, 1.0)
+    rows = kernels.diagonal(kernel, points).clamp_min(1e-300).sqrt()
+    columns = kernels.diagonal(kernel, sites).clamp_min(1e-300).sqrt()
+    return (kernels.block(kernel, points, sites) / (rows[:, None] * columns)).clamp(0.0, 1.0)

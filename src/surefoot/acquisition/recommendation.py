@@ -13,7 +13,7 @@ from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
 from surefoot.acquisition.context import Context, Score
-from surefoot.acquisition.feasibility import feasibility
+from surefoot.acquisition.feasibility import Feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -86,7 +86,7 @@ def first_location(
         if not failed:
             return several[0]
         points = torch.stack([location.point for location in several])
-        chance = feasibility(kernel, points[:0], torch.stack([*failed]))
+        chance = Feasibility(kernel, points[:0], torch.stack([*failed]))
         return several[int(chance(points).argmax())]
     variance = kernels.diagonal(kernel, space.points).cpu().clone()
     tried = [*failed, *(query.point for query in pending.queries)]

@@ -16,7 +16,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition import Context, Policy, Score, ScoreRule, UpperConfidenceBound
-from surefoot.acquisition.feasibility import feasibility
+from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
 from surefoot.estimators import Estimator, LeastSquares
@@ -145,6 +145,7 @@ class Optimizer:
         design = self.space.design
         self._designs = design.lower.new_zeros(0, design.dimension)  # measured, on a `Joint` space
         self._failed: list[Tensor] = []
+        self._feasibility: Feasibility | None = None  # of the last round
 
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
         """Choose the next point to measure.
@@ -479,8 +480,11 @@ class Optimizer:
     def _feasible(self) -> Score | None:
         if not self._failed:
             return None
-        sites = self._model.observations.sites
-        return feasibility(self._model.fitted.kernel, sites, torch.stack(self._failed))
+        kernel, sites = self._model.fitted.kernel, self._model.observations.sites
+        failed = torch.stack(self._failed)
+        before = self._feasibility or Feasibility(kernel, sites, failed)
+        self._feasibility = before.grown(kernel, sites, failed)
+        return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""

@@ -68,6 +68,11 @@ class PendingQueries:
         """Rewards still to come, over all queries."""
         return sum(pending.missing for pending in self.by_id.values())
 
+    @property
+    def arms(self) -> list[int]:
+        """Arms of the queries, where the inputs of the model are finitely many."""
+        return [p.location.arm for p in self.by_id.values() if p.location.arm is not None]
+
     def repeated(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Points (n, d) of the queries, and how many rewards of each are missing (n,)."""
         points = torch.stack([pending.location.point for pending in self.by_id.values()])
