@@ -288,7 +288,7 @@ class Model:
             len(self.observations),
             estimate,
             posterior,
-            self.width(progress),
+            float(self.width(progress)),
             progress.information_gain,
             progress.dimension,
         )
