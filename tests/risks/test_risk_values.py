@@ -1,4 +1,4 @@
-"""Risks and their lacing values against the paper's definitions in whole numbers, `reference.risk`.
+"""Risks against the paper's definitions in whole numbers, `reference.risk`.
 
 Chances are ratios there, so that a level may stand exactly on the end of an atom, where a running
 sum of floats misses it by rounding.
@@ -7,93 +7,20 @@ sum of floats misses it by rounding.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from risk_cases import Case, equal, examples, random_case, random_level, seeds, tensor
 
 import surefoot as sf
-from reference import covariance
 from reference import risk as reference
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.spaces import FiniteEnvironment
 from surefoot.types import InvalidInput
-
-seeds = given(seed=st.integers(0, 2**32 - 1))
-
-
-def examples(number: int) -> Callable:
-    return settings(max_examples=number, deadline=None, database=None, derandomize=True)
-
-
-@dataclass(frozen=True)
-class Case:
-    """An environment of whole-number masses, a level, and functions of it (rows, n)."""
-
-    values: np.ndarray
-    masses: np.ndarray  # (n,)
-    level: Fraction
-
-    @property
-    def weights(self) -> torch.Tensor:
-        return torch.as_tensor(self.masses / self.masses.sum())
-
-    @property
-    def risks(self) -> dict[Risk, np.ndarray]:
-        """What each risk of the values is by definition."""
-        values, masses, level = self.values, self.masses, self.level
-        return {
-            Mean(): reference.mean(values, masses),
-            VaR(float(level)): reference.var(values, masses, level),
-            CVaR(float(level)): reference.cvar(values, masses, level),
-            WorstCase(): reference.worst_case(values, masses),
-        }
-
-    def bounds(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper bounds (rows, n) about the values; some z are known for certain."""
-        kind = rng.integers(3)
-        if kind == 0:  # of whole numbers, with ties
-            apart = rng.integers(0, 4, size=(2, *self.values.shape))
-        elif kind == 1:  # as wide everywhere, where the mean of the widths is met by rounding alone
-            apart = np.ones((2, *self.values.shape), dtype=int) * rng.integers(0, 4)
-        else:
-            apart = rng.exponential(size=(2, *self.values.shape))
-        return self.values - apart[0], self.values + apart[1]
-
-
-def random_masses(rng: np.random.Generator, most: int) -> np.ndarray:
-    """Masses (n,) of 1 to `most` z: alike, few and nothing at some, any, or one of them big."""
-    n, kind = int(rng.integers(1, most + 1)), rng.integers(4)
-    masses = rng.integers(0, 4 if kind == 1 else 1000, size=n) if kind else np.ones(n, dtype=int)
-    masses[rng.integers(n)] += 1 if kind < 3 else 10_000
-    return masses
-
-
-def random_level(rng: np.random.Generator, masses: np.ndarray) -> Fraction:
-    """The end of an atom, a hair beside it, a hundredth, or any ratio; all in (0, 1)."""
-    kind, level = rng.integers(4), Fraction(0)
-    if kind < 2:
-        level = Fraction(int(rng.permutation(masses)[: rng.integers(1, len(masses) + 1)].sum()))
-        level = level / int(masses.sum()) + kind * int(rng.choice([-1, 1])) * Fraction(1, 10**6)
-    elif kind == 2:
-        level = Fraction(int(rng.integers(1, 100)), 100)
-    return level if 0 < level < 1 else Fraction(int(rng.integers(1, 997)), 997)
-
-
-def random_case(rng: np.random.Generator, rows: int, most: int = 60) -> Case:
-    masses = random_masses(rng, most)
-    shape, kind = (rows, len(masses)), rng.integers(3)
-    if kind == 0:  # many ties
-        values = rng.integers(-3, 4, size=shape)
-    elif kind == 1:
-        values = rng.permuted(np.tile(np.arange(shape[1]), (rows, 1)), axis=1)
-    else:
-        values = rng.normal(size=shape)
-    return Case(values, masses, random_level(rng, masses))
 
 
 @st.composite
@@ -105,15 +32,6 @@ def small_case(draw: st.DrawFn) -> Case:
     parts = int(masses.sum()) * draw(st.sampled_from([1, 2]))
     level = Fraction(draw(st.integers(1, max(1, parts - 1))), max(2, parts))
     return Case(np.array([draw(whole)]), masses, level)
-
-
-def tensor(values: np.ndarray) -> torch.Tensor:
-    return torch.as_tensor(values, dtype=torch.float64)
-
-
-def equal(n: int) -> torch.Tensor:
-    """The weights (n,) of an environment that names none."""
-    return FiniteEnvironment(range(n)).weights
 
 
 def check_values(case: Case) -> None:
@@ -304,163 +222,6 @@ class TestGradients:
                 assert bool((gradient >= 0.0).all())
                 assert bool((gradient[:, case.weights == 0.0] == 0.0).all()), (risk, case)
                 torch.testing.assert_close(gradient.sum(-1), torch.ones(3).double())
-
-
-class TestLacing:
-    @seeds
-    @examples(10)
-    def test_lacing_values_are_those_of_the_paper(self, seed: int) -> None:
-        """Definition 1 for VaR, the minimisers of l for the worst case."""
-        rng = np.random.default_rng(seed)
-        for _ in range(50):
-            case = random_case(rng, rows=10)
-            lower, upper = case.bounds(rng)
-            bounds = tensor(lower), tensor(upper), case.weights
-            expected = reference.lacing(lower, upper, case.masses, case.level)
-            assert (VaR(float(case.level)).lacing(*bounds).numpy() == expected).all(), case
-            expected = reference.stable_lacing(lower, case.masses)
-            assert (WorstCase().lacing(*bounds).numpy() == expected).all(), case
-
-    @seeds
-    @examples(10)
-    def test_lacing_values_of_the_widest_level(self, seed: int) -> None:
-        """CVaR: those of a level that is widest, any where several are. In whole numbers."""
-        rng = np.random.default_rng(seed)
-        for _ in range(20):
-            case = random_case(rng, rows=3, most=12)
-            values = np.round(10 * case.values).astype(int)
-            lower = values - rng.integers(0, 9, size=values.shape)
-            upper = values + rng.integers(0, 9, size=values.shape)
-            found = CVaR(float(case.level)).lacing(tensor(lower), tensor(upper), case.weights)
-            for one, low, high in zip(found.numpy(), lower, upper, strict=True):
-                allowed = reference.cvar_lacing(low, high, case.masses, case.level)
-                assert any((one == widest).all() for widest in allowed), (case, low, high)
-
-    @seeds
-    @examples(10)
-    def test_there_is_one_and_it_is_as_uncertain_as_the_risk(self, seed: int) -> None:
-        """Theorem 1, and the step of Lemma 3 that keeps regret low."""
-        rng = np.random.default_rng(seed)
-        for _ in range(40):
-            case = random_case(rng, rows=10)
-            lower, upper = map(tensor, case.bounds(rng))
-            room = 1e-13 * (1.0 + float((upper - lower).max())) / float(case.level)
-            for risk in case.risks:
-                lacing = risk.lacing(lower, upper, case.weights)
-                assert bool(lacing.any(-1).all()), (risk, case)
-                assert not bool(lacing[:, case.weights == 0.0].any()), "outside the support of Z"
-                interval = risk(upper, case.weights) - risk(lower, case.weights)
-                assert bool((interval[:, None] <= upper - lower + room)[lacing].all()), (risk, case)
-
-    @seeds
-    @examples(5)
-    def test_the_mean_is_laced_where_the_interval_is_as_wide(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        for _ in range(40):
-            case = random_case(rng, rows=10)
-            apart = rng.integers(0, 4, size=case.values.shape)
-            expected = apart * case.masses.sum() >= (apart * case.masses).sum(-1, keepdims=True)
-            found = Mean().lacing(tensor(0 * apart), tensor(apart), case.weights)
-            assert (found.numpy() == (expected & (case.masses > 0))).all()
-
-    @seeds
-    @examples(10)
-    def test_at_a_tiny_level_they_are_those_of_the_worst_case(self, seed: int) -> None:
-        """Corollary 2.2."""
-        rng = np.random.default_rng(seed)
-        for level in (1e-300, 1e-13, 1e-9, 1e-6):
-            case = random_case(rng, rows=10)
-            lower, upper = map(tensor, case.bounds(rng))
-            worst = WorstCase().lacing(lower, upper, case.weights)
-            for risk in (VaR(level), CVaR(level)):
-                assert torch.equal(risk.lacing(lower, upper, case.weights), worst)
-
-
-class TestAlgorithmOne:
-    """The risks in the algorithm: bounds of an exact Gaussian process on 12 designs times 9 z."""
-
-    level = Fraction(1, 5)
-    masses = np.array([3, 1, 4, 1, 5, 0, 2, 6, 3])
-    grid = np.array([(x, z) for x in np.linspace(0, 1, 12) for z in np.linspace(0, 1, 9)])
-    K = covariance.gram(covariance.squared_exponential(np.full(2, 0.3)), grid, grid)
-
-    def test_what_it_asks(self) -> None:
-        """V-UCB and StableOpt in each of 40 rounds, and the regret of Lemma 3."""
-        rng = np.random.default_rng(0)
-        f = rng.multivariate_normal(np.zeros(len(self.K)), self.K, method="eigh").reshape(12, 9)
-        worth = reference.var(f, self.masses, self.level)
-        weights = tensor(self.masses / self.masses.sum())
-        risks = VaR(float(self.level)), WorstCase()
-        pairs, y = [0], [f[0, 0]]
-        for t in range(1, 41):
-            known = reference.Round(self.K, np.array(pairs), np.array(y), 0.01, t, self.masses)
-            lower, upper = known.bounds()
-            assert (lower <= f).all()
-            assert (f <= upper).all()
-            asked = known.v_ucb(self.level), known.stable_opt()
-            for risk, (x, lacing) in zip(risks, asked, strict=True):
-                assert int(risk(tensor(upper), weights).argmax()) == x
-                found = risk.lacing(tensor(lower[x]), tensor(upper[x]), weights)
-                assert (found.numpy() == lacing).all()
-                assert lacing.any()
-            x, lacing = asked[0]
-            assert worth.max() - worth[x] <= (upper - lower)[x][lacing].min()
-            z = int(rng.choice(np.flatnonzero(lacing)))
-            pairs.append(9 * x + z)
-            y.append(f[x, z] + 0.1 * rng.normal())
-
-    def test_at_a_tiny_level_it_is_stable_opt(self) -> None:
-        """Corollary 2.2."""
-        rng = np.random.default_rng(1)
-        pairs, y = rng.integers(len(self.K), size=30), rng.normal(size=30)
-        known = reference.Round(self.K, pairs, y, 0.01, 5, self.masses)
-        x, lacing = known.v_ucb(Fraction(1, 10**6))
-        worst, minimisers = known.stable_opt()
-        assert (x, lacing.tolist()) == (worst, minimisers.tolist())
-
-
-class TestExampleOne:
-    """Figure 1: z0, z1, z2 alike, level 0.4, f known at z1 and z2; VaR lies between those two."""
-
-    risk = VaR(0.4)
-    weights = equal(3)
-    lower = torch.tensor([0.0, 1.0, 2.0]).double()
-    upper = torch.tensor([3.0, 1.0, 2.0]).double()
-
-    def interval(self, lower: torch.Tensor, upper: torch.Tensor) -> tuple[float, float]:
-        return float(self.risk(lower, self.weights)), float(self.risk(upper, self.weights))
-
-    def after(self, z: int, f: float, left: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """Bounds when so much is left of the interval at z, about f, by measuring there."""
-        lower, upper = self.lower.clone(), self.upper.clone()
-        lower[z] = f - left * (f - lower[z])
-        upper[z] = f + left * (upper[z] - f)
-        return lower, upper
-
-    def test_lacing_value(self) -> None:
-        assert self.interval(self.lower, self.upper) == (self.lower[1], self.upper[2])
-        lacing = self.risk.lacing(self.lower, self.upper, self.weights)
-        assert lacing.tolist() == [True, False, False]
-
-    @pytest.mark.parametrize("z", [1, 2])
-    @pytest.mark.parametrize("left", [0.5, 0.1, 0.0])
-    def test_measuring_where_the_bounds_lie_gains_nothing(self, z: int, left: float) -> None:
-        bounds = self.after(z, float(self.lower[z]), left)
-        assert self.interval(*bounds) == self.interval(self.lower, self.upper)
-
-    @pytest.mark.parametrize("f", [0.0, 0.5, 1.2, 1.5, 1.9, 2.5, 3.0])
-    def test_measuring_the_lacing_value_laces_up(self, f: float) -> None:
-        widths = [2.0 - 1.0]
-        for left in (0.5, 0.25, 0.1, 0.0):
-            low, high = self.interval(*self.after(0, f, left))
-            assert low <= min(max(f, 1.0), 2.0) <= high
-            widths.append(high - low)
-        assert widths == sorted(widths, reverse=True)
-        assert widths[-1] == 0.0
-
-    def test_figure_1c(self) -> None:
-        """u(z0) falls below u(z2), and becomes the upper end."""
-        assert self.interval(*self.after(0, 1.3, 0.2)) == pytest.approx((1.04, 1.64))
 
 
 class TestBadInput:

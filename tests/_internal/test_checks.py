@@ -1,7 +1,6 @@
-"""Every public constructor refuses nonsense, and says which argument it was."""
+"""Every public constructor refuses invalid arguments by name."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gpytorch
@@ -10,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import save_file
 
 import surefoot as sf
 from surefoot import acquisition
@@ -18,19 +16,36 @@ from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import HyperparameterFit
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
+
 KERNEL = sf.kernels.squared_exponential(0.2)
+
 
 not_numbers = st.one_of(
     st.text(max_size=5), st.none(), st.booleans(), st.lists(st.floats(), min_size=2), st.just(1j)
 )
+
+
 not_finite = st.sampled_from([float("nan"), float("inf"), -float("inf")])
+
+
 negative = st.floats(max_value=-1e-9, allow_nan=False)
+
+
 not_positive = st.one_of(not_numbers, not_finite, negative, st.just(0.0), st.just(10**400))
+
+
 not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
+
+
 not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
+
+
 less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
 
+
 Call = Callable[[Any], object]
+
+
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
     "huber-passes": (lambda v: sf.Huber(passes=v), not_count),
@@ -178,67 +193,6 @@ def test_shape_errors_say_what_to_do() -> None:
 def test_integers_of_other_libraries_are_counts() -> None:
     assert sf.PivotedCholesky(np.int64(5)).size == 5
     assert len(sf.Arms(np.int64(5))) == 5
-
-
-class TestFiles:
-    """Files that are no saved run, or an incomplete one."""
-
-    def saved(self, folder: Path) -> Path:
-        optimizer = robust_ucb(BOX)
-        optimizer.tell([0.5, 0.5], 1.0)
-        optimizer.save(folder / "run")
-        return folder / "run"
-
-    @pytest.mark.parametrize("content", [b"", b"not a run", b"\x00" * 64])
-    def test_another_file(self, content: bytes, tmp_path: Path) -> None:
-        path = tmp_path / "other"
-        path.write_bytes(content)
-        with pytest.raises(sf.InvalidInput, match="other"):
-            sf.Optimizer.load(path)
-
-    def test_tensors_of_another_program(self, tmp_path: Path) -> None:
-        save_file({"x": torch.ones(2)}, tmp_path / "other")
-        with pytest.raises(sf.InvalidInput, match="other"):
-            sf.Optimizer.load(tmp_path / "other")
-
-    def test_a_file_cut_short(self, tmp_path: Path) -> None:
-        path = self.saved(tmp_path)
-        path.write_bytes(path.read_bytes()[:-20])
-        with pytest.raises(sf.InvalidInput, match="run"):
-            sf.Optimizer.load(path)
-
-    def test_a_failed_save_leaves_the_old_file_and_no_other(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = self.saved(tmp_path)
-        before = path.read_bytes()
-        optimizer = robust_ucb(BOX)
-
-        def disk_full(handle: int) -> None:
-            raise OSError("no space left on device")
-
-        monkeypatch.setattr("os.fsync", disk_full)
-        with pytest.raises(OSError, match="no space"):
-            optimizer.save(path)
-        assert path.read_bytes() == before
-        assert list(tmp_path.iterdir()) == [path]
-
-    def test_a_precomputed_kernel_is_in_the_file_once(self, tmp_path: Path) -> None:
-        optimizer = gp_ucb(sf.Arms(300), sf.kernels.precomputed(torch.ones(300, 300)))
-        optimizer.tell(7, 1.0)
-        optimizer.save(tmp_path / "run")
-        assert 300 * 300 * 8 < (tmp_path / "run").stat().st_size < 1.2 * 300 * 300 * 8
-
-    def test_a_kernel_of_the_users_own_must_come_again(self, tmp_path: Path) -> None:
-        kernel = gpytorch.kernels.PeriodicKernel().double().requires_grad_(False)
-        optimizer = gp_ucb(sf.Box([0.0], [1.0]), kernel)
-        optimizer.tell([0.5], 1.0)
-        optimizer.save(tmp_path / "run")
-        with pytest.raises(sf.InvalidInput, match="kernel="):
-            sf.Optimizer.load(tmp_path / "run")
-        again = sf.Optimizer.load(tmp_path / "run", kernel=kernel)
-        at = torch.tensor([[0.3]], dtype=torch.float64)
-        torch.testing.assert_close(again.posterior.mean(at), optimizer.posterior.mean(at))
 
 
 def test_a_plain_gpytorch_kernel_will_do() -> None:

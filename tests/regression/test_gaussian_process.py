@@ -137,20 +137,6 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     agree(optimizer.posterior.variance(at), variance)
 
 
-def test_sketch_of_every_point_is_exact() -> None:
-    case = CASES["matern-box"]
-    pulled, rewards, points = data(case.space())
-    exact = gp_ucb(case.space(), case.kernel(), features=sf.Exact(), ridge=0.1)
-    sketch = gp_ucb(
-        case.space(), case.kernel(), features=sf.Nystrom(sf.PivotedCholesky(60)), ridge=0.1
-    )
-    for optimizer in (exact, sketch):
-        optimizer.tell_all(pulled, rewards)
-    at = torch.from_numpy(points)
-    agree(sketch.posterior.mean(at), exact.posterior.mean(at))
-    agree(sketch.posterior.variance(at), exact.posterior.variance(at))
-
-
 def test_srinivas_width_is_for_the_round_to_come() -> None:
     optimizer = gp_ucb(sf.Arms(GRID), sf.kernels.squared_exponential(0.2), scale=0.5)
     assert optimizer.width == pytest.approx(0.5 * width.srinivas(1, 0.1))
