@@ -255,6 +255,7 @@ def test_arms_are_all_judged() -> None:
     assert torch.equal(chosen.environment, z[best % 5])
 
 
+@pytest.mark.slow
 def test_it_is_far_better_than_random_search() -> None:
     """Ten measurements of 21 designs and 3 environments, five fixed seeds, no noise."""
     z, designs = np.linspace(0.0, 1.0, 3), np.linspace(0.0, 1.0, 21)[:, None]

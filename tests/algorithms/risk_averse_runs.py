@@ -19,7 +19,7 @@ from reference import risk as reference
 NOISE = 0.05  # variance of the rewards
 
 
-ROUNDS = 35
+ROUNDS = 25
 
 
 TINY = 1e-9  # a level below every weight: the value at risk is the worst case

@@ -17,6 +17,7 @@ from scipy import stats
 import surefoot as sf
 from surefoot_experiments.problems import ArmProblem, Gaussian, Spikes, noisy_arms, pareto_arms
 
+pytestmark = pytest.mark.slow
 PROBLEMS, ROUNDS, ARMS = 40, 40, 30
 DELTA = 0.01
 ADMISSIBLE = int(stats.binom.isf(1e-7, PROBLEMS, DELTA))

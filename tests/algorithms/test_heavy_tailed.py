@@ -31,6 +31,15 @@ from surefoot.features import Dictionary, Features
 from surefoot.types import Info
 
 ridges = pytest.mark.parametrize("ridge", [1.0, 0.1])
+in_pairs = pytest.mark.parametrize(  # any two choices meet
+    ("alpha", "ridge", "root"),
+    [
+        (1.0, 1.0, "symmetric"),
+        (1.0, 0.1, "cholesky"),
+        (0.5, 1.0, "cholesky"),
+        (0.5, 0.1, "symmetric"),
+    ],
+)
 
 
 def payoffs(case: Case) -> np.ndarray:
@@ -136,9 +145,7 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
 
 
 @cases
-@alphas
-@ridges
-@roots
+@in_pairs
 def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     case: Case, alpha: float, ridge: float, root: Root
 ) -> None:
@@ -161,9 +168,7 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
 
 
 @waving
-@alphas
-@ridges
-@roots
+@in_pairs
 def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_of_lemma_1(
     case: Case, nodes: int, lengthscale: float, alpha: float, ridge: float, root: Root
 ) -> None:
@@ -189,9 +194,7 @@ def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_o
 
 
 @cases
-@alphas
-@ridges
-@roots
+@in_pairs
 def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_theorem_4(
     case: Case, alpha: float, ridge: float, root: Root
 ) -> None:

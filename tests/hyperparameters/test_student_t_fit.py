@@ -45,6 +45,7 @@ FITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.01, 0.05])
 @pytest.mark.parametrize("name", FITS)
 def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(name, noise):
@@ -53,7 +54,9 @@ def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(n
         assert error_of(FITS[name], *converged_search(seed, noise)) < 1.0
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name", ["Gaussian", pytest.param("Student-t", marks=pytest.mark.slow), "Student-t, Matern"]
+)
 def test_units_of_the_rewards_do_not_matter(name):
     points, rewards = converged_search(0, 0.05)
     fitted = FITS[name].fit(points, rewards, LOWER, SPAN)

@@ -13,6 +13,7 @@ from optuna.testing.pytest_samplers import (
 from surefoot.integrations.optuna import SurefootSampler
 
 
+@pytest.mark.slow
 class TestSurefootSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:

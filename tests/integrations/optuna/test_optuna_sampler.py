@@ -55,29 +55,39 @@ def params(study: optuna.Study) -> list[dict]:
     return [trial.params for trial in study.trials]
 
 
+@pytest.fixture(scope="module")
+def on_line() -> optuna.Study:
+    """A run that tests only look at; the first trials of a longer run are those of a shorter."""
+    return run(line, 12)
+
+
+@pytest.fixture(scope="module")
+def on_bowl() -> optuna.Study:
+    return run(bowl, 12)
+
+
 class TestRuns:
-    def test_the_same_seed_gives_the_same_run(self) -> None:
-        assert params(run(bowl, 12)) == params(run(bowl, 12))
+    def test_the_same_seed_gives_the_same_run(self, on_bowl: optuna.Study) -> None:
+        assert params(run(bowl, 12)) == params(on_bowl)
 
     def test_another_seed_gives_another_run(self) -> None:
         assert params(run(line, 3, seed=0)) != params(run(line, 3, seed=1))
 
-    def test_a_pickled_sampler_goes_on_with_the_same_run(self) -> None:
+    def test_a_pickled_sampler_goes_on_with_the_same_run(self, on_bowl: optuna.Study) -> None:
         study = run(bowl, 9)
         study.sampler = pickle.loads(pickle.dumps(study.sampler))
         study.optimize(bowl, 3)
-        assert params(study) == params(run(bowl, 12))
+        assert params(study) == params(on_bowl)
 
-    def test_a_pickled_sampler_before_the_first_trial(self) -> None:
+    def test_a_pickled_sampler_before_the_first_trial(self, on_line: optuna.Study) -> None:
         sampler = pickle.loads(pickle.dumps(SurefootSampler(seed=0)))
         study = optuna.create_study(sampler=sampler)
         study.optimize(line, 6)
-        assert params(study) == params(run(line, 6))
+        assert params(study) == params(on_line)[:6]
 
-    def test_maximising_the_negative_is_the_same_run(self) -> None:
-        down = run(line, 12)
+    def test_maximising_the_negative_is_the_same_run(self, on_line: optuna.Study) -> None:
         up = run(lambda trial: -line(trial), 12, direction="maximize")
-        for left, right in zip(down.trials, up.trials, strict=True):
+        for left, right in zip(on_line.trials, up.trials, strict=True):
             assert left.params["x"] == pytest.approx(right.params["x"], abs=1e-6)
 
     def test_values_are_of_their_distributions(self) -> None:
@@ -164,10 +174,10 @@ class TestModel:
         monkeypatch.setattr(
             Encoding, "encode", lambda self, p: (encoded.append(p), encode(self, p))[1]
         )
-        study = run(line, 20)
+        study = run(line, 10)
         study.sampler.belief(study)
         # Once as it runs, empty, in its own ask; once when it has finished.
-        assert len(encoded) <= 2 * 20 + 2
+        assert len(encoded) <= 2 * 10 + 2
 
     def test_a_new_sampler_on_an_old_study_reads_it_all(self) -> None:
         study = run(bowl, 12)
@@ -184,6 +194,7 @@ class TestModel:
         assert belief.trials == [0, 1, 2, 3]
         np.testing.assert_allclose(belief.values, [trial.value for trial in second.trials])
 
+    @pytest.mark.slow
     def test_belief_in_the_studys_units(self) -> None:
         generator = np.random.default_rng(0)
         study = run(lambda trial: 1e4 + 100.0 * bowl(trial) + generator.normal(), 28)
@@ -222,11 +233,12 @@ class TestModel:
     def test_outliers_are_seen_as_such(self) -> None:
         generator = np.random.default_rng(2)
 
-        def objective(trial: Trial) -> float:
-            spike = 500.0 if trial.number in (11, 17, 23) else 0.0
-            return line(trial) + 0.3 * generator.normal() + spike
-
-        study = run(objective, 30)
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        for number, x in enumerate(generator.uniform(0.0, 10.0, 30)):
+            spike = 500.0 if number in (11, 17, 23) else 0.0
+            measured = (x - 3.0) ** 2 + 0.3 * generator.normal() + spike
+            space = {"x": FloatDistribution(0.0, 10.0)}
+            study.add_trial(create_trial(params={"x": x}, distributions=space, value=measured))
         belief = study.sampler.belief(study)
         hit = dict(zip(belief.trials, belief.outliers, strict=True))
         assert all(hit[number] for number in (11, 17, 23))
@@ -245,20 +257,23 @@ class TestModel:
         assert "no finished trial" not in str(caught.value)
 
     @pytest.mark.parametrize("setting", [{}, {"x": 11.0}, {"y": 1.0}, {"x": "a"}, {"x": math.nan}])
-    def test_predicting_what_is_not_of_the_study(self, setting: dict) -> None:
-        study = run(line, 4)
+    def test_predicting_what_is_not_of_the_study(
+        self, setting: dict, on_line: optuna.Study
+    ) -> None:
+        belief = on_line.sampler.belief(on_line)
         with pytest.raises(sf.InvalidInput, match="x"):
-            study.sampler.belief(study).predict([setting])
+            belief.predict([setting])
 
-    def test_looking_does_not_change_the_run(self) -> None:
+    def test_looking_does_not_change_the_run(self, on_line: optuna.Study) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for _ in range(8):
             study.optimize(line, 1)
             study.sampler.belief(study).recommend()
-        assert params(study) == params(run(line, 8))
+        assert params(study) == params(on_line)[:8]
 
 
 class TestFailures:
+    @pytest.mark.slow
     def test_failed_trials_are_avoided(self) -> None:
         def objective(trial: Trial) -> float:
             value = line(trial)
@@ -273,6 +288,7 @@ class TestFailures:
         assert len(failed) <= 15
         assert len({round(x, 2) for x in failed}) >= 0.6 * len(failed)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("value", [math.inf, math.nan])
     def test_values_that_are_not_finite_are_not_asked_for_again_and_again(
         self, value: float
@@ -286,9 +302,10 @@ class TestFailures:
         assert len(numbers) >= 8
 
     @pytest.mark.parametrize("mark", [INTERRUPTED, BLAMELESS])
-    def test_trials_that_say_nothing_are_passed_over(self, mark: str) -> None:
+    def test_trials_that_say_nothing_are_passed_over(
+        self, mark: str, on_line: optuna.Study
+    ) -> None:
         study = run(line, 8)
-        other = run(line, 8)
         study.add_trial(
             create_trial(
                 state=TrialState.FAIL,
@@ -297,9 +314,8 @@ class TestFailures:
                 user_attrs={mark: True},
             )
         )
-        for each in (study, other):
-            each.optimize(line, 2)
-        assert params(study)[9:] == params(other)[8:]
+        study.optimize(line, 2)
+        assert params(study)[9:] == params(on_line)[8:10]
 
     def test_pruned_trials_are_not_measurements(self) -> None:
         def objective(trial: Trial) -> float:
@@ -338,6 +354,7 @@ print(len(study.sampler.belief(study).trials))
 """
 
 
+@pytest.mark.slow
 def test_two_workers_share_a_storage(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/study.db"
     study = optuna.create_study(study_name="s", storage=storage)
