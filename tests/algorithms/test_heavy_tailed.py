@@ -21,7 +21,6 @@ from heavy_tailed_cases import (
     features,
     lost,
     pulls,
-    roots,
 )
 from kernel_cases import GRID, Case, waves
 from reference import heavy_tails

@@ -85,22 +85,36 @@ def rows(study: optuna.Study) -> list[tuple]:
     return [(trial.params, trial.user_attrs[ENVIRONMENT]) for trial in study.trials]
 
 
+RUNS = {"finite": FINITE, "uniform": UNIFORM}
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def undisturbed(request: pytest.FixtureRequest) -> tuple[StudyEnvironment, list[tuple]]:
+    """An environment with the run in it, which tests only look at."""
+    environment = RUNS[request.param]
+    return environment, run(environment, chosen, 11)
+
+
+@pytest.fixture(scope="module")
+def belief():
+    """What is known of the function under a finite environment."""
+    return (study := filled()).sampler.belief(study)
+
+
 class TestTrials:
-    def test_the_setting_is_a_parameter_and_the_environment_is_recorded(self) -> None:
-        for params, environment in run(FINITE, chosen, 11):
+    def test_the_setting_is_a_parameter_and_the_environment_is_recorded(self, undisturbed) -> None:
+        among, trials = undisturbed
+        for params, environment in trials:
             assert set(params) == {"x"}
-            assert environment["load"] in LOADS.tolist()
+            assert environment["load"] in LOADS.tolist() or among is UNIFORM
 
-    def test_the_same_seed_gives_the_same_run(self) -> None:
-        assert run(UNIFORM, chosen, 10) == run(UNIFORM, chosen, 10)
-
-    @pytest.mark.parametrize("environment", [FINITE, UNIFORM])
-    def test_a_pickled_sampler_goes_on_with_the_same_run(self, environment) -> None:
+    def test_a_pickled_sampler_goes_on_with_the_same_run(self, undisturbed) -> None:
+        environment, trials = undisturbed
         study = study_of(environment)
         study.optimize(chosen, 9)
         study.sampler = pickle.loads(pickle.dumps(study.sampler))
         study.optimize(chosen, 2)
-        assert rows(study) == run(environment, chosen, 11)
+        assert rows(study) == trials
 
     def test_asking_again_gives_the_same_and_records_it_at_once(self) -> None:
         study = study_of(UNIFORM)
@@ -135,6 +149,7 @@ class TestTrials:
         study.optimize(chosen, 3)
         assert sampler.belief(study).trials == [0, 1, 2]
 
+    @pytest.mark.slow
     def test_parallel_trials_are_spread_out(self) -> None:
         study = filled(UNIFORM)
         trials = [study.ask(SPACE) for _ in range(4)]
@@ -224,8 +239,7 @@ class TestBelief:
         wanted = np.linspace(0.0, 1.0, 6)[int(np.argmax(sign * np.array(candidates)))]
         assert best.params["x"] == pytest.approx(wanted, abs=1e-9)
 
-    def test_over_the_environment(self) -> None:
-        belief = (study := filled()).sampler.belief(study)
+    def test_over_the_environment(self, belief) -> None:
         over = belief.over_environment({"x": 0.3})
         np.testing.assert_allclose(over.values[:, 0], LOADS)
         np.testing.assert_allclose(over.weights, WEIGHTS)
@@ -251,13 +265,11 @@ class TestBelief:
         study.sampler.belief(study)
         np.testing.assert_array_equal(belief.predict([{"x": 0.3}]), before)
 
-    def test_nothing_asked(self) -> None:
-        belief = (study := filled()).sampler.belief(study)
+    def test_nothing_asked(self, belief) -> None:
         assert [len(part) for part in belief.predict([])] == [0, 0, 0]
         assert [len(part) for part in belief.predict([], [])] == [0, 0, 0]
 
-    def test_what_cannot_be_asked(self) -> None:
-        belief = (study := filled()).sampler.belief(study)
+    def test_what_cannot_be_asked(self, belief) -> None:
         with pytest.raises(sf.InvalidInput, match="1 environments came with 2 configurations"):
             belief.predict([{"x": 0.1}, {"x": 0.2}], [{"load": 0.5}])
         with pytest.raises(sf.InvalidInput, match="not one of its 5"):
