@@ -98,6 +98,15 @@ def cells(parts: list[str] | None = None, spaces: list[str] | None = None) -> li
     return [pytest.param(Cell(space, part), id=f"{part}-{space}") for space, part in table]
 
 
+def in_turn(spaces: list[str], number: int) -> list:
+    """Every way to put an optimiser together, on so many of the spaces in turn."""
+    found = []
+    for place, part in enumerate(BUILDS):
+        chosen = {spaces[(place + step) % len(spaces)] for step in range(number)}
+        found += cells([part], sorted(chosen))
+    return found
+
+
 def points_of(space: sf.Arms | sf.Box, number: int, seed: int = 3) -> torch.Tensor:
     """Points (number, d) of the space, some of arms more than once."""
     generator = torch.Generator().manual_seed(seed)

@@ -18,7 +18,7 @@ from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding
 from surefoot.regression.posterior import Pull
 
-PULLS = 200
+PULLS = 120
 
 
 @dataclass(frozen=True)

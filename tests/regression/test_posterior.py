@@ -13,7 +13,7 @@ class TestPosterior:
     @pytest.mark.parametrize("cell", cells(FIXED_GEOMETRY))
     def test_variance_is_not_negative_and_falls_with_data(self, cell: Cell) -> None:
         optimizer = cell.build(ridge=0.01)
-        points = points_of(optimizer.space, 20)
+        points = points_of(optimizer.space, 12)
         optimizer.tell(points[0], 1.0)
         before = optimizer.posterior.variance(points)
         for step, point in enumerate(points):

@@ -123,11 +123,12 @@ class TestSurrogate:
         risk = sf.VaR(0.2)
         return sf.Optimizer(self.SPACE, KERNEL, risk=risk, policy=policy, ridge=0.01, seed=3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("lacing", ["prob", "unif"])
     def test_it_asks_within_the_space_and_the_same_again(self, lacing) -> None:
         asked = play(self.optimizer(lacing), 3)
         assert all(0.0 <= coordinate <= 1.0 for row in asked for coordinate in row)
-        assert play(self.optimizer(lacing), 3) == asked
+        assert play(self.optimizer(lacing), 2) == asked[:2]
 
     def test_a_loaded_run_goes_on_the_same(self, tmp_path: Path) -> None:
         optimizer = self.optimizer()

@@ -16,27 +16,27 @@ def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
 
 @named(LASTING)
 def test_features_that_last(subject: Subject) -> None:
-    drive(subject, examples=3, steps=20)
+    drive(subject, examples=4, steps=20)
 
 
 @named(BUDGETED)
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
-    drive(subject, examples=2, steps=20)
+    drive(subject, examples=4, steps=20)
 
 
 @named({"gp_ucb": LASTING["gp_ucb"], "bbkb": BUDGETED["bbkb"]})
 def test_queries_of_another_optimizer(subject: Subject) -> None:
-    drive(subject, examples=3, steps=20, foreign=True)
+    drive(subject, examples=4, steps=20, foreign=True)
 
 
 @named(BOXES)
 def test_boxes(subject: Subject) -> None:
-    drive(subject, examples=3, steps=14)
+    drive(subject, examples=4, steps=14)
 
 
 @named(JOINT)
 def test_designs_beside_an_environment(subject: Subject) -> None:
-    drive(subject, examples=2, steps=16)
+    drive(subject, examples=4, steps=16)
 
 
 @pytest.mark.slow
