@@ -29,15 +29,15 @@ class TestTheorem1:
     The theorem's q-bar is near 10^3, so a dictionary is smaller than the pulls only after
     thousands of them, or where lambda is thousands of kappa^2. The first test goes the first way:
     8,000 pulls of a few arms and one of each other arm, by one optimiser that seldom draws, whose
-    dictionary is then accurate; 50 copies of it go on by themselves, and draw in each round. By the
+    dictionary is then accurate; 30 copies of it go on by themselves, and draw in each round. By the
     proof, which leads from one accurate dictionary to the next, such a copy fails with probability
-    delta at most, independently of the others. The second runs 50 times from the first round, with
+    delta at most, independently of the others. The second runs 30 times from the first round, with
     bounds on the size below the number of pulls.
     """
 
     @pytest.mark.slow
     def test_variances_are_within_a_factor_of_the_exact_ones(self, tmp_path: Path) -> None:
-        case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 50, 16
+        case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 30, 16
         a, q = budgeted.alpha(ACCURACY), budgeted.oversampling(horizon, DELTA, ACCURACY)
         theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": ACCURACY}
         counts = np.ones(160)
@@ -98,7 +98,7 @@ class TestTheorem1:
         is 3 d: rounds count once this is delta / T at most. The first dictionary of all has one
         arm whatever the bound.
         """
-        case, ridge, horizon, runs = line(100, 0.5), 1e4, 60, 50
+        case, ridge, horizon, runs = line(100, 0.5), 1e4, 60, 30
         a, q = budgeted.alpha(0.4), budgeted.oversampling(horizon, DELTA, 0.4)
         theory: dict[str, Any] = {"horizon": horizon, "delta": DELTA, "accuracy": 0.4}
         failures, counted, sizes = 0, 0, []

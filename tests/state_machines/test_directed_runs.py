@@ -71,7 +71,7 @@ ESTIMATORS = {
     "student-t": sf.StudentT(),
     "adaptive-truncation": sf.AdaptiveTruncation(sf.Moment(0.9, 4.0)),
 }
-ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 8}
+ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 6}
 INTERVAL = 3
 
 
@@ -86,7 +86,6 @@ class TestManyRewards:
             (tabulated, False),
             pytest.param(batched, False, marks=pytest.mark.slow),
             pytest.param(tabulated, True, marks=pytest.mark.slow),
-            pytest.param(resampled, False, marks=pytest.mark.slow),
             pytest.param(resampled, True, marks=pytest.mark.slow),
         ],
     )

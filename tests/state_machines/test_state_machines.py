@@ -42,13 +42,13 @@ def test_designs_beside_an_environment(subject: Subject) -> None:
 @pytest.mark.slow
 @named(LASTING, BUDGETED)
 def test_arms_at_length(subject: Subject) -> None:
-    drive(subject, examples=8, steps=40)
+    drive(subject, examples=6, steps=30)
 
 
 @pytest.mark.slow
 @named({f"box-{name}": subject for name, subject in BOXES.items()}, JOINT)
 def test_boxes_and_environments_at_length(subject: Subject) -> None:
-    drive(subject, examples=6, steps=25)
+    drive(subject, examples=5, steps=20)
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_boxes_and_environments_at_length(subject: Subject) -> None:
     }
 )
 def test_queries_of_another_optimizer_at_length(subject: Subject) -> None:
-    drive(subject, examples=8, steps=25, foreign=True)
+    drive(subject, examples=6, steps=25, foreign=True)
 
 
 @pytest.mark.slow
