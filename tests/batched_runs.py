@@ -6,8 +6,6 @@ import torch
 import surefoot as sf
 
 PLANE = torch.rand(120, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-
-
 SETTINGS = {"noise": 0.1, "oversampling": 2.0, "ridge": 0.01}
 
 

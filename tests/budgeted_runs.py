@@ -14,11 +14,7 @@ from reference import budgeted, covariance
 from surefoot.algorithms import bkb
 
 NORM, NOISE, DELTA, ACCURACY = 2.0, 0.5, 0.1, 0.5
-
-
 ERROR = 1e-7  # chance that a correct library fails one of the statistical tests
-
-
 inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
 
 

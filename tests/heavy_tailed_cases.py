@@ -10,17 +10,9 @@ from reference import heavy_tails
 from surefoot.types import Info
 
 PULLS = 200
-
-
 HORIZON, DELTA, NORM, ACCURACY = 1000, 0.05, 2.0, 0.3
-
-
 MOMENTS = {alpha: sf.Moment(alpha, 4.0) for alpha in (1.0, 0.5)}
-
-
 alphas = pytest.mark.parametrize("alpha", MOMENTS)
-
-
 roots = pytest.mark.parametrize("root", ["symmetric", "cholesky"])
 
 
@@ -30,8 +22,6 @@ def pulls(case: Case) -> np.ndarray:
 
 
 LINE = np.linspace(0.0, 1.0, 25)[:, None]
-
-
 CASES = cases_on(GRID, table(4))
 
 

@@ -16,23 +16,11 @@ from surefoot.acquisition import ScorePolicy
 from surefoot.spaces.environments import truncated_normal
 
 LINE = torch.linspace(0.0, 1.0, 8, dtype=torch.float64).unsqueeze(-1)
-
-
 MASSES = np.array([2, 5, 3])
-
-
 VALUES = [0.0, 0.4, 1.0]
-
-
 DENSITY = sf.ContinuousEnvironment(truncated_normal(0.5, 0.2, 0.0, 1.0))
-
-
 NOISE = sf.ContinuousEnvironment(Uniform(-0.1, 0.1))
-
-
 TABLE = table(4)
-
-
 RIDGE = 0.1
 
 
@@ -56,11 +44,7 @@ JOINTS: dict[str, Callable[..., sf.Joint]] = {
         sf.Box([0.0], [1.0]), NOISE, perturbation=shifted, **kind
     ),
 }
-
-
 every = pytest.mark.parametrize("name", JOINTS)
-
-
 either = pytest.mark.parametrize("observed", [False, True], ids=["chosen", "observed"])
 
 

@@ -13,14 +13,8 @@ from kernel_cases import table
 from surefoot.algorithms import robust_ucb
 
 TABLE = table(4)
-
-
 MOMENT = sf.Moment(1.0, 100.0)
-
-
 LINE = torch.linspace(0.0, 1.0, 20, dtype=torch.float64).unsqueeze(-1)
-
-
 SPACES: dict[str, Callable[[], sf.Arms | sf.Box]] = {
     "arms": lambda: sf.Arms(LINE),
     "bare": lambda: sf.Arms(12),
@@ -74,8 +68,6 @@ BUILDS: dict[str, Callable[..., sf.Optimizer]] = {
     ),
     "robust": robust,
 }
-
-
 FIXED_GEOMETRY = ["exact-least_squares", "exact-huber", "sketch-least_squares", "sketch-huber"]
 
 

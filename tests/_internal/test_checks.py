@@ -18,34 +18,16 @@ from surefoot.hyperparameters import HyperparameterFit
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 
 KERNEL = sf.kernels.squared_exponential(0.2)
-
-
 not_numbers = st.one_of(
     st.text(max_size=5), st.none(), st.booleans(), st.lists(st.floats(), min_size=2), st.just(1j)
 )
-
-
 not_finite = st.sampled_from([float("nan"), float("inf"), -float("inf")])
-
-
 negative = st.floats(max_value=-1e-9, allow_nan=False)
-
-
 not_positive = st.one_of(not_numbers, not_finite, negative, st.just(0.0), st.just(10**400))
-
-
 not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
-
-
 not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
-
-
 less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
-
-
 Call = Callable[[Any], object]
-
-
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
     "huber-passes": (lambda v: sf.Huber(passes=v), not_count),

@@ -17,20 +17,10 @@ from reference import covariance
 from reference import risk as reference
 
 NOISE = 0.05  # variance of the rewards
-
-
 ROUNDS = 25
-
-
 TINY = 1e-9  # a level below every weight: the value at risk is the worst case
-
-
 SLACK = 1e-9  # of roundings, in an inequality that may hold with equality
-
-
 Mix = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
 Check = Callable[[reference.Round, int, int], None]
 
 

@@ -221,8 +221,6 @@ class TestSaving:
 
 
 MOMENT = sf.Moment(1.0, 2.0)
-
-
 ESTIMATORS: dict[str, Estimator] = {
     "least-squares": sf.LeastSquares(),
     "truncation": sf.Truncation(MOMENT),

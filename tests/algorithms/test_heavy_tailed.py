@@ -54,11 +54,7 @@ def kernel_matrices(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 WAVES = {"line": (waves(LINE, 0.25), 20, 0.25), "plane": (waves(GRID, 0.45), 6, 0.45)}
-
-
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-
-
 waving = pytest.mark.parametrize(("case", "nodes", "lengthscale"), WAVES.values(), ids=WAVES)
 
 

@@ -65,11 +65,7 @@ CASES: dict[str, Case] = {
     "precomputed": tabled(7, [1, 1, 1, 1, 1]),
     "precomputed-zeros": tabled(6, [2, 0, 5, 1, 0, 2], seed=1),
 }
-
-
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-
-
 levels = pytest.mark.parametrize(
     "level", [Fraction(1, 10), Fraction(2, 5), Fraction(9, 10)], ids=lambda level: f"{level}"
 )

@@ -13,11 +13,7 @@ from reference import risk as reference
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 
 MASSES = np.array([1, 2, 1, 1, 0, 2, 2, 1])
-
-
 LINE_Z, SQUARE_Z = scattered(8), scattered(16)
-
-
 BOXES: dict[str, sf.Joint] = {
     "line": sf.Joint(sf.Box([-1.0], [2.0]), sf.FiniteEnvironment(LINE_Z, MASSES / MASSES.sum())),
     "square": sf.Joint(sf.Box([0.0, 0.0], [1.0, 1.0]), sf.FiniteEnvironment(SQUARE_Z)),

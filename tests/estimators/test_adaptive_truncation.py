@@ -92,8 +92,6 @@ HEAVY = st.builds(
     ridge=st.floats(-2.0, 1.0).map(lambda power: 10.0**power),
     pulls=st.integers(1, 60),
 )
-
-
 few = settings(max_examples=8, deadline=None, database=None, derandomize=True)
 
 

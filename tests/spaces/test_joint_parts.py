@@ -85,8 +85,6 @@ PERTURBATIONS: dict[str, object] = {
     "one-argument": lambda x: x,
     "no-function": 3,
 }
-
-
 LEVELS = [0, 1, -0.1, 1.5, float("nan"), float("inf"), "0.1", None, True]
 
 

@@ -90,6 +90,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     assert f"--trials {TRIALS} --rounds {ROUNDS} --seed 5" in page
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     for name, seed in (("one", 5), ("two", 5), ("three", 6)):
         run(EXPERIMENT, plan(tmp_path / name, seed=seed))
@@ -99,6 +100,7 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     assert not numbers(tmp_path / "one").equals(numbers(tmp_path / "three"))
 
 
+@pytest.mark.slow
 def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "few", trials=1))
     run(EXPERIMENT, plan(tmp_path / "many"))
@@ -130,6 +132,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     assert everything(out) == after
 
 
+@pytest.mark.slow
 def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "at once"))
     out = tmp_path / "grown"
@@ -153,6 +156,7 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     assert everything(out) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -170,6 +174,7 @@ def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
@@ -199,6 +204,7 @@ def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     assert seen[0] == (0, TRIALS)
 
 
+@pytest.mark.slow
 def test_a_former_result_stays_until_the_next_is_complete(tmp_path):
     run(EXPERIMENT, plan(tmp_path))
     before = everything(tmp_path)
@@ -230,6 +236,7 @@ def small_files(limit: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
     # Room for the trials, not for the picture.
     with (
@@ -288,6 +295,7 @@ def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     folder = run(EXPERIMENT, plan(tmp_path, trials=1)).folder
     (folder / "notes.txt").write_text("thoughts")
@@ -307,6 +315,7 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_finished_trial(tmp_path):
     settings = ["--trials", "3", "--rounds", "500", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(
