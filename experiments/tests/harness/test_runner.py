@@ -100,7 +100,6 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     assert not numbers(tmp_path / "one").equals(numbers(tmp_path / "three"))
 
 
-@pytest.mark.slow
 def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "few", trials=1))
     run(EXPERIMENT, plan(tmp_path / "many"))
@@ -132,7 +131,6 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     assert everything(out) == after
 
 
-@pytest.mark.slow
 def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "at once"))
     out = tmp_path / "grown"
@@ -174,7 +172,6 @@ def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
     assert everything(tmp_path) == before
 
 
-@pytest.mark.slow
 def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
@@ -236,7 +233,6 @@ def small_files(limit: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.slow
 def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
     # Room for the trials, not for the picture.
     with (
@@ -295,7 +291,6 @@ def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     folder = run(EXPERIMENT, plan(tmp_path, trials=1)).folder
     (folder / "notes.txt").write_text("thoughts")
