@@ -304,7 +304,13 @@ SPACES = {
 }
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("choices", "levels") else pytest.mark.slow)
+        for name in SPACES
+    ],
+)
 def test_it_asks_what_the_space_allows(name: str) -> None:
     joint = SPACES[name]
     optimizer = sf.Optimizer(

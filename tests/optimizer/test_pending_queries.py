@@ -96,7 +96,11 @@ class TestPending:
 
     @pytest.mark.parametrize(
         "cell",
-        [*cells(["exact-huber"], ["arms", "line", "box"]), *cells(["robust"], ["arms", "line"])],
+        [
+            *cells(["exact-huber"], ["arms", "line", "box"]),
+            pytest.param(Cell("arms", "robust"), id="robust-arms", marks=pytest.mark.slow),
+            pytest.param(Cell("line", "robust"), id="robust-line", marks=pytest.mark.slow),
+        ],
     )
     def test_failed_points_are_kept_away_from(self, cell: Cell) -> None:
         optimizer = cell.build()

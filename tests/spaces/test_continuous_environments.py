@@ -87,6 +87,7 @@ def test_the_worst_case_is_at_an_end_that_hardly_ever_comes() -> None:
     assert float(value) < -10.0
 
 
+@pytest.mark.slow
 def test_a_density_may_be_infinite_at_an_end() -> None:
     """The worse of the ends is asked all the same."""
     edges = sf.ContinuousEnvironment(Beta(*torch.tensor([0.02, 0.02]).double()))
@@ -130,6 +131,7 @@ class TestSurrogate:
         assert all(0.0 <= coordinate <= 1.0 for row in asked for coordinate in row)
         assert play(self.optimizer(lacing), 2) == asked[:2]
 
+    @pytest.mark.slow
     def test_a_loaded_run_goes_on_the_same(self, tmp_path: Path) -> None:
         optimizer = self.optimizer()
         play(optimizer, 2)

@@ -83,8 +83,8 @@ class TestManyRewards:
         ("build", "standardise"),
         [
             (batched, True),
-            (tabulated, False),
             pytest.param(batched, False, marks=pytest.mark.slow),
+            pytest.param(tabulated, False, marks=pytest.mark.slow),
             pytest.param(tabulated, True, marks=pytest.mark.slow),
             pytest.param(resampled, True, marks=pytest.mark.slow),
         ],
@@ -142,8 +142,15 @@ def play(
 class TestResampling:
     """A dictionary goes on growing after a query that came to nothing."""
 
-    @pytest.mark.parametrize("failed", [False, True])
-    @pytest.mark.parametrize("name", ["bkb", "bbkb"])
+    @pytest.mark.parametrize(
+        ("name", "failed"),
+        [
+            ("bbkb", True),
+            pytest.param("bbkb", False, marks=pytest.mark.slow),
+            pytest.param("bkb", True, marks=pytest.mark.slow),
+            pytest.param("bkb", False, marks=pytest.mark.slow),
+        ],
+    )
     def test_after_one_forgotten_query(self, name: str, failed: bool) -> None:
         def build() -> sf.Optimizer:
             make = getattr(algorithms, name)

@@ -10,33 +10,37 @@ from subjects import BOXES, BUDGETED, JOINT, LASTING, LEARNT, ONE_STEP_AHEAD
 
 
 def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
-    named = {name: subject for family in families for name, subject in family.items()}
-    return pytest.mark.parametrize("subject", named.values(), ids=named)
+    found = {name: subject for family in families for name, subject in family.items()}
+    return pytest.mark.parametrize("subject", found.values(), ids=found)
 
 
-@named(LASTING)
+def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
+    return {name: family[name] for name in names}
+
+
+@named(only(LASTING, "gp_ucb-bare", "ata_gp_ucb", "robust_ucb", "repeated"))
 def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=4, steps=20)
 
 
-@named(BUDGETED)
+@named(only(BUDGETED, "bbkb", "bbkb-huber", "bbkb-repeated"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=4, steps=20)
 
 
-@named({"gp_ucb": LASTING["gp_ucb"], "bbkb": BUDGETED["bbkb"]})
-def test_queries_of_another_optimizer(subject: Subject) -> None:
-    drive(subject, examples=4, steps=20, foreign=True)
-
-
-@named(BOXES)
+@named(only(BOXES, "gp_ucb", "bbkb"))
 def test_boxes(subject: Subject) -> None:
     drive(subject, examples=4, steps=14)
 
 
-@named(JOINT)
+@named(only(JOINT, "v_ucb", "v_ucb-observed"))
 def test_designs_beside_an_environment(subject: Subject) -> None:
     drive(subject, examples=4, steps=16)
+
+
+@named(only(BUDGETED, "bbkb"))
+def test_queries_of_another_optimizer(subject: Subject) -> None:
+    drive(subject, examples=4, steps=20, foreign=True)
 
 
 @pytest.mark.slow
