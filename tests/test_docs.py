@@ -31,6 +31,7 @@ def having(language: str, part: str = "") -> list:
     return [pytest.param(page, id=page.name) for page in chosen]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", having("python"))
 def test_python_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -1,38 +1,24 @@
-"""Importing surefoot loads no optional weight and changes nothing that is global."""
+"""Importing surefoot loads no optional weight and changes nothing that is global.
 
+One fresh process does it all, and says in JSON what it found.
+"""
+
+import json
 import subprocess
 import sys
 
+import pytest
 
-def fresh(program: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_import_and_an_exact_round_leave_out_what_they_do_not_need() -> None:
-    program = """
-import sys, surefoot as sf
-optimizer = sf.algorithms.gp_ucb(sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2))
-optimizer.tell(optimizer.ask(), 1.0)
-optimizer.recommend()
-names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic")
-print([name for name in names if name in sys.modules])
-"""
-    assert fresh(program) == "[]"
-
-
-def test_import_changes_no_global_state() -> None:
-    program = """
-import os, random, signal, warnings
+PROGRAM = """
+import json, os, random, signal, sys, warnings
 import gpytorch, numpy, scipy.special, torch
+
 def settings():
     return {
         name: vars(value) for name, value in vars(gpytorch.settings).items()
         if isinstance(value, type) and not name.startswith("__")
     }
+
 def state():
     return [
         torch.get_default_dtype(), torch.get_num_threads(), torch.is_grad_enabled(),
@@ -41,25 +27,51 @@ def state():
         signal.getsignal(signal.SIGINT), numpy.geterr(), os.getcwd(),
         {k: {n: repr(v) for n, v in d.items() if n.startswith("_")} for k, d in settings().items()},
     ]
-before = state()
-import surefoot
-print([i for i, (x, y) in enumerate(zip(before, state())) if x != y])
-"""
-    assert fresh(program) == "[]"
 
-
-def test_a_run_draws_nothing_from_global_generators() -> None:
-    program = """
-import random, numpy, torch, surefoot as sf
-def state():
+def generators():
     return torch.get_rng_state().tolist(), random.getstate(), str(numpy.random.get_state())
-before = state()
+
+found, before = {}, state()
+import surefoot as sf
+found["changed"] = [i for i, (x, y) in enumerate(zip(before, state())) if x != y]
+
+optimizer = sf.algorithms.gp_ucb(sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2))
+optimizer.tell(optimizer.ask(), 1.0)
+optimizer.recommend()
+names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic")
+found["loaded"] = [name for name in names if name in sys.modules]
+
+before = generators()
 optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), initial=2)
 for _ in range(4):
     query = optimizer.ask()
     optimizer.tell(query, float(query.point.sum()))
 optimizer.recommend()
-print(before == state())
-print(torch.get_default_dtype())
+found["draws nothing"] = before == generators()
+found["dtype"] = str(torch.get_default_dtype())
+print(json.dumps(found))
 """
-    assert fresh(program) == "True\ntorch.float32"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_import_changes_no_global_state(found: dict[str, object]) -> None:
+    assert found["changed"] == []
+
+
+def test_import_and_an_exact_round_leave_out_what_they_do_not_need(
+    found: dict[str, object],
+) -> None:
+    assert found["loaded"] == []
+
+
+def test_a_run_draws_nothing_from_global_generators(found: dict[str, object]) -> None:
+    assert found["draws nothing"]
+    assert found["dtype"] == "torch.float32"

@@ -181,13 +181,16 @@ class Cell:
 
 def in_pairs(cells: Iterable[Cell]) -> list[Cell]:
     """Few of the cells that have every pair of choices between them, greedily."""
-    left = {cell: cell.choices for cell in cells}
+    bits: dict[object, int] = {}
+    left = {
+        cell: sum(1 << bits.setdefault(pair, len(bits)) for pair in cell.choices) for cell in cells
+    }
+    missing = (1 << len(bits)) - 1
     chosen = []
-    while left:
-        best = max(left, key=lambda cell: len(left[cell]))
-        covered = left.pop(best)
+    while missing:
+        best = max(left, key=lambda cell: (left[cell] & missing).bit_count())
+        missing &= ~left.pop(best)
         chosen.append(best)
-        left = {cell: rest for cell, pairs in left.items() if (rest := pairs - covered)}
     return chosen
 
 
@@ -268,6 +271,7 @@ class Play:
             for query in (*reversed(rest), first, *self.late):
                 self._tell(query)
             self.late = [second]
+        assert all(possible(self.optimizer.space, query) for query in queries)
         return [asked(query) for query in queries]
 
     def rounds(self, number: int) -> list[list[float]]:
@@ -326,13 +330,17 @@ def close(ours: Tensor, expected: Tensor, tolerance: float = 1e-9) -> None:
     torch.testing.assert_close(ours, expected, rtol=0.0, atol=atol)
 
 
-def possible(space: Any, query: sf.Query) -> bool:
-    """Whether the query is of the space, with an environment unless the world draws it."""
+def of_design(space: Any, point: Tensor, arm: int | None) -> bool:
+    """Whether a point is a design of the space, with its arm if it has arms."""
     design = space.design if isinstance(space, sf.Joint) else space
     if isinstance(design, sf.Arms):
-        right = query.arm is not None and torch.equal(design.points[query.arm], query.point)
-    else:
-        right = query.arm is None and torch.equal(design.snap(query.point[None])[0], query.point)
+        return arm is not None and torch.equal(design.points[arm], point)
+    return arm is None and torch.equal(design.snap(point[None])[0], point)
+
+
+def possible(space: Any, query: sf.Query) -> bool:
+    """Whether the query is of the space, with an environment unless the world draws it."""
+    right = of_design(space, query.point, query.arm)
     if not isinstance(space, sf.Joint) or space.observed:
         return right and query.environment is None
     known, z = space.environment, query.environment

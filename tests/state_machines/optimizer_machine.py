@@ -6,6 +6,7 @@ where the features last. `Slot` and `Told` are what should be pending and known,
 """
 
 import math
+import os
 import pickle
 import sys
 import tempfile
@@ -400,7 +401,7 @@ def drive(subject: Subject, examples: int, steps: int, foreign: bool = False) ->
     With `foreign`, queries of another optimiser are told too.
     """
     chosen = settings(
-        max_examples=examples,
+        max_examples=round(examples * float(os.environ.get("SUREFOOT_EXAMPLES", "1"))),
         stateful_step_count=steps,
         deadline=None,
         database=None,

@@ -72,30 +72,36 @@ ESTIMATORS = {
     "adaptive-truncation": sf.AdaptiveTruncation(sf.Moment(0.9, 4.0)),
 }
 ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 6}
+INTERVAL = 3
 
 
 class TestManyRewards:
     """A run does not depend on what is looked at, nor on being saved and loaded."""
 
-    @pytest.mark.parametrize("between", [saved, recommended, looked_at])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    @pytest.mark.parametrize("standardise", [False, True], ids=["plain", "standardised"])
     @pytest.mark.parametrize(
-        "build", [batched, tabulated, pytest.param(resampled, marks=pytest.mark.slow)]
+        ("build", "standardise"),
+        [
+            (batched, True),
+            pytest.param(batched, False, marks=pytest.mark.slow),
+            pytest.param(tabulated, False, marks=pytest.mark.slow),
+            pytest.param(tabulated, True, marks=pytest.mark.slow),
+            pytest.param(resampled, True, marks=pytest.mark.slow),
+        ],
     )
     def test_the_run_stays_the_same(
         self,
         build: Callable[..., sf.Optimizer],
         standardise: bool,
         estimator: str,
-        between: Callable[..., sf.Optimizer],
         tmp_path: Path,
     ) -> None:
         alone, other = (
             told(build(ESTIMATORS[estimator], standardise=standardise), 0) for _ in range(2)
         )
         for step in range(ROUNDS[build.__name__]):
-            if step % 5 == 1:
+            if step % INTERVAL == 1:
+                between = (saved, recommended, looked_at)[step // INTERVAL % 3]
                 other = between(other, tmp_path / "run")
             queries = alone.ask(), other.ask()
             assert queries[0].arm == queries[1].arm, f"in round {step}"
@@ -136,8 +142,15 @@ def play(
 class TestResampling:
     """A dictionary goes on growing after a query that came to nothing."""
 
-    @pytest.mark.parametrize("failed", [False, True])
-    @pytest.mark.parametrize("name", ["bkb", "bbkb"])
+    @pytest.mark.parametrize(
+        ("name", "failed"),
+        [
+            ("bbkb", True),
+            pytest.param("bbkb", False, marks=pytest.mark.slow),
+            pytest.param("bkb", True, marks=pytest.mark.slow),
+            pytest.param("bkb", False, marks=pytest.mark.slow),
+        ],
+    )
     def test_after_one_forgotten_query(self, name: str, failed: bool) -> None:
         def build() -> sf.Optimizer:
             make = getattr(algorithms, name)

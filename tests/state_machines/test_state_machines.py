@@ -1,24 +1,61 @@
-"""Every algorithm driven through every call in any order (`optimizer_machine`)."""
+"""Every algorithm driven through every call in any order (`optimizer_machine`).
+
+Each is driven briefly, and at length where slow tests run too. `SUREFOOT_EXAMPLES` is a factor of
+the number of examples: 20, say, to look for faults for some minutes.
+"""
 
 import pytest
 from optimizer_machine import Subject, drive
 from subjects import BOXES, BUDGETED, JOINT, LASTING, LEARNT, ONE_STEP_AHEAD
 
 
-def named(subjects: dict[str, Subject]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("subject", subjects.values(), ids=subjects)
+def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
+    found = {name: subject for family in families for name, subject in family.items()}
+    return pytest.mark.parametrize("subject", found.values(), ids=found)
 
 
-@named(LASTING)
+def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
+    return {name: family[name] for name in names}
+
+
+@named(only(LASTING, "gp_ucb-bare", "ata_gp_ucb", "robust_ucb", "repeated"))
 def test_features_that_last(subject: Subject) -> None:
-    drive(subject, examples=9, steps=20)
+    drive(subject, examples=4, steps=20)
 
 
-@named(BUDGETED)
+@named(only(BUDGETED, "bbkb", "bbkb-huber", "bbkb-repeated"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
-    drive(subject, examples=9, steps=20)
+    drive(subject, examples=4, steps=20)
 
 
+@named(only(BOXES, "gp_ucb", "bbkb"))
+def test_boxes(subject: Subject) -> None:
+    drive(subject, examples=4, steps=14)
+
+
+@named(only(JOINT, "v_ucb", "v_ucb-observed"))
+def test_designs_beside_an_environment(subject: Subject) -> None:
+    drive(subject, examples=4, steps=16)
+
+
+@named(only(BUDGETED, "bbkb"))
+def test_queries_of_another_optimizer(subject: Subject) -> None:
+    drive(subject, examples=4, steps=20, foreign=True)
+
+
+@pytest.mark.slow
+@named(LASTING, BUDGETED)
+def test_arms_at_length(subject: Subject) -> None:
+    drive(subject, examples=6, steps=30)
+
+
+@pytest.mark.slow
+@named({f"box-{name}": subject for name, subject in BOXES.items()}, JOINT)
+def test_boxes_and_environments_at_length(subject: Subject) -> None:
+    drive(subject, examples=5, steps=20)
+
+
+@pytest.mark.slow
 @named(
     {
         "gp_ucb": LASTING["gp_ucb"],
@@ -28,36 +65,16 @@ def test_dictionaries_that_are_resampled(subject: Subject) -> None:
         "v_ucb-observed": JOINT["v_ucb-observed"],
     }
 )
-def test_queries_of_another_optimizer(subject: Subject) -> None:
-    drive(subject, examples=8, steps=20, foreign=True)
+def test_queries_of_another_optimizer_at_length(subject: Subject) -> None:
+    drive(subject, examples=6, steps=25, foreign=True)
 
 
-@named(BOXES)
-def test_boxes(subject: Subject) -> None:
-    drive(subject, examples=5, steps=14)
-
-
-@named(JOINT)
-def test_designs_beside_an_environment(subject: Subject) -> None:
-    drive(subject, examples=7, steps=16)
-
-
-@named(LEARNT)
+@pytest.mark.slow
+@named({f"learnt-{name}": subject for name, subject in LEARNT.items()})
 def test_kernels_that_are_learnt(subject: Subject) -> None:
-    drive(subject, examples=2, steps=10)
+    drive(subject, examples=4, steps=10)
 
 
+@pytest.mark.slow
 def test_one_step_ahead() -> None:
-    drive(ONE_STEP_AHEAD, examples=2, steps=8)
-
-
-@pytest.mark.slow
-@named({f"{name}": subject for name, subject in (LASTING | BUDGETED).items()})
-def test_arms_at_length(subject: Subject) -> None:
-    drive(subject, examples=60, steps=50)
-
-
-@pytest.mark.slow
-@named({f"box-{name}": subject for name, subject in BOXES.items()} | JOINT)
-def test_boxes_and_environments_at_length(subject: Subject) -> None:
-    drive(subject, examples=25, steps=30)
+    drive(ONE_STEP_AHEAD, examples=4, steps=8)

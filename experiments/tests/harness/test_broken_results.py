@@ -159,6 +159,7 @@ def test_a_result_that_another_process_writes_is_refused_until_it_ends(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_killed_process_is_released(tmp_path):
     lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
     program = f"""
@@ -184,6 +185,7 @@ with locked(pathlib.Path({str(lock)!r}), ""):
     assert not lock.parent.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["before", "after"])
 def test_a_swap_of_folders_that_was_killed_is_completed(finished, tmp_path, stage):
     """`stage`: whether the new result was in its place already."""

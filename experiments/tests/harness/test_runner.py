@@ -90,6 +90,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     assert f"--trials {TRIALS} --rounds {ROUNDS} --seed 5" in page
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     for name, seed in (("one", 5), ("two", 5), ("three", 6)):
         run(EXPERIMENT, plan(tmp_path / name, seed=seed))
@@ -153,6 +154,7 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     assert everything(out) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -199,6 +201,7 @@ def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     assert seen[0] == (0, TRIALS)
 
 
+@pytest.mark.slow
 def test_a_former_result_stays_until_the_next_is_complete(tmp_path):
     run(EXPERIMENT, plan(tmp_path))
     before = everything(tmp_path)
@@ -307,6 +310,7 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_finished_trial(tmp_path):
     settings = ["--trials", "3", "--rounds", "500", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(

@@ -32,6 +32,7 @@ def trial_of(name: str, number: int = 0) -> Trial:
     return Trial(number, SMALL, 1, data_for(find(name).load))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HERE)
 def test_an_experiment_plays_draws_and_checks(name):
     experiment = pickle.loads(pickle.dumps(find(name)))
@@ -51,6 +52,7 @@ def test_an_experiment_plays_draws_and_checks(name):
         assert experiment.output.pictures(whole)["figure"].axes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in HERE if name != "bkb-time"])
 def test_a_trial_has_the_same_numbers_each_time_and_others_than_the_next(name):
     run = find(name).run

@@ -1,0 +1,187 @@
+"""Every public constructor refuses invalid arguments by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import surefoot as sf
+from surefoot import acquisition
+from surefoot.algorithms import gp_ucb, robust_ucb
+from surefoot.hyperparameters import HyperparameterFit
+
+BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
+
+KERNEL = sf.kernels.squared_exponential(0.2)
+not_numbers = st.one_of(
+    st.text(max_size=5), st.none(), st.booleans(), st.lists(st.floats(), min_size=2), st.just(1j)
+)
+not_finite = st.sampled_from([float("nan"), float("inf"), -float("inf")])
+negative = st.floats(max_value=-1e-9, allow_nan=False)
+not_positive = st.one_of(not_numbers, not_finite, negative, st.just(0.0), st.just(10**400))
+not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
+not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
+less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
+Call = Callable[[Any], object]
+CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
+    "huber-k": (lambda v: sf.Huber(k=v), not_positive),
+    "huber-passes": (lambda v: sf.Huber(passes=v), not_count),
+    "huber-tolerance": (lambda v: sf.Huber(tolerance=v), not_positive),
+    "student_t-dof": (lambda v: sf.StudentT(dof=v), not_positive),
+    "student_t-passes": (lambda v: sf.StudentT(passes=v), not_count),
+    "student_t-tolerance": (lambda v: sf.StudentT(tolerance=v), not_positive),
+    "sketch-size": (lambda v: sf.Nystrom(sf.PivotedCholesky(v)), not_count),
+    "constant-width": (sf.widths.constant, st.one_of(not_numbers, not_finite, negative)),
+    "srinivas-delta": (lambda v: sf.widths.srinivas(delta=v), not_probability),
+    "chowdhury-norm_bound": (
+        lambda v: sf.widths.chowdhury_gopalan(v, 1.0),
+        not_positive.filter(lambda v: v is not None),
+    ),
+    "chowdhury-noise": (
+        lambda v: sf.widths.chowdhury_gopalan(1.0, v),
+        st.one_of(not_numbers, not_finite, negative),
+    ),
+    "chowdhury-delta": (lambda v: sf.widths.chowdhury_gopalan(1.0, 1.0, v), not_probability),
+    "improvement-samples": (lambda v: acquisition.NoisyExpectedImprovement(v), not_count),
+    "squared_exponential-lengthscale": (
+        sf.kernels.squared_exponential,
+        st.one_of(st.text(max_size=5), st.none(), not_finite, negative, st.just([])),
+    ),
+    "matern-lengthscale": (
+        lambda v: sf.kernels.matern(2.5, v),
+        st.one_of(st.text(max_size=5), st.none(), not_finite, negative, st.just([0.1, -1.0])),
+    ),
+    "matern-nu": (
+        lambda v: sf.kernels.matern(v, 0.2),
+        st.one_of(
+            st.text(max_size=5),
+            st.none(),
+            not_finite,
+            st.floats(max_value=0.0),
+            st.floats(min_value=50.1),
+        ),
+    ),
+    "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
+    "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),
+    "optimizer-initial": (lambda v: sf.Optimizer(BOX, KERNEL, initial=v), less_than_none),
+    "optimizer-seed": (
+        lambda v: sf.Optimizer(BOX, KERNEL, seed=v),
+        st.one_of(less_than_none, st.just(2**70)),
+    ),
+    "gp_ucb-scale": (
+        lambda v: gp_ucb(BOX, KERNEL, scale=v),
+        st.one_of(not_numbers, not_finite, negative),
+    ),
+    "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),
+    "arms-points": (
+        sf.Arms,
+        st.one_of(st.text(), st.none(), st.just(0), st.just(-3), st.just(1.5)),
+    ),
+    "box-lower": (lambda v: sf.Box(v, [1.0, 1.0]), st.one_of(st.text(), st.none(), st.just([]))),
+    "box-upper": (lambda v: sf.Box([0.0, 0.0], v), st.one_of(st.text(), st.none(), st.just([1.0]))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=15, deadline=None, database=None, derandomize=True)
+@given(data=st.data())
+def test_nonsense_is_refused_by_name(name: str, data: st.DataObject) -> None:
+    call, nonsense = CASES[name]
+    with pytest.raises(sf.InvalidInput, match=f"`{name.split('-')[1]}`"):
+        call(data.draw(nonsense))
+
+
+@given(
+    lower=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4),
+    widths=st.lists(st.floats(1e-3, 1e6), min_size=4, max_size=4),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=25, deadline=None, database=None, derandomize=True)
+def test_samples_of_a_box_are_in_it(lower: list[float], widths: list[float], seed: int) -> None:
+    upper = [low + width for low, width in zip(lower, widths, strict=False)]
+    box = sf.Box(lower, upper)
+    points = box.sample(8, torch.Generator().manual_seed(seed))
+    assert bool(((points >= box.lower) & (points <= box.upper)).all())
+    assert all(box.contains(point) for point in points)
+
+
+@given(rewards=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=12))
+@settings(max_examples=15, deadline=None, database=None, derandomize=True)
+def test_whatever_the_rewards_the_robust_posterior_is_finite(rewards: list[float]) -> None:
+    optimizer = robust_ucb(sf.Arms([[0.0], [0.4], [0.5], [1.0]]), sf.kernels.matern(2.5, 0.3))
+    for step, reward in enumerate(rewards):
+        optimizer.tell(step % 4, reward)
+    found = optimizer.recommend()
+    assert found.lower <= found.value <= found.upper
+    assert bool(torch.isfinite(torch.tensor([found.lower, found.value, found.upper])).all())
+    weights = optimizer.weights
+    assert bool(((weights >= 0) & (weights <= 1)).all())
+
+
+REFUSED: dict[str, Callable[[], object]] = {
+    "no coordinates, no kernel": lambda: robust_ucb(sf.Arms(5)),
+    "K smaller than the arms": lambda: gp_ucb(sf.Arms(5), sf.kernels.precomputed(torch.eye(3))),
+    "K larger than the arms": lambda: gp_ucb(sf.Arms(3), sf.kernels.precomputed(torch.eye(5))),
+    "K for a box": lambda: gp_ucb(sf.Box([0.0], [4.0]), sf.kernels.precomputed(torch.eye(5))),
+    "K that is not square": lambda: sf.kernels.precomputed(torch.ones(2, 3)),
+    "K that is not symmetric": lambda: sf.kernels.precomputed([[1.0, 0.5], [0.2, 1.0]]),
+    "K that is not semidefinite": lambda: sf.kernels.precomputed([[1.0, 2.0], [2.0, 1.0]]),
+    "lengthscales of another dimension": lambda: gp_ucb(
+        sf.Box([0.0], [1.0]), sf.kernels.squared_exponential([0.1, 0.2])
+    ),
+    "a space that is none": lambda: robust_ucb("box"),
+    "a kernel that is none": lambda: gp_ucb(BOX, "rbf"),
+    "a width that is a number": lambda: sf.Optimizer(BOX, KERNEL, width=3.0),
+    "levels outside the box": lambda: sf.Box([0.0], [1.0], levels={0: [0.5, 2.0]}),
+    "no levels": lambda: sf.Box([0.0], [1.0], levels={0: []}),
+    "levels of no coordinate": lambda: sf.Box([0.0], [1.0], levels={1: [0.5]}),
+    "levels of a name": lambda: sf.Box([0.0], [1.0], levels={"x": [0.5]}),
+    "a coordinate in two choices": lambda: sf.Box([0.0] * 3, [1.0] * 3, choices=[(0, 1), (1, 2)]),
+    "a coordinate with levels and choices": lambda: sf.Box(
+        [0.0] * 2, [1.0] * 2, levels={0: [0.0, 1.0]}, choices=[(0, 1)]
+    ),
+    "choices that cannot be 0 or 1": lambda: sf.Box([0.2, 0.0], [1.0, 3.0], choices=[(0, 1)]),
+    "empty choices": lambda: sf.Box([0.0], [1.0], choices=[()]),
+    "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
+    "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
+    "a hyperparameter fit and a kernel": lambda: sf.Optimizer(
+        BOX, KERNEL, hyperparameters=HyperparameterFit()
+    ),
+    "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
+    "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_go_together_is_refused(name: str) -> None:
+    with pytest.raises(sf.InvalidInput):
+        REFUSED[name]()
+
+
+def test_shape_errors_say_what_to_do() -> None:
+    with pytest.raises(sf.InvalidInput, match=r"unsqueeze"):
+        sf.Arms(torch.linspace(0, 1, 5))
+    with pytest.raises(sf.InvalidInput, match=r"shape \(2, 1\).*squeeze"):
+        sf.Box([[0.0], [0.0]], [1.0, 1.0])
+    with pytest.raises(sf.InvalidInput, match="forget"):
+        gp_ucb(BOX, KERNEL).tell([0.5, 0.5], float("nan"))
+
+
+def test_integers_of_other_libraries_are_counts() -> None:
+    assert sf.PivotedCholesky(np.int64(5)).size == 5
+    assert len(sf.Arms(np.int64(5))) == 5
+
+
+def test_a_plain_gpytorch_kernel_will_do() -> None:
+    """Single precision, with gradients, as GPyTorch makes it."""
+    optimizer = gp_ucb(sf.Box([0.0], [1.0]), gpytorch.kernels.RBFKernel())
+    optimizer.tell([0.5], 1.0)
+    optimizer.ask()
+    mean = optimizer.posterior.mean(torch.tensor([[0.5]], dtype=torch.float64))
+    assert mean.dtype == torch.float64
+    assert not mean.requires_grad

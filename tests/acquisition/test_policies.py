@@ -1,0 +1,128 @@
+"""A policy from outside the package: one class with `check` and `choose`, or one score."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.acquisition import (
+    Alternating,
+    Context,
+    Policy,
+    ScorePolicy,
+    UpperConfidenceBound,
+    maximise,
+)
+from surefoot.spaces.locations import Location
+
+LINE = np.linspace(0.0, 1.0, 8)[:, None]
+WORLD = sf.FiniteEnvironment([0.1, 0.5, 0.9], [0.2, 0.5, 0.3])
+DENSITY = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
+SPACES: dict[str, sf.Arms | sf.Box | sf.Joint] = {
+    "arms": sf.Arms(LINE),
+    "box": sf.Box([0.0], [1.0]),
+    "arms beside a list": sf.Joint(sf.Arms(LINE), WORLD),
+    "box beside a list": sf.Joint(sf.Box([0.0], [1.0]), WORLD),
+    "box beside a density": sf.Joint(sf.Box([0.0], [1.0]), DENSITY),
+}
+every = pytest.mark.parametrize("name", SPACES)
+
+
+class Greedy:
+    """The best risk of the mean, under the first environment."""
+
+    def check(self, space: object, risk: object) -> None:
+        if isinstance(risk, sf.WorstCase):
+            raise sf.InvalidInput("no worst case")
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        context = context.sampled(16)
+        best = maximise(context.mean, context, among)
+        if not isinstance(context.space, sf.Joint):
+            return best
+        return context.space.location(best.design, best.design_arm, context.z[0])
+
+
+def bold(context: Context):
+    return lambda x: context.bound(x, 4.0)
+
+
+def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = None) -> sf.Optimizer:
+    joint = isinstance(space, sf.Joint)
+    kernel = sf.kernels.squared_exponential([0.3, 0.5] if joint else 0.3)
+    risk = risk or (sf.VaR(0.3) if joint else None)
+    width = sf.widths.constant(4.0)
+    return sf.Optimizer(space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, initial=3)
+
+
+def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
+    asked = []
+    for _ in range(rounds):
+        query = optimizer.ask()
+        z = [] if query.environment is None else query.environment.tolist()
+        asked.append([*query.point.tolist(), *z])
+        optimizer.tell(query, float(np.sin(sum((i + 4) * v for i, v in enumerate(asked[-1])))))
+    return asked
+
+
+@every
+def test_a_class_with_check_and_choose_is_a_policy(name: str) -> None:
+    assert isinstance(Greedy(), Policy)
+    optimizer = build(SPACES[name], Greedy())
+    drive(optimizer, 5)
+    context = optimizer._context().sampled(16)
+    chosen = optimizer.policy.choose(context, None)
+    design = context.space.design
+    grid = design.points if isinstance(design, sf.Arms) else torch.linspace(0, 1, 50)[:, None]
+    values = context.mean(torch.cat([chosen.design.unsqueeze(0), grid.double()]))
+    assert float(values[0]) >= float(values.max()) - 1e-6
+    listed = [2, 5] if isinstance(design, sf.Arms) else [[0.2], [0.7]]
+    allowed = [design.locate(one).design.tolist() for one in listed]
+    assert optimizer.ask(arms=listed).point.tolist() in allowed
+
+
+def test_its_check_is_asked() -> None:
+    with pytest.raises(sf.InvalidInput, match="no worst case"):
+        build(SPACES["arms beside a list"], Greedy(), sf.WorstCase())
+
+
+@every
+def test_a_score_alone_is_a_policy(name: str) -> None:
+    """This one is the upper confidence bound at the width that both have."""
+    space = SPACES[name]
+    scored, reference = build(space, bold), build(space, None)
+    assert drive(scored, 5) == drive(reference, 5)
+
+
+def test_a_score_may_be_given_as_a_policy() -> None:
+    space = SPACES["box"]
+    scored, reference = build(space, ScorePolicy(bold)), build(space, UpperConfidenceBound())
+    assert drive(scored, 5) == drive(reference, 5)
+
+
+@every
+def test_policies_and_scores_alternate(name: str) -> None:
+    optimizer = build(SPACES[name], Alternating(bold, Greedy()))
+    drive(optimizer, 5)
+    context = optimizer._context()
+    assert context.round % 2
+    expected = Greedy().choose(context, None).design
+    torch.testing.assert_close(
+        optimizer.policy.choose(context, None).design, expected, atol=1e-4, rtol=0
+    )
+
+
+@every
+def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:
+    space, path = SPACES[name], tmp_path / "run"
+    again = {"space": space} if space is SPACES["box beside a density"] else {}
+    for policy in (Greedy(), bold):
+        optimizer = build(space, policy)
+        drive(optimizer, 4)
+        optimizer.save(path)
+        with pytest.raises(sf.InvalidInput, match="policy"):
+            sf.Optimizer.load(path, **again)
+        loaded = sf.Optimizer.load(path, policy=policy, **again)
+        assert drive(loaded, 2) == drive(optimizer, 2)

@@ -1,0 +1,37 @@
+"""Quadrature Fourier features within their error bound."""
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from heavy_tailed_cases import features
+from kernel_cases import waves
+from reference import heavy_tails
+
+
+@pytest.mark.parametrize(
+    ("dimension", "lengthscale", "nodes"),
+    [
+        *[(1, 1.0, 4), (1, 0.5, 8), (1, 0.3, 16), (1, 0.2, 26), (1, 0.15, 46)],
+        *[(2, 1.0, 4), (2, 0.5, 6), (2, 0.5, 10), (2, 0.3, 14)],
+    ],
+)
+def test_the_kernel_of_waves_errs_less_than_the_bound_on_the_unit_cube(
+    dimension: int, lengthscale: float, nodes: int
+) -> None:
+    axis = np.linspace(0.0, 1.0, 41 if dimension == 1 else 7)
+    arms = np.stack(np.meshgrid(*[axis] * dimension), -1).reshape(-1, dimension)
+    case, chosen = waves(arms, lengthscale), sf.QuadratureFourier(nodes)
+    optimizer = case.optimizer(features=chosen)
+    optimizer.tell(0, 1.0)
+
+    phi = features(optimizer)
+    bound = chosen.error_bound(lengthscale, dimension)
+    error = np.abs(phi @ phi.T - case.gram)
+    assert error.max() <= bound + 1e-14  # of rounding, where the bound is below it
+    np.testing.assert_allclose(
+        bound, heavy_tails.quadrature_error(nodes, lengthscale, dimension), rtol=1e-9
+    )
+    np.testing.assert_allclose((phi**2).sum(axis=1), 1.0, rtol=1e-13)
+    literal = heavy_tails.quadrature_features(arms, nodes, lengthscale)
+    np.testing.assert_allclose(phi @ phi.T, literal @ literal.T, rtol=0.0, atol=1e-12)

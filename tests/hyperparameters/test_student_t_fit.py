@@ -1,0 +1,92 @@
+"""Hyperparameters fitted to simulated data."""
+
+import pytest
+import torch
+
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+
+SPREAD, HOMED = 15, 100
+LOWER, SPAN = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+
+
+def function(x: torch.Tensor) -> torch.Tensor:
+    """Smooth, with a standard deviation of 4 over the unit square and a maximum at (0.39, 0)."""
+    return 5.0 * torch.sin(4.0 * x[:, 0]) + 3.0 * torch.cos(3.0 * x[:, 1])
+
+
+def converged_search(seed: int, noise: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Observations of a search that converged early: most rewards are alike."""
+    generator = torch.Generator().manual_seed(seed)
+    spread = torch.rand(SPREAD, 2, generator=generator, dtype=torch.float64)
+    steps = torch.randn(HOMED, 2, generator=generator, dtype=torch.float64)
+    near = torch.tensor([0.39, 0.02], dtype=torch.float64) + 0.002 * steps
+    points = torch.cat([spread, near])
+    errors = torch.randn(len(points), generator=generator, dtype=torch.float64)
+    return points, function(points) + noise * errors
+
+
+def error_of(fit: HyperparameterFit, points: torch.Tensor, rewards: torch.Tensor) -> float:
+    """Root mean square error of the posterior mean over the square."""
+    fitted = fit.fit(points, rewards, LOWER, SPAN)
+    grid = torch.linspace(0, 1, 15, dtype=torch.float64)
+    everywhere = torch.cartesian_prod(grid, grid)
+    with torch.no_grad():
+        covariance = fitted.kernel(points).to_dense() + torch.diag(fitted.noise / fitted.weights)
+        standard = (rewards - fitted.center) / fitted.scale
+        across = fitted.kernel(everywhere, points).to_dense()
+        mean = fitted.center + fitted.scale * across @ torch.linalg.solve(covariance, standard)
+    return float((mean - function(everywhere)).square().mean().sqrt())
+
+
+FITS = {
+    "Gaussian": HyperparameterFit(nu=None, dof=GAUSSIAN),
+    "Student-t": HyperparameterFit(nu=None),
+    "Student-t, Matern": HyperparameterFit(),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+@pytest.mark.parametrize("name", FITS)
+def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(name, noise):
+    # The median absolute deviation is that of the noise here: all else looks like an outlier.
+    for seed in range(2):
+        assert error_of(FITS[name], *converged_search(seed, noise)) < 1.0
+
+
+@pytest.mark.parametrize(
+    "name", ["Gaussian", pytest.param("Student-t", marks=pytest.mark.slow), "Student-t, Matern"]
+)
+def test_units_of_the_rewards_do_not_matter(name):
+    points, rewards = converged_search(0, 0.05)
+    fitted = FITS[name].fit(points, rewards, LOWER, SPAN)
+    other = FITS[name].fit(points, 4096.0 * rewards + 65536.0, LOWER, SPAN)
+    assert other.scale == pytest.approx(4096.0 * fitted.scale, rel=1e-9)
+    assert other.center == pytest.approx(4096.0 * fitted.center + 65536.0, rel=1e-4)
+    torch.testing.assert_close(other.weights, fitted.weights, rtol=0, atol=1e-2)
+
+
+def test_outliers_are_distinguished_from_a_converged_search():
+    points, rewards = converged_search(1, 0.05)
+    spiked = rewards.clone()
+    spiked[::10] += 60.0
+    weights = HyperparameterFit().fit(points, spiked, LOWER, SPAN).weights
+    assert float(weights[::10].max()) < 0.05
+    away = torch.ones(len(points), dtype=torch.bool)
+    away[::10] = False
+    assert float(weights[away].mean()) > 0.5
+    assert error_of(HyperparameterFit(), points, spiked) < 1.5
+
+
+def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
+    # Otherwise an upper confidence bound would never explore along that coordinate again.
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(12, 2, generator=generator, dtype=torch.float64)
+    rewards = torch.sin(6.0 * points[:, 1])
+    scales = {}
+    for name in ("long", "short"):
+        fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=name)
+        fitted = fit.fit(points, rewards, LOWER, SPAN)
+        scales[name] = fitted.kernel.base_kernel.lengthscale.detach().reshape(-1)
+    assert float(scales["short"][0]) < 2.0 < 4.0 < float(scales["long"][0])
+    assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)

@@ -1,0 +1,389 @@
+"""The sampler in studies as people run them: workers, failures, pickles, and what it believes."""
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import PartialFixedSampler
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+import surefoot as sf
+from surefoot.integrations.optuna import BLAMELESS, INTERRUPTED, SurefootSampler
+
+Objective = Callable[[Trial], float]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def bowl(trial: Trial) -> float:
+    """Best (0) at x = 2, k = 5, rate = 1e-2, mode "b"; each is of another kind."""
+    x = trial.suggest_float("x", -5.0, 5.0)
+    k = trial.suggest_int("k", 1, 9)
+    rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
+    mode = trial.suggest_categorical("mode", ["a", "b", "c"])
+    value = (x - 2.0) ** 2 / 10.0 + (k - 5) ** 2 / 10.0 + (math.log10(rate) + 2.0) ** 2 / 4.0
+    return value + (0.0 if mode == "b" else 0.7)
+
+
+def line(trial: Trial) -> float:
+    return (trial.suggest_float("x", 0.0, 10.0) - 3.0) ** 2
+
+
+def run(
+    objective: Objective, trials: int, seed: int = 0, direction: str = "minimize"
+) -> optuna.Study:
+    study = optuna.create_study(sampler=SurefootSampler(seed=seed), direction=direction)
+    study.optimize(objective, trials)
+    return study
+
+
+def params(study: optuna.Study) -> list[dict]:
+    return [trial.params for trial in study.trials]
+
+
+@pytest.fixture(scope="module")
+def on_line() -> optuna.Study:
+    """A run that tests only look at; the first trials of a longer run are those of a shorter."""
+    return run(line, 12)
+
+
+@pytest.fixture(scope="module")
+def on_bowl() -> optuna.Study:
+    return run(bowl, 12)
+
+
+class TestRuns:
+    def test_the_same_seed_gives_the_same_run(self, on_bowl: optuna.Study) -> None:
+        assert params(run(bowl, 12)) == params(on_bowl)
+
+    def test_another_seed_gives_another_run(self) -> None:
+        assert params(run(line, 3, seed=0)) != params(run(line, 3, seed=1))
+
+    def test_a_pickled_sampler_goes_on_with_the_same_run(self, on_bowl: optuna.Study) -> None:
+        study = run(bowl, 9)
+        study.sampler = pickle.loads(pickle.dumps(study.sampler))
+        study.optimize(bowl, 3)
+        assert params(study) == params(on_bowl)
+
+    def test_a_pickled_sampler_before_the_first_trial(self, on_line: optuna.Study) -> None:
+        sampler = pickle.loads(pickle.dumps(SurefootSampler(seed=0)))
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(line, 6)
+        assert params(study) == params(on_line)[:6]
+
+    def test_maximising_the_negative_is_the_same_run(self, on_line: optuna.Study) -> None:
+        up = run(lambda trial: -line(trial), 12, direction="maximize")
+        for left, right in zip(on_line.trials, up.trials, strict=True):
+            assert left.params["x"] == pytest.approx(right.params["x"], abs=1e-6)
+
+    def test_values_are_of_their_distributions(self) -> None:
+        def objective(trial: Trial) -> float:
+            step = trial.suggest_float("step", 0.5, 2.0, step=0.25)
+            odd = trial.suggest_int("odd", 1, 99, step=2)
+            power = trial.suggest_int("power", 1, 2**20, log=True)
+            choice = trial.suggest_categorical("choice", [None, True, 3, "x"])
+            only = trial.suggest_int("only", 4, 4)
+            alone = trial.suggest_categorical("alone", ["this"])
+            assert only == 4
+            assert alone == "this"
+            assert (step - 0.5) / 0.25 == pytest.approx(round((step - 0.5) / 0.25))
+            assert odd % 2 == 1
+            assert isinstance(odd, int)
+            assert isinstance(power, int)
+            return step + odd / 99 + math.log2(power) / 20 + (choice is True)
+
+        study = run(objective, 14)
+        for trial in study.trials:
+            assert trial.state == TrialState.COMPLETE
+            for name, distribution in trial.distributions.items():
+                assert distribution._contains(distribution.to_internal_repr(trial.params[name]))
+
+    def test_nothing_that_can_vary(self) -> None:
+        study = run(lambda trial: float(trial.suggest_int("only", 4, 4)), 4)
+        assert params(study) == [{"only": 4}] * 4
+
+    def test_some_parameters_fixed_from_outside(self) -> None:
+        sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0))
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(bowl, 10)
+        assert {trial.params["k"] for trial in study.trials} == {7}
+        assert len({trial.params["x"] for trial in study.trials}) == 10
+
+    def test_parameters_that_come_and_go(self) -> None:
+        def objective(trial: Trial) -> float:
+            x = trial.suggest_float("x", 0.0, 1.0)
+            return x + (trial.suggest_float("y", 0.0, 1.0) if trial.number % 3 else 0.5)
+
+        study = run(objective, 10)
+        assert len(study.get_trials(states=[TrialState.COMPLETE])) == 10
+
+    def test_enqueued_trials_are_learnt_from(self) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        for x in (3.0, 1.0, 9.0):
+            study.enqueue_trial({"x": x})
+        study.optimize(line, 8)
+        assert [trial.params["x"] for trial in study.trials[:3]] == [3.0, 1.0, 9.0]
+        assert study.sampler.belief(study).trials == list(range(8))
+
+    def test_ask_and_tell_in_any_order(self) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        study.optimize(line, 5)
+        trials = [study.ask({"x": FloatDistribution(0.0, 10.0)}) for _ in range(6)]
+        assert len({round(trial.params["x"], 3) for trial in trials}) == 6
+        for trial in reversed(trials):
+            study.tell(trial, (trial.params["x"] - 3.0) ** 2)
+        belief = study.sampler.belief(study)
+        assert sorted(belief.trials) == list(range(11))
+        for number, value in zip(belief.trials, belief.values, strict=True):
+            assert study.trials[number].value == pytest.approx(value)
+
+    @pytest.mark.slow
+    def test_parallel_trials_are_spread_out(self) -> None:
+        study = run(bowl, 14)
+        space = {"x": FloatDistribution(-5.0, 5.0)}
+        fixed = {"k": IntDistribution(1, 9), "rate": FloatDistribution(1e-4, 1.0, log=True)}
+        mode = {"mode": CategoricalDistribution(["a", "b", "c"])}
+        trials = [study.ask({**space, **fixed, **mode}) for _ in range(5)]
+        for i, left in enumerate(trials):
+            for right in trials[:i]:
+                same_cell = all(left.params[n] == right.params[n] for n in ("k", "mode"))
+                apart = abs(left.params["x"] - right.params["x"]) / 10.0
+                apart += abs(math.log10(left.params["rate"] / right.params["rate"])) / 4.0
+                assert not same_cell or apart > 0.01
+
+
+class TestModel:
+    def test_each_trial_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from surefoot.integrations.optuna.encoding import Encoding
+
+        encoded: list[object] = []
+        encode = Encoding.encode
+        monkeypatch.setattr(
+            Encoding, "encode", lambda self, p: (encoded.append(p), encode(self, p))[1]
+        )
+        study = run(line, 10)
+        study.sampler.belief(study)
+        # Once as it runs, empty, in its own ask; once when it has finished.
+        assert len(encoded) <= 2 * 10 + 2
+
+    def test_a_new_sampler_on_an_old_study_reads_it_all(self) -> None:
+        study = run(bowl, 12)
+        study.sampler = SurefootSampler(seed=5)
+        assert study.sampler.belief(study).trials == list(range(12))
+
+    def test_one_sampler_on_two_studies_of_one_name(self) -> None:
+        sampler = SurefootSampler(seed=0)
+        first = optuna.create_study(study_name="same", sampler=sampler)
+        first.optimize(line, 8)
+        second = optuna.create_study(study_name="same", sampler=sampler)
+        second.optimize(lambda trial: -line(trial), 4)
+        belief = sampler.belief(second)
+        assert belief.trials == [0, 1, 2, 3]
+        np.testing.assert_allclose(belief.values, [trial.value for trial in second.trials])
+
+    @pytest.mark.slow
+    def test_belief_in_the_studys_units(self) -> None:
+        generator = np.random.default_rng(0)
+        study = run(lambda trial: 1e4 + 100.0 * bowl(trial) + generator.normal(), 28)
+        belief = study.sampler.belief(study)
+        best = {"x": 2.0, "k": 5, "rate": 1e-2, "mode": "b"}
+        settings = [best, *(trial.params for trial in study.trials[-5:])]
+        mean, lower, upper = belief.predict(settings)
+        assert bool(((lower <= mean) & (mean <= upper)).all())
+        assert float(mean[0]) == pytest.approx(1e4, abs=60.0)
+        found = belief.recommend()
+        assert found.lower <= found.value <= found.upper
+        assert found.value == pytest.approx(1e4, abs=60.0)
+        assert bowl(optuna.trial.FixedTrial(found.params)) < 0.5
+        assert 0.0 < belief.noise_scale < 60.0
+        assert belief.weights.shape == belief.values.shape == belief.outliers.shape == (28,)
+        assert "Student-t" in belief.assumed
+
+    @pytest.mark.parametrize("direction", ["minimize", "maximize"])
+    def test_intervals_cover_a_known_function(self, direction: str) -> None:
+        sign = 1.0 if direction == "minimize" else -1.0
+        generator = np.random.default_rng(1)
+
+        def known(x: np.ndarray | float) -> np.ndarray | float:
+            return sign * (50.0 + 10.0 * np.cos(x))
+
+        study = optuna.create_study(sampler=SurefootSampler(seed=0), direction=direction)
+        space = {"x": FloatDistribution(0.0, 10.0)}
+        for x in np.linspace(0.0, 10.0, 30):
+            measured = known(x) + generator.normal()
+            study.add_trial(create_trial(params={"x": x}, distributions=space, value=measured))
+        at = np.linspace(0.4, 9.6, 12)
+        mean, lower, upper = study.sampler.belief(study).predict([{"x": x} for x in at])
+        np.testing.assert_allclose(mean, known(at), atol=3.0)
+        assert int(((lower <= known(at)) & (known(at) <= upper)).sum()) >= 9
+
+    def test_outliers_are_seen_as_such(self) -> None:
+        generator = np.random.default_rng(2)
+
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        for number, x in enumerate(generator.uniform(0.0, 10.0, 30)):
+            spike = 500.0 if number in (11, 17, 23) else 0.0
+            measured = (x - 3.0) ** 2 + 0.3 * generator.normal() + spike
+            space = {"x": FloatDistribution(0.0, 10.0)}
+            study.add_trial(create_trial(params={"x": x}, distributions=space, value=measured))
+        belief = study.sampler.belief(study)
+        hit = dict(zip(belief.trials, belief.outliers, strict=True))
+        assert all(hit[number] for number in (11, 17, 23))
+        assert sum(hit.values()) <= 8
+        assert belief.recommend().params["x"] == pytest.approx(3.0, abs=1.0)
+
+    def test_belief_without_a_finished_trial(self) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        with pytest.raises(sf.SurefootError, match="no finished trial"):
+            study.sampler.belief(study)
+
+    def test_belief_of_a_study_in_which_nothing_varies_says_so(self) -> None:
+        study = run(lambda trial: float(trial.suggest_int("only", 4, 4)), 3)
+        with pytest.raises(sf.SurefootError) as caught:
+            study.sampler.belief(study)
+        assert "no finished trial" not in str(caught.value)
+
+    @pytest.mark.parametrize("setting", [{}, {"x": 11.0}, {"y": 1.0}, {"x": "a"}, {"x": math.nan}])
+    def test_predicting_what_is_not_of_the_study(
+        self, setting: dict, on_line: optuna.Study
+    ) -> None:
+        belief = on_line.sampler.belief(on_line)
+        with pytest.raises(sf.InvalidInput, match="x"):
+            belief.predict([setting])
+
+    def test_looking_does_not_change_the_run(self, on_line: optuna.Study) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        for _ in range(8):
+            study.optimize(line, 1)
+            study.sampler.belief(study).recommend()
+        assert params(study) == params(on_line)[:8]
+
+
+class TestFailures:
+    @pytest.mark.slow
+    def test_failed_trials_are_avoided(self) -> None:
+        def objective(trial: Trial) -> float:
+            value = line(trial)
+            if abs(trial.params["x"] - 3.0) < 1.5:
+                raise RuntimeError
+            return value
+
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        study.optimize(objective, 20, catch=RuntimeError)
+        failed = [t.params["x"] for t in study.trials if t.state == TrialState.FAIL]
+        assert failed
+        assert len(failed) <= 10
+        assert len({round(x, 2) for x in failed}) >= 0.6 * len(failed)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("value", [math.inf, math.nan])
+    def test_values_that_are_not_finite_are_not_asked_for_again_and_again(
+        self, value: float
+    ) -> None:
+        def objective(trial: Trial) -> float:
+            measured = line(trial)
+            return value if abs(trial.params["x"] - 3.0) < 1.5 else measured
+
+        study = run(objective, 16)
+        numbers = study.sampler.belief(study).trials
+        assert len(numbers) >= 6
+
+    @pytest.mark.parametrize("mark", [INTERRUPTED, BLAMELESS])
+    def test_trials_that_say_nothing_are_passed_over(
+        self, mark: str, on_line: optuna.Study
+    ) -> None:
+        study = run(line, 8)
+        study.add_trial(
+            create_trial(
+                state=TrialState.FAIL,
+                params={"x": 3.0},
+                distributions={"x": FloatDistribution(0.0, 10.0)},
+                user_attrs={mark: True},
+            )
+        )
+        study.optimize(line, 2)
+        assert params(study)[9:] == params(on_line)[8:10]
+
+    def test_pruned_trials_are_not_measurements(self) -> None:
+        def objective(trial: Trial) -> float:
+            if trial.number == 3:
+                trial.report(1e9, 0)
+                line(trial)
+                raise optuna.TrialPruned
+            return line(trial)
+
+        study = run(objective, 8)
+        assert 3 not in study.sampler.belief(study).trials
+
+    def test_more_than_one_objective_is_refused(self) -> None:
+        study = optuna.create_study(
+            sampler=SurefootSampler(seed=0), directions=["minimize", "minimize"]
+        )
+        with pytest.raises(ValueError, match="multi-objective"):
+            study.optimize(lambda t: (line(t), 1.0), 3)
+
+    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 1.5}, {"initial": -1}])
+    def test_wrong_arguments(self, wrong: dict) -> None:
+        with pytest.raises(sf.InvalidInput, match=next(iter(wrong))):
+            SurefootSampler(**wrong)
+
+
+WORKER = """
+import sys, optuna, torch
+from surefoot.integrations.optuna import SurefootSampler
+torch.set_num_threads(1)
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+study = optuna.load_study(
+    study_name="s", storage=sys.argv[1], sampler=SurefootSampler(seed=int(sys.argv[2]))
+)
+study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 10.0) - 3.0) ** 2, 6)
+print(len(study.sampler.belief(study).trials))
+"""
+
+
+@pytest.mark.slow
+def test_two_workers_share_a_storage(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(study_name="s", storage=storage)
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, storage, str(seed)],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(2)
+    ]
+    for worker in workers:
+        _, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+    trials: list[FrozenTrial] = study.get_trials()
+    assert [trial.number for trial in trials] == list(range(12))
+    assert {trial.state for trial in trials} == {TrialState.COMPLETE}
+    assert len({round(trial.params["x"], 4) for trial in trials}) >= 9
+    study.sampler = SurefootSampler(seed=9)
+    belief = study.sampler.belief(study)
+    assert belief.trials == list(range(12))
+    assert belief.recommend().params["x"] == pytest.approx(3.0, abs=1.0)
+
+
+def test_two_threads_share_a_sampler() -> None:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.optimize(line, 14, n_jobs=2)
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+    assert sorted(study.sampler.belief(study).trials) == list(range(14))

@@ -1,0 +1,64 @@
+"""Queries among arms or points that are given each round."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from batched_runs import batched, play, value
+
+
+class TestArmsOfARound:
+    @pytest.mark.parametrize("part", ["exact", "sketch", "batches"])
+    def test_only_these_are_asked(self, part: str) -> None:
+        features = {
+            "exact": sf.Exact(),
+            "sketch": sf.Nystrom(sf.LeverageSampling(2.0)),
+            "batches": sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive")),
+        }[part]
+        optimizer, draws = batched(features), np.random.default_rng(3)
+        for turn in range(40):
+            among = draws.choice(120, 7, replace=False)
+            query = optimizer.ask(arms=among)
+            assert query.arm in among
+            optimizer.tell(query, value(query.point))
+            if turn > 20:
+                free = optimizer.ask(arms=range(120))
+                assert free.arm is not None
+                optimizer.forget(free, failed=False)
+
+    def test_points_of_a_box_that_were_never_seen(self) -> None:
+        kernel = sf.kernels.squared_exponential(0.3)
+        box = sf.Box([0.0, 0.0], [1.0, 1.0])
+        optimizer = sf.Optimizer(
+            box, kernel, features=sf.Nystrom(sf.LeverageSampling(3.0)), ridge=0.01
+        )
+        generator, better = torch.Generator().manual_seed(4), 0
+        for turn in range(60):
+            arms = torch.rand(10, 2, dtype=torch.float64, generator=generator)
+            query = optimizer.ask(arms=arms)
+            assert query.arm is None
+            assert bool((arms == query.point).all(-1).any())
+            optimizer.tell(query, value(query.point))
+            if turn >= 30:
+                better += value(query.point) >= sorted(map(value, arms))[-3]
+        assert better >= 25
+
+    @pytest.mark.parametrize("arms", [[], [120], [-1], [0.5], 3, "ab", [[1]]], ids=repr)
+    def test_what_is_no_set_of_arms(self, arms: object, tmp_path: Path) -> None:
+        optimizer = batched()
+        play(optimizer, 3)
+        optimizer.save(tmp_path / "before")
+        with pytest.raises(sf.InvalidInput):
+            optimizer.ask(arms=arms)
+        optimizer.save(tmp_path / "after")
+        assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+    @pytest.mark.parametrize("arms", [[], [0.5, 0.5], [[0.5]], [[0.5, 2.0]]], ids=repr)
+    def test_what_are_no_points_of_the_box(self, arms: object) -> None:
+        box = sf.Box([0.0, 0.0], [1.0, 1.0])
+        optimizer = sf.Optimizer(box, sf.kernels.squared_exponential(0.3))
+        with pytest.raises(sf.InvalidInput):
+            optimizer.ask(arms=arms)

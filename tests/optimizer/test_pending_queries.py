@@ -1,0 +1,118 @@
+"""Pending queries: batches, queries that failed, queries that are told twice."""
+
+import itertools
+
+import pytest
+import torch
+
+import surefoot as sf
+from plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
+from surefoot.algorithms import gp_ucb
+from surefoot.regression.posterior import Pull
+
+
+class TestPending:
+    """Pending queries, told late, never, twice or by another optimizer."""
+
+    @pytest.mark.parametrize("cell", cells(FIXED_GEOMETRY, ["arms", "bare", "line", "box"]))
+    def test_a_pending_query_lowers_the_variance_at_its_point(self, cell: Cell) -> None:
+        optimizer = cell.build()
+        optimizer.tell(points_of(optimizer.space, 1)[0], 1.0)
+        point = points_of(optimizer.space, 4, seed=8)[-1:]
+        posterior = optimizer.posterior
+        variance = float(posterior.variance(point))
+        at = optimizer.space.locate(point[0])
+        after = float(posterior.updated([Pull(at.point, at.arm, 1)]).variance(point))
+        assert after == pytest.approx(variance - variance**2 / (variance + 0.1), rel=1e-6)
+
+    @pytest.mark.parametrize(
+        ("part", "space"),
+        [
+            ("exact-least_squares", "line"),
+            ("exact-huber", "box"),
+            pytest.param("robust", "box", marks=pytest.mark.slow),
+        ],
+    )
+    def test_queries_of_one_batch_are_spread_out(self, part: str, space: str) -> None:
+        optimizer = Cell(space, part).build()
+        drive(optimizer, 6)
+        span = optimizer.space.upper - optimizer.space.lower
+        apart: list[torch.Tensor] = []
+        for query in optimizer.ask_batch(6):
+            point = query.point / span
+            if all(float((point - other).norm()) > 0.02 for other in apart):
+                apart.append(point)
+        assert len(apart) >= 4
+
+    @pytest.mark.parametrize(
+        "part", ["exact-least_squares", "exact-huber", "exact-student_t", "robust"]
+    )
+    def test_a_batch_over_arms_is_not_one_arm(self, part: str) -> None:
+        optimizer = Cell("arms", part).build()
+        drive(optimizer, 6)
+        assert len({query.arm for query in optimizer.ask_batch(6)}) >= 2
+
+    @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box", "mixed"]))
+    def test_a_large_batch_before_the_first_reward(self, cell: Cell) -> None:
+        optimizer = cell.build()
+        for query in optimizer.ask_batch(20):
+            assert feasible(optimizer.space, query.point)
+
+    @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box"]))
+    def test_every_measurement_so_far_has_failed(self, cell: Cell) -> None:
+        optimizer = cell.build()
+        for _ in range(15):
+            query = optimizer.ask()
+            assert feasible(optimizer.space, query.point)
+            optimizer.forget(query)
+
+    def test_many_arms_before_the_first_reward(self) -> None:
+        arms = torch.linspace(0, 1, 3000, dtype=torch.float64).unsqueeze(-1)
+        assert gp_ucb(sf.Arms(arms), sf.kernels.matern(2.5, 0.2)).ask().arm is not None
+
+    @pytest.mark.parametrize(
+        "cell", cells(["exact-huber", "nystrom-least_squares", "batches-huber"], ["arms"])
+    )
+    def test_a_second_reward_settles_no_other_query_of_the_same_arm(self, cell: Cell) -> None:
+        optimizer, other = cell.build(), cell.build()
+        drive(optimizer, 5)
+        drive(other, 5)
+        mine, twin = optimizer.ask(arms=[3]), optimizer.ask(arms=[3])
+        for query in (mine, mine, other.ask(arms=[3])):
+            optimizer.tell(query, 1.0)
+            assert [pending.id for pending in optimizer.pending] == [twin.id]
+            assert sum(one.missing for one in optimizer._model.outstanding) == 1
+        optimizer.tell(twin, 1.0)
+        assert sum(one.missing for one in optimizer._model.outstanding) == 0
+
+    def test_the_same_point_told_under_its_query_and_by_itself_is_one_site(self) -> None:
+        optimizer = Cell("box", "exact-huber").build()
+        query = optimizer.ask()
+        optimizer.tell(query, 1.0)
+        optimizer.tell(query.point, 2.0)
+        optimizer.tell(query.point.tolist(), 3.0)
+        assert optimizer.history.counts.tolist() == [3.0]
+        assert optimizer.history.sums.tolist() == [6.0]
+
+    @pytest.mark.parametrize(
+        "cell",
+        [
+            *cells(["exact-huber"], ["arms", "line", "box"]),
+            pytest.param(Cell("arms", "robust"), id="robust-arms", marks=pytest.mark.slow),
+            pytest.param(Cell("line", "robust"), id="robust-line", marks=pytest.mark.slow),
+        ],
+    )
+    def test_failed_points_are_kept_away_from(self, cell: Cell) -> None:
+        optimizer = cell.build()
+        points = points_of(optimizer.space, 8)
+        for step, point in enumerate(points):
+            optimizer.tell(point, noisy(point, step))
+        failed = []
+        for _ in range(4):
+            query = optimizer.ask()
+            failed.append(query.point)
+            optimizer.forget(query)
+        for left, right in itertools.combinations(failed, 2):
+            assert not torch.allclose(left, right, rtol=0.0, atol=1e-6)
+        assert optimizer.pending == []
+        assert len(optimizer.history) == 8

@@ -1,0 +1,156 @@
+"""Environments with a density, through the optimiser: their ends, their extremes, both searches."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.distributions import Beta, Dirichlet, LogNormal, Normal, Uniform
+
+import surefoot as sf
+from surefoot.acquisition import SurrogateBound
+from surefoot.acquisition.neural_surrogate import Surrogate
+from surefoot.spaces.environments import truncated_normal
+
+LINE = sf.Box([0.0], [1.0])
+KERNEL = sf.kernels.squared_exponential([0.3, 0.3])
+QUICK = SurrogateBound(starts=2, surrogate=Surrogate(fit_steps=10, climb_steps=5, balls=1))
+
+
+def value(query: sf.Query) -> float:
+    z = query.environment
+    assert z is not None
+    return float(-4 * (query.point[0] - 0.3) ** 2 + z[0] * (0.6 - query.point[0]))
+
+
+def play(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
+    asked = []
+    for _ in range(rounds):
+        query = optimizer.ask()
+        assert query.environment is not None
+        asked.append([*query.point.tolist(), *query.environment.tolist()])
+        optimizer.tell(query, value(query))
+    return asked
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [LogNormal(0.0, 0.5), Normal(0.0, 1.0), Uniform(0.0, 1.0)],
+    ids=["open at 0", "without ends", "closed"],
+)
+def test_any_support_will_do(distribution) -> None:
+    space = sf.Joint(LINE, sf.ContinuousEnvironment(distribution))
+    optimizer = sf.algorithms.v_ucb(space, KERNEL, level=0.2)
+    for _, z in play(optimizer, 4):
+        assert bool(distribution.support.check(torch.tensor(z)))
+    best = optimizer.recommend()
+    assert best.lower <= best.value <= best.upper
+
+
+def test_a_simplex_has_a_density_too() -> None:
+    space = sf.Joint(LINE, sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double())))
+    optimizer = sf.algorithms.v_ucb(space, sf.kernels.squared_exponential(0.5), level=0.2)
+    for row in play(optimizer, 3):
+        assert sum(row[1:]) == pytest.approx(1.0)
+
+
+def test_what_an_unbounded_world_draws_is_never_refused() -> None:
+    space = sf.Joint(LINE, sf.ContinuousEnvironment(Normal(0.0, 1.0)), observed=True)
+    optimizer = sf.algorithms.v_ucb(space, KERNEL, level=0.2)
+    optimizer.tell(optimizer.ask(), 1.0, environment=6.0)
+    assert torch.isfinite(optimizer.ask().point).all()
+
+
+@pytest.mark.parametrize("ends", [(-1.0, None), (None, 2.0), (-1.0, 2.0)])
+def test_bounds_wider_than_the_support_change_nothing(ends) -> None:
+    environment = sf.ContinuousEnvironment(Uniform(0.0, 1.0), *ends)
+    assert [environment.lower.item(), environment.upper.item()] == [0.0, 1.0]
+    outside = torch.tensor([[-0.5], [1.5]], dtype=torch.float64)
+    assert (environment.log_prob(outside) == -torch.inf).all()
+
+
+def test_drawing_leaves_the_global_generator_alone() -> None:
+    environment = sf.ContinuousEnvironment(truncated_normal(0.5, 0.1, 0.0, 1.0))
+    before = torch.random.get_rng_state()
+    environment.sample(100, torch.Generator().manual_seed(1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_the_worst_case_is_at_an_end_that_hardly_ever_comes() -> None:
+    narrow = sf.ContinuousEnvironment(truncated_normal(0.5, 0.02, 0.0, 1.0))
+    optimizer = sf.algorithms.stable_opt(sf.Joint(sf.Arms([[0.0], [1.0]]), narrow), KERNEL)
+    for z in (0.0, 0.25, 0.5, 0.75, 1.0):
+        optimizer.tell(0, 0.0 if z > 0.1 else -30.0, environment=z)
+        optimizer.tell(1, -1.0, environment=z)
+    best = optimizer.recommend()
+    assert best.arm == 1
+    value, _, _ = optimizer.assess([[0.0]])
+    assert float(value) < -10.0
+
+
+@pytest.mark.slow
+def test_a_density_may_be_infinite_at_an_end() -> None:
+    """The worse of the ends is asked all the same."""
+    edges = sf.ContinuousEnvironment(Beta(*torch.tensor([0.02, 0.02]).double()))
+    optimizer = sf.algorithms.stable_opt(sf.Joint(LINE, edges), KERNEL, ridge=1e-3)
+    for _ in range(8):
+        query = optimizer.ask()
+        assert query.environment is not None
+        if len(optimizer.history):
+            ends = torch.tensor([[0.0], [1.0]]).double()
+            z = torch.cat([ends, query.environment.unsqueeze(0)])
+            pairs = torch.cat([query.point.expand(3, 1), z], -1)
+            mean, deviation = optimizer.posterior.mean_and_deviation(pairs)
+            lower = mean - optimizer.width * deviation
+            assert float(lower[2]) <= float(lower[:2].min()) + 0.05
+        optimizer.tell(query, 4.0 * value(query))
+
+
+def test_the_worst_case_stays_within_a_support_that_is_no_box() -> None:
+    simplex = sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double()))
+    optimizer = sf.algorithms.stable_opt(
+        sf.Joint(LINE, simplex), sf.kernels.squared_exponential(0.5)
+    )
+    for row in play(optimizer, 4):
+        assert sum(row[1:]) == pytest.approx(1.0)
+    values, _ = simplex.values(64, torch.Generator().manual_seed(0), spread=True)
+    assert values.sum(-1).tolist() == pytest.approx([1.0] * len(values))
+
+
+class TestSurrogate:
+    SPACE = sf.Joint(LINE, sf.ContinuousEnvironment(truncated_normal(0.5, 0.2, 0.0, 1.0)))
+
+    def optimizer(self, lacing: str = "prob") -> sf.Optimizer:
+        policy = SurrogateBound(lacing, starts=QUICK.starts, surrogate=QUICK.surrogate)
+        risk = sf.VaR(0.2)
+        return sf.Optimizer(self.SPACE, KERNEL, risk=risk, policy=policy, ridge=0.01, seed=3)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("lacing", ["prob", "unif"])
+    def test_it_asks_within_the_space_and_the_same_again(self, lacing) -> None:
+        asked = play(self.optimizer(lacing), 3)
+        assert all(0.0 <= coordinate <= 1.0 for row in asked for coordinate in row)
+        assert play(self.optimizer(lacing), 2) == asked[:2]
+
+    @pytest.mark.slow
+    def test_a_loaded_run_goes_on_the_same(self, tmp_path: Path) -> None:
+        optimizer = self.optimizer()
+        play(optimizer, 2)
+        optimizer.save(tmp_path / "run")
+        loaded = sf.Optimizer.load(tmp_path / "run", space=self.SPACE)
+        assert loaded.policy == optimizer.policy
+        assert play(loaded, 1) == play(optimizer, 1)
+
+    def test_by_name(self) -> None:
+        named = sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search="surrogate")
+        assert named.policy == SurrogateBound()
+
+    def test_it_says_what_it_is_not_for(self) -> None:
+        finite = sf.Joint(LINE, sf.FiniteEnvironment([0.0, 1.0]))
+        arms = sf.Joint(sf.Arms([[0.0], [1.0]]), self.SPACE.environment)
+        for space in (finite, arms):
+            with pytest.raises(sf.InvalidInput, match="quantiles"):
+                sf.algorithms.v_ucb(space, KERNEL, level=0.2, search="surrogate")
+        with pytest.raises(sf.InvalidInput, match="quantiles"):
+            sf.Optimizer(self.SPACE, KERNEL, risk=sf.CVaR(0.2), policy=QUICK)
+        with pytest.raises(sf.InvalidInput, match="'surrogate'"):
+            sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search="nets")  # type: ignore[arg-type]
