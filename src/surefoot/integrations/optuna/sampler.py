@@ -18,6 +18,7 @@ from surefoot._internal import checks
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
 from surefoot.integrations.optuna.model import StudyBelief
+from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.tracker import StudyTracker
 from surefoot.spaces import Joint
 from surefoot.types import InvalidInput, NotReady
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from surefoot.risks import Risk
+
+_MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
 class SurefootSampler(BaseSampler):
@@ -138,7 +141,7 @@ class SurefootSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._lock:
             tracker = self._up_to_date(study, search_space)
-            return {} if tracker is None else tracker.propose(trial.number)
+            return {} if tracker is None else self._propose(study, trial, tracker)
 
     def sample_independent(
         self,
@@ -228,6 +231,23 @@ class SurefootSampler(BaseSampler):
                     "run some trials first."
                 )
             return StudyBelief(tracker)
+
+    def _propose(self, study: Study, trial: FrozenTrial, tracker: StudyTracker) -> dict[str, Any]:
+        """Choose a configuration and reserve it, so that no two workers have the same.
+
+        Two workers may choose at once. Each writes its reservation before it reads those of the
+        others, so whoever wrote last sees that both are the same, and moves.
+        """
+        params, before = tracker.propose(trial.number), None
+        for attempt in range(_MOVES):
+            environment = tracker.reserved_environment(trial.number)
+            write_reservation(study, trial, tracker.encoding.distributions, params, environment)
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            tracker.read_running(other for other in running if other.number != trial.number)
+            if params == before or not tracker.is_shared(trial.number):
+                break
+            before, params = params, tracker.propose_elsewhere(trial.number, attempt)
+        return params
 
     def _space(self, study: Study) -> dict[str, BaseDistribution]:
         space = self._search_space or self._intersection.calculate(study)
