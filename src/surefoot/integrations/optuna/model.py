@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot.integrations.optuna.constraints import CONFIDENT, FeasibleDesigns
 from surefoot.risks import Risk, WorstCase
 from surefoot.types import InvalidInput
 
@@ -30,12 +32,14 @@ class StudyRecommendation:
         value: Predicted value without noise; in a study with an environment the predicted risk.
         lower: Lower end of its confidence interval.
         upper: Upper end.
+        feasibility: Probability that all constraints of the study hold, 1 without constraints.
     """
 
     params: dict[str, Any]
     value: float
     lower: float
     upper: float
+    feasibility: float = 1.0
 
 
 class OverEnvironment(NamedTuple):
@@ -78,7 +82,13 @@ class StudyBelief:
     def __init__(self, tracker: StudyTracker) -> None:
         optimizer = tracker.optimizer
         self._encoding, self._sign = tracker.encoding, tracker.sign
-        self._best = optimizer.recommend()
+        chance = tracker.constraints.probability()
+        self._feasible: FeasibleDesigns | None = None
+        if chance is None:
+            self._best = optimizer.recommend().point
+        else:
+            self._feasible = FeasibleDesigns.of(optimizer, chance, tracker.failed)
+            self._best = self._feasible.recommend()
         self._posterior, self._width = optimizer.posterior, optimizer.width
         self._hyperparameters = optimizer.hyperparameters
         self._over = None
@@ -115,12 +125,42 @@ class StudyBelief:
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
+        In a study with constraints it is the best of those for which all of them hold with a
+        probability of at least 0.95. If no such configuration is known, it is the measured one
+        for which this probability is largest, and a warning says so.
+
         Returns:
             The configuration, with its predicted value or risk and confidence interval.
         """
-        params = self._encoding.decode(self._best.point)
+        params = self._encoding.decode(self._best)
         mean, lower, upper = self.predict([params])
-        return StudyRecommendation(params, float(mean[0]), float(lower[0]), float(upper[0]))
+        feasibility = float(self.feasibility([params])[0])
+        if feasibility < CONFIDENT:
+            warnings.warn(
+                f"no configuration is known whose constraints hold with a probability of "
+                f"{CONFIDENT}: the recommended one has {feasibility:.2g}.",
+                stacklevel=2,
+            )
+        return StudyRecommendation(
+            params, float(mean[0]), float(lower[0]), float(upper[0]), feasibility
+        )
+
+    def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Probability that all constraints of the study hold, without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+
+        Returns:
+            Probabilities (n,), over the environment if the study has one; 1 without constraints.
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        x = self._points(settings)
+        if self._feasible is None or not len(x):
+            return np.ones(len(x))
+        return self._feasible.probability(x.to(self._best.device)).cpu().numpy()
 
     def predict(
         self,
@@ -193,7 +233,7 @@ class StudyBelief:
         """Mean, lower and upper bound (n,) of the maximised function at encoded points (n, d)."""
         if not len(points):
             return (torch.zeros(0, dtype=torch.float64),) * 3
-        device = self._best.point.device
+        device = self._best.device
         with torch.no_grad():
             mean, deviation = self._posterior.mean_and_deviation(points.to(device))
         margin = self._width * deviation

@@ -272,7 +272,7 @@ class SurefootSampler(BaseSampler):
                 initial=self._initial,
                 device=self._device,
             )
-            tracker = StudyTracker(study, encoding, optimizer, sign, environment)
+            tracker = StudyTracker(study, encoding, optimizer, sign, environment, self._device)
             self._tracker = tracker
         tracker.read(study.get_trials(deepcopy=False))
         return tracker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,11 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot.integrations.optuna.alternatives import alternatives
+from surefoot.integrations.optuna.constraints import (
+    ConstraintModels,
+    WithinConstraints,
+    constraints_of,
+)
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
@@ -65,6 +71,7 @@ class StudyTracker:
         optimizer: Optimizer on the encoded space, without observations.
         sign: 1 to maximise, -1 to minimise.
         environment: Random environment of the study, if any.
+        device: torch device of the models.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class StudyTracker:
         optimizer: Optimizer,
         sign: float,
         environment: StudyEnvironment | None = None,
+        device: str = "cpu",
     ) -> None:
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
@@ -82,6 +90,9 @@ class StudyTracker:
         self.sign = sign
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
+        self.failed: list[Tensor] = []  # inputs (d,) of the model at which trials failed
+        self.constraints = ConstraintModels(optimizer.space.seen, device)
+        optimizer.policy = WithinConstraints(optimizer.policy, self.constraints)
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
         self._pending: dict[int, _Pending] = {}
@@ -111,18 +122,25 @@ class StudyTracker:
         fresh = [t for t in trials[self._read_below :] if t.number not in self._read]
         finished = [t for t in fresh if t.state.is_finished()]
         located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
-        measured, values = [], []
+        measured, values, constrained, limits = [], [], [], []
         for trial, point, z in located:
             self._read.add(trial.number)
             self._release(trial.number)
             if point is None:
                 continue
+            constraints = constraints_of(trial)
+            if constraints:
+                inputs = point if z is None else torch.cat([point, z])
+                constrained.append(_elsewhere_asked(inputs, None))
+                limits.append(constraints)
+            if math.inf in constraints.values():
+                self._fail(point, z)
             if _has_value(trial):
                 measured.append(_elsewhere_asked(point, z))
                 values.append(self.sign * float(trial.value or 0.0))
                 self.numbers.append(trial.number)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
-                self.optimizer.forget(_elsewhere_asked(point, z), z)
+                self._fail(point, z)
         while self._read_below in self._read:
             self._read.remove(self._read_below)
             self._read_below += 1
@@ -132,6 +150,7 @@ class StudyTracker:
             self.optimizer.tell_all(
                 measured, torch.tensor(values), torch.stack(known) if known else None
             )
+        self.constraints.tell(constrained, limits)
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -225,6 +244,10 @@ class StudyTracker:
             query = self.optimizer.expect(point, environment.draw(seed))
         self._pending[number] = self._pending_of(query)
         return query.environment.cpu()  # type: ignore[union-attr]
+
+    def _fail(self, point: Tensor, z: Tensor | None) -> None:
+        self.optimizer.forget(_elsewhere_asked(point, z), z)
+        self.failed.append(point if z is None else torch.cat([point, z]))
 
     def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
         self._pending[number] = proposal
