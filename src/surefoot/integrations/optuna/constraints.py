@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from optuna.trial import FrozenTrial
@@ -23,7 +25,10 @@ from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import Query
+from surefoot.types import InvalidInput, Query
+
+if TYPE_CHECKING:
+    from optuna.study import Study
 
 CONFIDENT = 0.95
 """Probability that all constraints hold, from which a configuration is recommended."""
@@ -42,9 +47,30 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
         return {}
     values = {}
     for name, value in given.items():
-        if isinstance(value, int | float) and not math.isnan(value):
-            values[name] = float(max(min(value, math.inf), -math.inf))
+        if isinstance(value, int | float) and value == value:  # not NaN
+            beyond = math.inf if value > 0 else -math.inf
+            values[name] = float(value) if abs(value) <= sys.float_info.max else beyond
     return values
+
+
+def write_constraints(study: Study, trial: FrozenTrial, values: object) -> None:
+    """Record constraints of a trial where Optuna's samplers record those of `constraints_func`.
+
+    Args:
+        study: The study.
+        trial: The trial.
+        values: Values of the constraints.
+
+    Raises:
+        InvalidInput: If they are not numbers.
+    """
+    try:
+        numbers = [float(value) for value in values]  # type: ignore[attr-defined]
+    except (TypeError, ValueError, OverflowError):
+        numbers = [math.nan]
+    if any(map(math.isnan, numbers)):
+        raise InvalidInput(f"`constraints_func` returned {values!r}, expected a list of numbers.")
+    study._storage.set_trial_system_attr(trial._trial_id, "constraints", numbers)
 
 
 class ConstraintModels:
@@ -142,7 +168,7 @@ class FeasibleDesigns:
         space, sites = optimizer.space, optimizer.history.sites
         designs = sites
         if isinstance(space, Joint):
-            designs = sites[:, : space.dimension].unique(dim=0)
+            designs = torch.unique(sites[:, : space.dimension], dim=0)
         fitted, failures = optimizer.hyperparameters, None
         if failed and fitted is not None:
             failures = feasibility(fitted.kernel, sites, torch.stack(list(failed)).to(sites))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +67,9 @@ class StudyBelief:
 
     Args:
         tracker: Optimizer that has read the trials of the study.
+        constant: Values of the parameters that do not vary, by name.
+        branches: Function that returns the models of the branches of a conditional search space,
+            each with all parameters of its trials; None where all trials have the same ones.
 
     Example:
         >>> import optuna
@@ -79,8 +82,14 @@ class StudyBelief:
         ((2,), True)
     """
 
-    def __init__(self, tracker: StudyTracker) -> None:
+    def __init__(
+        self,
+        tracker: StudyTracker,
+        constant: Mapping[str, Any] | None = None,
+        branches: Callable[[], list[StudyBelief]] | None = None,
+    ) -> None:
         optimizer = tracker.optimizer
+        self._constant, self._branches = dict(constant or {}), branches
         self._encoding, self._sign = tracker.encoding, tracker.sign
         chance = tracker.constraints.probability()
         self._feasible: FeasibleDesigns | None = None
@@ -129,21 +138,35 @@ class StudyBelief:
         probability of at least 0.95. If no such configuration is known, it is the measured one
         for which this probability is largest, and a warning says so.
 
+        In a conditional search space, trials of the same parameters form a branch, of which there
+        is a model with all of them. The configuration is that of the branch with the best end of
+        the confidence interval in the bad direction, and has all its parameters.
+
         Returns:
             The configuration, with its predicted value or risk and confidence interval.
         """
-        params = self._encoding.decode(self._best)
-        mean, lower, upper = self.predict([params])
-        feasibility = float(self.feasibility([params])[0])
-        if feasibility < CONFIDENT:
+        best = max(self._recommendations(), key=self._merit)
+        if best.feasibility < CONFIDENT:
             warnings.warn(
                 f"no configuration is known whose constraints hold with a probability of "
-                f"{CONFIDENT}: the recommended one has {feasibility:.2g}.",
+                f"{CONFIDENT}: the recommended one has {best.feasibility:.2g}.",
                 stacklevel=2,
             )
-        return StudyRecommendation(
-            params, float(mean[0]), float(lower[0]), float(upper[0]), feasibility
-        )
+        return best
+
+    def _recommendations(self) -> list[StudyRecommendation]:
+        """Of each branch, or the only one."""
+        if self._branches is not None:
+            return [one for branch in self._branches() for one in branch._recommendations()]
+        params = self._encoding.decode(self._best)
+        mean, lower, upper = self.predict([params])
+        interval = float(mean[0]), float(lower[0]), float(upper[0])
+        chance = float(self.feasibility([params])[0])
+        return [StudyRecommendation(params | self._constant, *interval, chance)]
+
+    def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
+        pessimistic = one.lower if self._sign > 0 else -one.upper
+        return min(one.feasibility, CONFIDENT), pessimistic
 
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Probability that all constraints of the study hold, without noise.

@@ -93,6 +93,7 @@ class StudyTracker:
         self.failed: list[Tensor] = []  # inputs (d,) of the model at which trials failed
         self.constraints = ConstraintModels(optimizer.space.seen, device)
         optimizer.policy = WithinConstraints(optimizer.policy, self.constraints)
+        self.reads = 0  # how often the study was read
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
         self._pending: dict[int, _Pending] = {}
@@ -119,7 +120,8 @@ class StudyTracker:
         Raises:
             InvalidInput: If a trial has a value but no environment; nothing is changed then.
         """
-        fresh = [t for t in trials[self._read_below :] if t.number not in self._read]
+        self.reads += 1
+        fresh = self._fresh(trials)
         finished = [t for t in fresh if t.state.is_finished()]
         located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
         measured, values, constrained, limits = [], [], [], []
@@ -151,6 +153,10 @@ class StudyTracker:
                 measured, torch.tensor(values), torch.stack(known) if known else None
             )
         self.constraints.tell(constrained, limits)
+
+    def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
+        """Numbers of the finished trials that were not read yet."""
+        return frozenset(t.number for t in self._fresh(trials) if t.state.is_finished())
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -244,6 +250,9 @@ class StudyTracker:
             query = self.optimizer.expect(point, environment.draw(seed))
         self._pending[number] = self._pending_of(query)
         return query.environment.cpu()  # type: ignore[union-attr]
+
+    def _fresh(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        return [t for t in trials[self._read_below :] if t.number not in self._read]
 
     def _fail(self, point: Tensor, z: Tensor | None) -> None:
         self.optimizer.forget(_elsewhere_asked(point, z), z)
