@@ -83,8 +83,8 @@ class StudyEnvironment:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InvalidInput(f"the environment's {name} is {value!r}, expected a number.")
             if not -_LARGEST <= value <= _LARGEST:  # nor is NaN, or an integer beyond any float
-                given = "too large" if isinstance(value, int) else value
-                raise InvalidInput(f"the environment's {name} is {given}, expected a number.")
+                number = "too large" if isinstance(value, int) else value
+                raise InvalidInput(f"the environment's {name} is {number}, expected a number.")
         given = torch.tensor([float(values[name]) for name in self.names], dtype=torch.float64)
         known = self.distribution
         if isinstance(known, FiniteEnvironment):
