@@ -11,7 +11,7 @@ from surefoot_experiments import BENCHMARKS, EXPERIMENTS
 from surefoot_experiments.harness.store import TrialStore
 
 PACKAGE = Path(surefoot_experiments.__file__).parent
-PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails")}
+PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", "integrations.optuna")}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)

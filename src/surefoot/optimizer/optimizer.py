@@ -305,7 +305,7 @@ class Optimizer:
         """
         check_by(by)
         with one_thread():
-            return recommend(self._context_of_rewards(), by)
+            return recommend(self.context, by)
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
@@ -322,7 +322,7 @@ class Optimizer:
             NotReady: Before the first reward.
             InvalidInput: If the space has no such designs.
         """
-        context, design = self._context_of_rewards(), self.space.design
+        context, design = self.context, self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
         x = torch.stack([design.locate(row, name="designs").design for row in rows])
         return assess(context, x)
@@ -332,6 +332,12 @@ class Optimizer:
         """The posterior given all rewards; `NotReady` before the first one."""
         with one_thread():
             return self._model.look().posterior
+
+    @property
+    def context(self) -> Context:
+        """The state after all rewards, pending queries aside, by which designs are recommended."""
+        look = self._model.look()
+        return self._context_with(look.posterior, look.width, PendingQueries())
 
     @property
     def width(self) -> float:
@@ -458,11 +464,6 @@ class Optimizer:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
         return self._context_with(posterior, self._model.latest.width, self._pending)
-
-    def _context_of_rewards(self) -> Context:
-        """What is known from the rewards alone."""
-        look = self._model.look()
-        return self._context_with(look.posterior, look.width, PendingQueries())
 
     def _context_with(self, posterior: Posterior, width: float, pending: PendingQueries) -> Context:
         return Context(

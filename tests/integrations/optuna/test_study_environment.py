@@ -302,6 +302,7 @@ class TestBadInput:
             ({"load": "high"}, "load is 'high', expected a number"),
             ({"load": True}, "load is True, expected a number"),
             ({"load": float("nan")}, "load is nan, expected a number"),
+            ({"load": 10**400}, "load is too large, expected a number"),
             ({"load": 1.5}, "load is 1.5, expected a number from 0.0 to 1.0"),
         ],
     )

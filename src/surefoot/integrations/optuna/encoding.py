@@ -94,6 +94,11 @@ class Encoding:
                 params[name] = float(_from_unit(distribution, float(point[columns[0]])))
         return params
 
+    def rounded(self, point: Tensor) -> Tensor:
+        """The point (d,) of the configuration nearest to a point (d,)."""
+        nearest = self.encode(self.decode(point))
+        return point if nearest is None else nearest
+
 
 def _grid(distribution: BaseDistribution) -> Sequence[float] | None:
     """All values of a number with a step, None if there are too many."""

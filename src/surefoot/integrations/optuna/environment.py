@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,8 @@ from surefoot.types import InvalidInput
 
 ENVIRONMENT = "surefoot:environment"
 """User attribute of a trial: its environment, as a dictionary of values by variable name."""
+
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +82,9 @@ class StudyEnvironment:
             value = values[name]
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InvalidInput(f"the environment's {name} is {value!r}, expected a number.")
-            if not math.isfinite(value):
-                raise InvalidInput(f"the environment's {name} is {value}, expected a number.")
+            if not -_LARGEST <= value <= _LARGEST:  # nor is NaN, or an integer beyond any float
+                number = "too large" if isinstance(value, int) else value
+                raise InvalidInput(f"the environment's {name} is {number}, expected a number.")
         given = torch.tensor([float(values[name]) for name in self.names], dtype=torch.float64)
         known = self.distribution
         if isinstance(known, FiniteEnvironment):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot.integrations.optuna.constraints import CONFIDENT, FeasibleDesigns
 from surefoot.risks import Risk, WorstCase
 from surefoot.types import InvalidInput
 
@@ -30,12 +32,14 @@ class StudyRecommendation:
         value: Predicted value without noise; in a study with an environment the predicted risk.
         lower: Lower end of its confidence interval.
         upper: Upper end.
+        feasibility: Probability that all constraints of the study hold, 1 without constraints.
     """
 
     params: dict[str, Any]
     value: float
     lower: float
     upper: float
+    feasibility: float = 1.0
 
 
 class OverEnvironment(NamedTuple):
@@ -63,6 +67,9 @@ class StudyBelief:
 
     Args:
         tracker: Optimizer that has read the trials of the study.
+        constant: Values of the parameters that do not vary, by name.
+        branches: Function that returns the models of the branches of a conditional search space,
+            each with all parameters of its trials; None where all trials have the same ones.
 
     Example:
         >>> import optuna
@@ -75,10 +82,22 @@ class StudyBelief:
         ((2,), True)
     """
 
-    def __init__(self, tracker: StudyTracker) -> None:
+    def __init__(
+        self,
+        tracker: StudyTracker,
+        constant: Mapping[str, Any] | None = None,
+        branches: Callable[[], list[StudyBelief]] | None = None,
+    ) -> None:
         optimizer = tracker.optimizer
+        self._constant, self._branches = dict(constant or {}), branches
         self._encoding, self._sign = tracker.encoding, tracker.sign
-        self._best = optimizer.recommend()
+        chance = tracker.constraints.probability()
+        self._feasible: FeasibleDesigns | None = None
+        if chance is None:
+            self._best = optimizer.recommend().point
+        else:
+            self._feasible = FeasibleDesigns.of(optimizer, chance)
+            self._best = self._feasible.recommend()
         self._posterior, self._width = optimizer.posterior, optimizer.width
         self._hyperparameters = optimizer.hyperparameters
         self._over = None
@@ -115,12 +134,56 @@ class StudyBelief:
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
+        In a study with constraints it is the best of those for which all of them hold with a
+        probability of at least 0.95. If no such configuration is known, it is the measured one
+        for which this probability is largest, and a warning says so.
+
+        In a conditional search space, trials of the same parameters form a branch, of which there
+        is a model with all of them. The configuration is that of the branch with the best end of
+        the confidence interval in the bad direction, and has all its parameters.
+
         Returns:
             The configuration, with its predicted value or risk and confidence interval.
         """
-        params = self._encoding.decode(self._best.point)
+        best = max(self._recommendations(), key=self._merit)
+        if best.feasibility < CONFIDENT:
+            warnings.warn(
+                f"no configuration is known whose constraints hold with a probability of "
+                f"{CONFIDENT}: the recommended one has {best.feasibility:.2g}.",
+                stacklevel=2,
+            )
+        return best
+
+    def _recommendations(self) -> list[StudyRecommendation]:
+        """Of each branch, or the only one."""
+        if self._branches is not None:
+            return [one for branch in self._branches() for one in branch._recommendations()]
+        params = self._encoding.decode(self._best)
         mean, lower, upper = self.predict([params])
-        return StudyRecommendation(params, float(mean[0]), float(lower[0]), float(upper[0]))
+        interval = float(mean[0]), float(lower[0]), float(upper[0])
+        chance = float(self.feasibility([params])[0])
+        return [StudyRecommendation(params | self._constant, *interval, chance)]
+
+    def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
+        pessimistic = one.lower if self._sign > 0 else -one.upper
+        return min(one.feasibility, CONFIDENT), pessimistic
+
+    def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Probability that all constraints of the study hold, without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+
+        Returns:
+            Probabilities (n,), over the environment if the study has one; 1 without constraints.
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        x = self._points(settings)
+        if self._feasible is None or not len(x):
+            return np.ones(len(x))
+        return self._feasible.probability(x.to(self._best.device)).cpu().numpy()
 
     def predict(
         self,
@@ -193,7 +256,7 @@ class StudyBelief:
         """Mean, lower and upper bound (n,) of the maximised function at encoded points (n, d)."""
         if not len(points):
             return (torch.zeros(0, dtype=torch.float64),) * 3
-        device = self._best.point.device
+        device = self._best.device
         with torch.no_grad():
             mean, deviation = self._posterior.mean_and_deviation(points.to(device))
         margin = self._width * deviation

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.search_space import IntersectionSearchSpace
-from optuna.study import StudyDirection
+from optuna.search_space import intersection_search_space
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot import algorithms, risks
 from surefoot._internal import checks
+from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
+from surefoot.integrations.optuna.constraints import write_constraints
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
 from surefoot.integrations.optuna.model import StudyBelief
+from surefoot.integrations.optuna.reservation import write_reservation
+from surefoot.integrations.optuna.snapshots import Snapshots
 from surefoot.integrations.optuna.tracker import StudyTracker
 from surefoot.spaces import Joint
 from surefoot.types import InvalidInput, NotReady
 
 if TYPE_CHECKING:
-    from optuna.study import Study
-
     from surefoot.risks import Risk
+
+_MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
 class SurefootSampler(BaseSampler):
@@ -33,7 +38,8 @@ class SurefootSampler(BaseSampler):
 
     Each finished trial is read once and the model is kept between trials. Running trials of other
     workers are pending points. A failed trial counts against its configuration, unless it has the
-    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. Only studies with a single
+    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. Constraints of trials
+    (`trial.set_constraint`) are modelled and kept to. Only studies with a single
     objective are supported; others raise `ValueError`.
 
     With an `environment` the objective depends on random conditions, and `risk` of it is optimised:
@@ -51,6 +57,9 @@ class SurefootSampler(BaseSampler):
         environment: Random environment of the objective function; requires `risk`.
         risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
         device: torch device of the model.
+        constraints_func: Function of a trial that returns the values of its constraints, each of
+            which holds at zero or below. Deprecated, as in Optuna's samplers: call
+            `trial.set_constraint` in the objective function.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -74,20 +83,34 @@ class SurefootSampler(BaseSampler):
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
         device: str = "cpu",
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._entropy = np.random.SeedSequence(seed)
         if initial is not None:
             checks.count("initial", initial, least=0)
+        _check_search_space(search_space)
         _check_environment(environment, risk, search_space)
         self.environment, self.risk = environment, risk
         self._search_space = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
+        if constraints_func is not None:
+            if not callable(constraints_func):
+                raise InvalidInput(
+                    f"`constraints_func` is {constraints_func!r}, expected a function of a trial."
+                )
+            warnings.warn(
+                "`constraints_func` is deprecated, as in Optuna's samplers since version 5: call "
+                "`trial.set_constraint` in the objective function.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        self._constraints_func = constraints_func
         self._independent = RandomSampler(seed=self._draw_seed())
-        self._intersection = IntersectionSearchSpace()
         self._tracker: StudyTracker | None = None
+        self._snapshots = Snapshots()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,7 +143,7 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            return self._space(study)
+            return self._space(study.get_trials(deepcopy=False))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -138,7 +161,7 @@ class SurefootSampler(BaseSampler):
         self._raise_error_if_multi_objective(study)
         with self._lock:
             tracker = self._up_to_date(study, search_space)
-            return {} if tracker is None else tracker.propose(trial.number)
+            return {} if tracker is None else self._propose(study, trial, tracker)
 
     def sample_independent(
         self,
@@ -160,6 +183,27 @@ class SurefootSampler(BaseSampler):
         """
         self._raise_error_if_multi_objective(study)
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Record the values of `constraints_func`; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial that ends.
+            state: Its final state.
+            values: Its values.
+
+        Raises:
+            InvalidInput: If the function does not return numbers.
+        """
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            write_constraints(study, trial, self._constraints_func(trial))
 
     def environment_of(self, trial: Trial) -> dict[str, Any]:
         """Choose the environment to measure a running trial under.
@@ -188,7 +232,8 @@ class SurefootSampler(BaseSampler):
             with self._lock:
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
                 if tracker is None or not tracker.is_of(study):
-                    tracker = self._up_to_date(study, self._space(study))
+                    space = self._space(study.get_trials(deepcopy=False))
+                    tracker = self._up_to_date(study, space)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(study.get_trials(deepcopy=False))
                 if tracker is None:
@@ -213,24 +258,64 @@ class SurefootSampler(BaseSampler):
         Raises:
             NotReady: If no trial has finished with a value.
         """
+        if not isinstance(study, Study):
+            raise InvalidInput(
+                f"`study` is {study!r}, expected a study: pass `optuna.load_study(...)`."
+            )
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            space = self._space(study)
-            tracker = self._up_to_date(study, space)
-            if tracker is None and study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+            trials = study.get_trials(deepcopy=False)
+            space = self._space(trials)
+            encoding = Encoding.of(space)
+            complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+            if encoding is None and complete:
                 raise NotReady(
                     f"the trials of study {study.study_name!r} have no varying parameter in "
                     "common, so there is nothing to model."
                 )
-            if tracker is None or not tracker.numbers:
-                raise NotReady(
-                    f"study {study.study_name!r} has no finished trial with a value yet: "
-                    "run some trials first."
-                )
-            return StudyBelief(tracker)
+            if encoding is None or not complete:
+                raise _no_value(study)
+            tracker = self._tracker
+            if tracker is None or not tracker.matches(study, space):
+                tracker = self._new_tracker(study, encoding, seed=0)
+            tracker = self._snapshots.take(study, tracker, trials)
+            if not tracker.numbers:
+                raise _no_value(study, complete, space)
+            branches = branches_of(trials, {*tracker.numbers})
+            if len(branches) == 1 and branches[0].space == space:
+                return StudyBelief(tracker, branches[0].constant)
+            return StudyBelief(tracker, {}, lambda: self._branch_models(study, branches))
 
-    def _space(self, study: Study) -> dict[str, BaseDistribution]:
-        space = self._search_space or self._intersection.calculate(study)
+    def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:
+        """A model of each branch with all its parameters, from its own trials."""
+        models = []
+        for branch in branches:
+            encoding = Encoding.of(branch.space)
+            if encoding is not None:
+                tracker = self._new_tracker(study, encoding, seed=0)
+                tracker.read(branch.trials)
+                models.append(StudyBelief(tracker, branch.constant))
+        return models
+
+    def _propose(self, study: Study, trial: FrozenTrial, tracker: StudyTracker) -> dict[str, Any]:
+        """Choose a configuration and reserve it, so that no two workers have the same.
+
+        Two workers may choose at once. Each writes its reservation before it reads those of the
+        others, so whoever wrote last sees that both are the same, and moves.
+        """
+        params, before = tracker.propose(trial.number), None
+        for attempt in range(_MOVES):
+            environment = tracker.reserved_environment(trial.number)
+            write_reservation(study, trial, tracker.encoding.distributions, params, environment)
+            running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+            tracker.read_running(other for other in running if other.number != trial.number)
+            if params == before or not tracker.is_shared(trial.number):
+                break
+            before, params = params, tracker.propose_elsewhere(trial.number, attempt)
+        return params
+
+    def _space(self, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
+        space = self._search_space or intersection_search_space(trials)
         return {name: d for name, d in sorted(space.items()) if not d.single()}
 
     def _up_to_date(
@@ -241,24 +326,63 @@ class SurefootSampler(BaseSampler):
             return None
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space):
-            sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-            environment = self.environment
-            optimizer = algorithms.robust_ucb(
-                encoding.box
-                if environment is None
-                else Joint(encoding.box, environment.distribution, environment.observed),
-                risk=self.risk,
-                seed=self._draw_seed(),
-                initial=self._initial,
-                device=self._device,
-            )
-            tracker = StudyTracker(study, encoding, optimizer, sign, environment)
-            self._tracker = tracker
-        tracker.read(study.get_trials(deepcopy=False))
-        return tracker
+            tracker = self._new_tracker(study, encoding, self._draw_seed())
+        self._tracker = tracker
+        self._tracker = self._snapshots.read(tracker, study.get_trials(deepcopy=False))
+        return self._tracker
+
+    def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
+        environment, space = self.environment, encoding.box
+        optimizer = algorithms.robust_ucb(
+            space
+            if environment is None
+            else Joint(space, environment.distribution, environment.observed),
+            risk=self.risk,
+            seed=seed,
+            initial=self._initial,
+            device=self._device,
+        )
+        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+        return StudyTracker(study, encoding, optimizer, sign, environment, self._device)
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
+
+
+def _no_value(
+    study: Study,
+    complete: Sequence[FrozenTrial] = (),
+    space: Mapping[str, BaseDistribution] | None = None,
+) -> NotReady:
+    """Why no finished trial can be modelled, and what to do."""
+    missing = missing_parameters(complete, dict(space or {}))
+    if not missing:
+        return NotReady(
+            f"study {study.study_name!r} has no finished trial with a value yet: run some trials "
+            "first."
+        )
+    number = len(complete)
+    counts = ", ".join(f"{name!r} in {count}" for name, count in missing.items())
+    return NotReady(
+        f"none of the {number} finished trials of study {study.study_name!r} has a value for every "
+        f"parameter of `search_space`; missing or out of range: {counts}. Pass only parameters "
+        "that every trial has as `search_space`, or leave it out."
+    )
+
+
+def _check_search_space(search_space: Mapping[str, BaseDistribution] | None) -> None:
+    """Refuse anything but distributions by name."""
+    if search_space is None:
+        return
+    right = isinstance(search_space, Mapping) and all(
+        isinstance(name, str) and isinstance(d, BaseDistribution)
+        for name, d in search_space.items()
+    )
+    if not right:
+        raise InvalidInput(
+            f"`search_space` is {search_space!r}, expected distributions by name, such as "
+            '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
+        )
 
 
 def _check_environment(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +14,52 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from surefoot.integrations.optuna.alternatives import alternatives
+from surefoot.integrations.optuna.constraints import (
+    ConstraintModels,
+    WithinConstraints,
+    constraints_of,
+)
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
-from surefoot.types import InvalidInput
+from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
     from surefoot.optimizer import Optimizer
-    from surefoot.types import Query
 
 INTERRUPTED = "surefoot:interrupted"
 """User attribute of a failed trial whose run was interrupted, so that the failure is ignored."""
 BLAMELESS = "surefoot:blameless"
 """User attribute of a failed trial that completed, but whose configuration is not the cause."""
+
+_ATTEMPTS = 1000  # more than any trial makes
+_SAME = 1e-9  # of the unit cube; a storage may round numbers
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What is measured: an encoded configuration (dx,) and an environment (dz,), if any."""
+
+    point: Tensor
+    z: Tensor | None
+
+    def is_near(self, other: _Place) -> bool:
+        """Whether it is the same but for rounding."""
+        same = torch.allclose(self.point, other.point, rtol=0.0, atol=_SAME)
+        if self.z is None or other.z is None:
+            return same and self.z is other.z
+        return same and torch.allclose(self.z, other.z, rtol=_SAME, atol=0.0)
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A pending query of the optimizer, and what is measured for it after rounding."""
+
+    query: Query
+    place: _Place
 
 
 class StudyTracker:
@@ -37,6 +71,7 @@ class StudyTracker:
         optimizer: Optimizer on the encoded space, without observations.
         sign: 1 to maximise, -1 to minimise.
         environment: Random environment of the study, if any.
+        device: torch device of the models.
     """
 
     def __init__(
@@ -46,6 +81,7 @@ class StudyTracker:
         optimizer: Optimizer,
         sign: float,
         environment: StudyEnvironment | None = None,
+        device: str = "cpu",
     ) -> None:
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
@@ -54,9 +90,12 @@ class StudyTracker:
         self.sign = sign
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
+        self.constraints = ConstraintModels(optimizer.space.seen, device)
+        optimizer.policy = WithinConstraints(optimizer.policy, self.constraints)
+        self.reads = 0  # how often the study was read
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
-        self._pending: dict[int, Query] = {}
+        self._pending: dict[int, _Pending] = {}
 
     def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
         """Whether this tracks that study on that search space."""
@@ -80,43 +119,102 @@ class StudyTracker:
         Raises:
             InvalidInput: If a trial has a value but no environment; nothing is changed then.
         """
-        fresh = [t for t in trials[self._read_below :] if t.number not in self._read]
-        located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in fresh]
-        points, values, environments = [], [], []
+        self.reads += 1
+        fresh = self._fresh(trials)
+        finished = [t for t in fresh if t.state.is_finished()]
+        located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
+        measured, values, constrained, limits = [], [], [], []
         for trial, point, z in located:
-            if trial.state.is_finished():
-                self._read.add(trial.number)
-                self._release(trial.number)
-                if point is None:
-                    continue
-                if _has_value(trial):
-                    points.append(point)
-                    values.append(self.sign * float(trial.value or 0.0))
-                    environments.append(z)
-                    self.numbers.append(trial.number)
-                elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
-                    self.optimizer.forget(point, z)
-            elif (
-                point is not None
-                and trial.number not in self._pending
-                and self._environment_is_known(trial)
-            ):
-                self._pending[trial.number] = self.optimizer.expect(point, z)
+            self._read.add(trial.number)
+            self._release(trial.number)
+            if point is None:
+                continue
+            constraints = constraints_of(trial)
+            if constraints:
+                inputs = point if z is None else torch.cat([point, z])
+                constrained.append(_elsewhere_asked(inputs, None))
+                limits.append(constraints)
+            if math.inf in constraints.values():
+                self._fail(point, z)
+            if _has_value(trial):
+                measured.append(_elsewhere_asked(point, z))
+                values.append(self.sign * float(trial.value or 0.0))
+                self.numbers.append(trial.number)
+            elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
+                self._fail(point, z)
         while self._read_below in self._read:
             self._read.remove(self._read_below)
             self._read_below += 1
-        if points:
-            known = [z for z in environments if z is not None]
+        self.read_running(t for t in fresh if t.state == TrialState.RUNNING)
+        if measured:
+            known = [query.environment for query in measured if query.environment is not None]
             self.optimizer.tell_all(
-                torch.stack(points), torch.tensor(values), torch.stack(known) if known else None
+                measured, torch.tensor(values), torch.stack(known) if known else None
             )
+        self.constraints.tell(constrained, limits)
+
+    def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
+        """Numbers of the finished trials that were not read yet."""
+        return frozenset(t.number for t in self._fresh(trials) if t.state.is_finished())
+
+    def read_running(self, trials: Iterable[FrozenTrial]) -> None:
+        """Register running trials as pending, those of other workers by their reservations.
+
+        Args:
+            trials: Running trials of the study.
+        """
+        for trial in trials:
+            known, place = self._pending.get(trial.number), self._place_of_running(trial)
+            if place is None or (known is not None and known.place.is_near(place)):
+                continue
+            self._release(trial.number)
+            z = self._environment(trial) if place.z is None else place.z
+            self._pending[trial.number] = _Pending(self.optimizer.expect(place.point, z), place)
 
     def propose(self, number: int) -> dict[str, Any]:
-        """Next configuration, pending under the number of its trial."""
+        """Choose a configuration, pending under the number of its trial.
+
+        It is not one that another trial is known to measure at the same time, unless every
+        configuration of the search space is.
+
+        Args:
+            number: Number of the trial.
+
+        Returns:
+            Values by parameter name.
+        """
         self._release(number)
-        query = self.optimizer.ask()
-        self._pending[number] = query
-        return self.encoding.decode(query.point)
+        proposal = self._pending_of(self.optimizer.ask())
+        if self._is_taken(proposal.place, number):
+            proposal = self._pending_of(self._ask_elsewhere(proposal.query, number))
+        return self._register(number, proposal)
+
+    def propose_elsewhere(self, number: int, attempt: int) -> dict[str, Any]:
+        """Choose a configuration again, since another worker has chosen the same meanwhile.
+
+        Both move, each to one of a random half of the alternatives, so that they part.
+
+        Args:
+            number: Number of the trial.
+            attempt: How often it has moved before.
+
+        Returns:
+            Values by parameter name.
+        """
+        query = self._pending.pop(number).query
+        moved = self._ask_elsewhere(query, number, 1 + attempt)
+        return self._register(number, self._pending_of(moved))
+
+    def is_shared(self, number: int) -> bool:
+        """Whether another running trial measures the same as one of this worker."""
+        return self._is_taken(self._pending[number].place, number)
+
+    def reserved_environment(self, number: int) -> dict[str, Any] | None:
+        """Environment that was chosen with a configuration, None where none was."""
+        z = self._pending[number].place.z
+        if self.environment is None or self.environment.observed or z is None:
+            return None
+        return self.environment.decode(z)
 
     def environment_for(
         self, number: int, params: Mapping[str, Any], environment: StudyEnvironment, seed: int
@@ -135,11 +233,13 @@ class StudyTracker:
         Returns:
             The environment z (dz,).
         """
-        point, query = self.encoding.encode(params), self._pending.get(number)
-        if query is not None and query.environment is not None:
-            proposed = self.encoding.encode(self.encoding.decode(query.point))
-            if point is None or (proposed is not None and torch.equal(point, proposed)):
-                return query.environment.cpu()
+        point, known = self.encoding.encode(params), self._pending.get(number)
+        if (
+            known is not None
+            and known.place.z is not None
+            and (point is None or torch.equal(point, known.place.point))
+        ):
+            return known.place.z
         if point is None:
             return environment.draw(seed)
         self._release(number)
@@ -147,8 +247,60 @@ class StudyTracker:
             query = self.optimizer.ask(arms=point.unsqueeze(0))
         else:
             query = self.optimizer.expect(point, environment.draw(seed))
-        self._pending[number] = query
+        self._pending[number] = self._pending_of(query)
         return query.environment.cpu()  # type: ignore[union-attr]
+
+    def _fresh(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        return [t for t in trials[self._read_below :] if t.number not in self._read]
+
+    def _fail(self, point: Tensor, z: Tensor | None) -> None:
+        self.optimizer.forget(_elsewhere_asked(point, z), z)
+
+    def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
+        self._pending[number] = proposal
+        return self.encoding.decode(proposal.query.point)
+
+    def _ask_elsewhere(self, query: Query, number: int, attempt: int = 0) -> Query:
+        """Replace a query by one for a configuration that no other trial measures."""
+        generator = torch.Generator().manual_seed(number * _ATTEMPTS + attempt)
+        if not len(self.optimizer.history) and self.optimizer.risk is not None:
+            self.optimizer.forget(query, failed=False)
+            return self.optimizer.ask()  # of the initial design, or at random
+        taken = [p.place.point for other, p in self._pending.items() if other != number]
+        free = alternatives(self.encoding, query.point.cpu(), taken, generator)
+        if attempt:
+            free = free[torch.randperm(len(free), generator=generator)[: (len(free) + 1) // 2]]
+        if not len(free):
+            return query
+        self.optimizer.forget(query, failed=False)
+        return self.optimizer.ask(arms=free)
+
+    def _pending_of(self, query: Query) -> _Pending:
+        z = None if query.environment is None else query.environment.cpu()
+        return _Pending(query, _Place(self.encoding.rounded(query.point.cpu()), z))
+
+    def _is_taken(self, place: _Place, number: int) -> bool:
+        return any(
+            other != number and pending.place.is_near(place)
+            for other, pending in self._pending.items()
+        )
+
+    def _place_of_running(self, trial: FrozenTrial) -> _Place | None:
+        """What a running trial measures, None while that is not known completely."""
+        reserved, reserved_z = read_reservation(trial, self.encoding.distributions)
+        params = reserved | trial.params
+        point = self.encoding.encode(params) if params else None
+        if point is None:
+            return None
+        environment = self.environment
+        if environment is None or environment.observed:
+            return _Place(point, None)
+        if ENVIRONMENT in trial.user_attrs:
+            return _Place(point, self._environment(trial))
+        try:
+            return _Place(point, environment.encode(reserved_z))
+        except InvalidInput:
+            return None
 
     def _environment(self, trial: FrozenTrial) -> Tensor | None:
         """Environment of a trial, None in a study without one.
@@ -174,16 +326,16 @@ class StudyTracker:
                 f"not state its environment: {how} ({error})"
             ) from error
 
-    def _environment_is_known(self, trial: FrozenTrial) -> bool:
-        """Whether the point at which a running trial is measured is known completely."""
-        environment = self.environment
-        return environment is None or environment.observed or ENVIRONMENT in trial.user_attrs
-
     def _release(self, number: int) -> None:
         """Remove the pending query of a trial, without a failure."""
-        query = self._pending.pop(number, None)
-        if query is not None:
-            self.optimizer.forget(query, failed=False)
+        pending = self._pending.pop(number, None)
+        if pending is not None:
+            self.optimizer.forget(pending.query, failed=False)
+
+
+def _elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
+    """A query that stands for a place, and not for one that is pending there for another trial."""
+    return Query(-1, point, None, 1, z)
 
 
 def _is_ignored_failure(trial: FrozenTrial) -> bool:

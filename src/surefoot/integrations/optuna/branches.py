@@ -1,0 +1,73 @@
+"""Branches of a conditional search space: trials that have the same parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
+
+from surefoot.integrations.optuna.encoding import Encoding
+
+_MOST = 16  # branches that are modelled, those with the most trials
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Trials of the same parameters.
+
+    Args:
+        space: Distributions of the parameters that vary, by name.
+        constant: Values of the parameters that do not.
+        trials: The trials.
+    """
+
+    space: dict[str, BaseDistribution]
+    constant: dict[str, Any]
+    trials: list[FrozenTrial]
+
+
+def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[Branch]:
+    """Group trials by their parameters and distributions.
+
+    Args:
+        trials: Trials of a study.
+        numbers: Numbers of those to group.
+
+    Returns:
+        The branches with the most trials, largest first.
+    """
+    grouped: dict[frozenset[tuple[str, BaseDistribution]], list[FrozenTrial]] = {}
+    for trial in trials:
+        if trial.number in numbers:
+            grouped.setdefault(frozenset(trial.distributions.items()), []).append(trial)
+    largest = sorted(grouped.values(), key=len, reverse=True)[:_MOST]
+    return [_branch(group) for group in largest]
+
+
+def missing_parameters(
+    trials: Sequence[FrozenTrial], space: dict[str, BaseDistribution]
+) -> dict[str, int]:
+    """How many of the trials have no value within the distribution, by name of the parameter."""
+    counts = {}
+    for name, distribution in space.items():
+        lacking = sum(not _has(trial, name, distribution) for trial in trials)
+        if lacking:
+            counts[name] = lacking
+    return counts
+
+
+def _branch(trials: list[FrozenTrial]) -> Branch:
+    distributions = trials[0].distributions
+    space = {name: d for name, d in sorted(distributions.items()) if not d.single()}
+    constant = {name: trials[0].params[name] for name, d in distributions.items() if d.single()}
+    return Branch(space, constant, trials)
+
+
+def _has(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
+    if name not in trial.params:
+        return False
+    one = Encoding.of({name: distribution})
+    return one is None or one.encode(trial.params) is not None

@@ -1,0 +1,63 @@
+"""Reading a study to look at its model, which must not change the run."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from optuna.trial import FrozenTrial
+
+from surefoot.integrations.optuna.tracker import StudyTracker
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """A copy of a tracker that has read more trials than the tracker itself."""
+
+    tracker: StudyTracker
+    reads: int  # of the tracker, when it was copied
+    unread: frozenset[int]  # finished trials that the copy has read since
+    copy: StudyTracker
+
+
+class Snapshots:
+    """Trackers for looking at a study, each made anew unless nothing has changed.
+
+    What a run proposes depends on which trials were read together. A look therefore reads with a
+    copy; if the run then reads the same trials, it goes on with that copy and nothing is fitted
+    twice.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Snapshot | None = None
+
+    def take(
+        self, study: Study, tracker: StudyTracker, trials: Sequence[FrozenTrial]
+    ) -> StudyTracker:
+        """A tracker of the same study that has read the trials; `tracker` is left as it is."""
+        known = self._known(tracker, trials)
+        if known is None:
+            known = copy.deepcopy(tracker)
+            known.is_of(study)
+            unread = tracker.unread(trials)
+            known.read(trials)
+            self._last = _Snapshot(tracker, tracker.reads, unread, known)
+        return known
+
+    def read(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyTracker:
+        """The tracker after it has read the trials, which may be the last snapshot."""
+        current = self._known(tracker, trials) or tracker
+        self._last = None
+        current.read(trials)
+        return current
+
+    def _known(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyTracker | None:
+        last = self._last
+        if last is None or last.tracker is not tracker or last.reads != tracker.reads:
+            return None
+        return last.copy if last.unread == tracker.unread(trials) else None

@@ -1,0 +1,185 @@
+"""Constraints of trials: the search and the recommendation keep to them."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.samplers import TPESampler
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+import surefoot as sf
+from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, SurefootSampler
+from surefoot.integrations.optuna.constraints import constraints_of
+
+LINE = {"x": FloatDistribution(0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def limited(noise: float = 0.0) -> Callable[[Trial], float]:
+    generator = np.random.default_rng(0)
+
+    def objective(trial: Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_constraint("limit", x - 0.5 + noise * generator.standard_normal())
+        return x + noise * generator.standard_normal()
+
+    return objective
+
+
+def run(objective: Callable[[Trial], float], trials: int, **given) -> optuna.Study:
+    study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0, **given))
+    study.optimize(objective, trials)
+    return study
+
+
+def of_measured(values: dict[float, float | None], **given) -> optuna.Study:
+    """A study of trials at x with a constraint each, whose values are x."""
+    study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0, **given))
+    for x, value in values.items():
+        attributes = {} if value is None else {"constraints:limit": value}
+        study.add_trial(
+            create_trial(params={"x": x}, distributions=LINE, value=x, system_attrs=attributes)
+        )
+    return study
+
+
+class TestSearch:
+    @pytest.mark.parametrize("noise", [0.0, 0.05])
+    def test_one_limit(self, noise: float) -> None:
+        study = run(limited(noise), 28)
+        later = [trial.params["x"] <= 0.5 for trial in study.trials[12:]]
+        assert sum(later) >= 0.8 * len(later)
+        best = study.sampler.belief(study).recommend()
+        assert 0.5 - (0.01 if noise == 0.0 else 0.15) <= best.params["x"] <= 0.5
+        assert best.feasibility >= 0.95
+
+    def test_two_constraints_on_two_parameters(self) -> None:
+        def objective(trial: Trial) -> float:
+            x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+            trial.set_constraint("sum", x + y - 1.0)
+            trial.set_constraint("apart", (x - y) ** 2 - 0.09)
+            return 2.0 * x + y
+
+        study = run(objective, 26)
+        later = [all(c <= 0.0 for c in trial.constraints.values()) for trial in study.trials[12:]]
+        assert sum(later) >= 0.8 * len(later)
+        best = study.sampler.belief(study).recommend().params
+        assert best["x"] + best["y"] <= 1.0
+        assert (best["x"] - best["y"]) ** 2 <= 0.09
+        assert 2.0 * best["x"] + best["y"] >= 1.6  # of 1.65
+
+    def test_without_constraints_nothing_changes(self) -> None:
+        study = run(lambda trial: trial.suggest_float("x", 0.0, 1.0), 10)
+        best = study.sampler.belief(study).recommend()
+        assert best.feasibility == 1.0
+        assert best.params["x"] > 0.95
+
+    def test_in_a_random_environment(self) -> None:
+        environment = StudyEnvironment(["z"], sf.FiniteEnvironment([0.0, 1.0]))
+        sampler = SurefootSampler(
+            seed=0, search_space=LINE, environment=environment, risk=sf.Mean()
+        )
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        for x in np.linspace(0.0, 1.0, 9):
+            for z in (0.0, 1.0):
+                study.add_trial(
+                    create_trial(
+                        params={"x": x},
+                        distributions=LINE,
+                        value=x + 0.1 * z,
+                        user_attrs={ENVIRONMENT: {"z": z}},
+                        system_attrs={"constraints:limit": x - 0.8 + 0.3 * z},
+                    )
+                )
+        belief = sampler.belief(study)
+        below, between = belief.feasibility([{"x": 0.3}, {"x": 0.65}])
+        assert below > 0.95
+        assert between == pytest.approx(0.5, abs=0.05)
+        assert belief.recommend().params == {"x": 0.375}
+
+
+class TestRecommendation:
+    def test_of_nothing_feasible_warns(self) -> None:
+        study = of_measured({x: 0.2 + x for x in np.linspace(0.0, 1.0, 8)})
+        with pytest.warns(UserWarning, match="constraints hold with a probability"):
+            best = study.sampler.belief(study).recommend()
+        assert best.params["x"] == 0.0
+        assert best.feasibility < 0.05
+
+    def test_missing_and_infinite_constraints(self) -> None:
+        values = {x: x - 0.5 for x in np.linspace(0.0, 1.0, 11)}
+        study = of_measured(values | {0.33: None, 0.15: -math.inf, 0.95: math.inf})
+        belief = study.sampler.belief(study)
+        assert belief.recommend().params["x"] == pytest.approx(0.45, abs=0.05)
+        assert len(belief.trials) == 14
+
+    def test_looking_changes_nothing(self) -> None:
+        looked = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0))
+        for _ in range(13):
+            looked.optimize(limited(), 1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                looked.sampler.belief(looked).recommend()
+        assert [t.params for t in looked.trials] == [t.params for t in run(limited(), 13).trials]
+
+    def test_constraints_of_pruned_and_failed_trials_count(self) -> None:
+        study = of_measured({x: x - 0.5 for x in (0.0, 0.1, 0.2, 0.3, 0.4)})
+        for x in np.linspace(0.55, 1.0, 5):
+            study.add_trial(
+                create_trial(
+                    state=TrialState.PRUNED,
+                    params={"x": x},
+                    distributions=LINE,
+                    system_attrs={"constraints:limit": x - 0.5},
+                )
+            )
+        assert study.sampler.belief(study).feasibility([{"x": 0.8}])[0] < 0.05
+
+
+class TestForeign:
+    @pytest.mark.parametrize("foreign", [7, "text", [None], {"a": 1}, ["a", math.nan]])
+    def test_constraints_that_are_none_are_passed_over(self, foreign: object) -> None:
+        trial = create_trial(value=1.0, system_attrs={"constraints": foreign})
+        assert constraints_of(trial) == {}
+
+    def test_integers_beyond_any_float(self) -> None:
+        trial = create_trial(value=1.0, system_attrs={"constraints": [10**400, -(10**400), 2]})
+        assert constraints_of(trial) == {"0": math.inf, "1": -math.inf, "2": 2.0}
+
+
+class TestFunction:
+    def test_it_is_recorded_as_optunas_samplers_do(self) -> None:
+        def limits(trial: FrozenTrial) -> tuple[float, float]:
+            return (trial.params["x"] - 0.5, -1.0)
+
+        studies = []
+        for sampler in (SurefootSampler, TPESampler):
+            with pytest.warns(FutureWarning, match="deprecated"):
+                study = optuna.create_study(sampler=sampler(seed=0, constraints_func=limits))
+            study.enqueue_trial({"x": 0.25})
+            study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 1)
+            studies.append(study.trials[0].constraints)
+        assert studies[0] == studies[1] == {"0": -0.25, "1": -1.0}
+
+    @pytest.mark.parametrize("wrong", [None, 1.0, ["a"], [math.nan], [[0.0]]])
+    def test_wrong_results(self, wrong: object) -> None:
+        with pytest.warns(FutureWarning):
+            sampler = SurefootSampler(constraints_func=lambda trial: wrong)
+        study = optuna.create_study(sampler=sampler)
+        with pytest.raises(sf.InvalidInput, match="constraints_func"):
+            study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 1)
+
+    def test_no_function(self) -> None:
+        with pytest.raises(sf.InvalidInput, match="constraints_func"):
+            SurefootSampler(constraints_func=[0.0])

@@ -1,0 +1,124 @@
+"""What a model of a study shows: conditional spaces, studies of others, and no trace in the run."""
+
+from collections.abc import Iterator
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.trial import FixedTrial, Trial
+
+import surefoot as sf
+from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna.encoding import Encoding
+
+PLANE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)
+
+
+def conditional(trial: Trial | FixedTrial) -> float:
+    """Best (0) with a forest of depth 6."""
+    trial.suggest_int("version", 3, 3)
+    if trial.suggest_categorical("model", ["forest", "svm"]) == "forest":
+        return (trial.suggest_int("depth", 1, 10) - 6) ** 2 / 25.0
+    return 0.5 + abs(trial.suggest_float("C", 0.0, 1.0) - 0.5)
+
+
+class TestConditionalSpaces:
+    def test_a_recommendation_is_complete(self) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        study.optimize(conditional, 40)
+        best = study.sampler.belief(study).recommend()
+        assert set(best.params) == {"model", "depth", "version"}
+        assert conditional(FixedTrial(best.params)) <= 0.05
+        assert best.lower <= best.value <= best.upper
+
+    def test_a_constant_parameter_is_part_of_it(self) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        study.optimize(
+            lambda trial: trial.suggest_float("x", 0, 1) + trial.suggest_int("only", 4, 4), 4
+        )
+        assert study.sampler.belief(study).recommend().params["only"] == 4
+
+    def test_a_search_space_that_no_trial_fills_says_so(self) -> None:
+        space = {"depth": IntDistribution(1, 10), "C": FloatDistribution(0.0, 1.0)}
+        study = optuna.create_study(sampler=SurefootSampler(seed=0, search_space=space))
+        study.optimize(conditional, 12)
+        with pytest.raises(sf.SurefootError) as caught:
+            study.sampler.belief(study)
+        for part in ("12 finished trials", "`search_space`", "'C' in ", "'depth' in "):
+            assert part in str(caught.value)
+
+    def test_values_out_of_its_range_say_so(self) -> None:
+        study = optuna.create_study()
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 2)
+        sampler = SurefootSampler(search_space={"x": FloatDistribution(2.0, 3.0)})
+        with pytest.raises(sf.SurefootError, match="out of range: 'x' in 2"):
+            sampler.belief(study)
+
+
+class TestStudiesOfOthers:
+    def test_a_loaded_study_needs_no_sampler(self, tmp_path) -> None:
+        storage = f"sqlite:///{tmp_path}/study.db"
+        study = optuna.create_study(study_name="s", storage=storage)
+        study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, 12)
+        loaded = optuna.load_study(study_name="s", storage=storage)
+        before = [trial.system_attrs for trial in loaded.trials]
+        best = SurefootSampler().belief(loaded).recommend()
+        assert best.params["x"] == pytest.approx(0.3, abs=0.1)
+        assert [trial.system_attrs for trial in loaded.trials] == before
+
+    def test_one_sampler_looks_at_several(self, tmp_path) -> None:
+        storage, sampler = f"sqlite:///{tmp_path}/study.db", SurefootSampler(seed=0)
+        for name in ("x", "y"):
+            study = optuna.create_study(study_name=name, storage=storage)
+            study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 3)
+            assert set(sampler.belief(study).recommend().params) == {name}
+
+    @pytest.mark.parametrize("wrong", [None, "s", 3])
+    def test_what_is_no_study(self, wrong: object) -> None:
+        with pytest.raises(sf.InvalidInput, match=r"optuna.load_study"):
+            SurefootSampler().belief(wrong)
+
+
+def in_pairs(look: bool) -> list[dict]:
+    """A run of two trials at a time, with a look between their ends."""
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    other = optuna.create_study()
+    other.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 3)
+    for _ in range(7):
+        pair = [study.ask(PLANE) for _ in range(2)]
+        for trial in reversed(pair):
+            study.tell(trial, (trial.params["x"] - 0.3) ** 2 + trial.params["y"])
+            if look:
+                study.sampler.belief(study).recommend()
+                study.sampler.belief(other).recommend()
+    return [trial.params for trial in study.trials]
+
+
+def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
+    assert in_pairs(look=True) == in_pairs(look=False)
+
+
+def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[object] = []
+    encode = Encoding.encode
+    monkeypatch.setattr(Encoding, "encode", lambda self, p: (encoded.append(p), encode(self, p))[1])
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    for _ in range(12):
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 1)
+        study.sampler.belief(study)
+        study.sampler.belief(study)
+    assert len(encoded) <= 2 * 12 + 4
+
+
+@pytest.mark.parametrize("wrong", [["x"], {"x": (0, 1)}, {3: FloatDistribution(0, 1)}, "x"])
+def test_wrong_search_spaces(wrong: object) -> None:
+    with pytest.raises(sf.InvalidInput, match="search_space"):
+        SurefootSampler(search_space=wrong)
