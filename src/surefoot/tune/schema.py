@@ -76,7 +76,7 @@ class StudySection(Section):
 
 
 class ObjectiveSection(Section):
-    """`[objective]`: a command or a Python function, and its timeout."""
+    """`[objective]`: a command or a Python function, its timeout, and what surrounds the run."""
 
     command: str | None = Field(default=None, description="a command line")
     function: str | None = Field(
@@ -85,6 +85,13 @@ class ObjectiveSection(Section):
     timeout: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="a number of seconds above 0"
     )
+    setup: str | None = Field(
+        default=None, description="a command line that runs once, before the first trial"
+    )
+    teardown: str | None = Field(
+        default=None, description="a command line that runs once, at the end of the run"
+    )
+    keep: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,6 +134,19 @@ def study_lock(study_file: StudyFile) -> Iterator[None]:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def import_model() -> None:
+    """Import what the first choice of a configuration would import.
+
+    That is some 800 modules, in which a signal is better not handled by Python code.
+    """
+    for name in (
+        "botorch.generation.gen",
+        "botorch.optim",
+        "torch.fx.experimental.symbolic_shapes",
+    ):
+        importlib.import_module(name)
 
 
 def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -> SurefootSampler:

@@ -81,6 +81,9 @@ class Contents(Section):
                 {name: one.examples() for name, one in variables.items()},
                 observed=self.environment is not None and self.environment.observed,
             )
+        for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
+            if line is not None:
+                CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
     def _check_name(self, key: str, name: str) -> None:

@@ -10,6 +10,7 @@ from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
+LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
 def is_round(trial: FrozenTrial) -> bool:

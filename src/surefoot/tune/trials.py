@@ -18,7 +18,14 @@ from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import study_lock
 from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_attributes import FAILURE, OUTPUT, OWNER, SECONDS, is_round
+from surefoot.tune.trial_attributes import (
+    FAILURE,
+    LEFT_BEHIND,
+    OUTPUT,
+    OWNER,
+    SECONDS,
+    is_round,
+)
 
 
 class NoTrial(enum.Enum):
@@ -76,6 +83,8 @@ class StudyTrials:
         with self._errors(f"recording trial {trial.number} ({what})"):
             try:
                 trial.set_user_attr(SECONDS, round(result.seconds, 6))
+                if result.left_behind:
+                    trial.set_user_attr(LEFT_BEHIND, result.left_behind)
                 if isinstance(result, Measurement):
                     if result.environment is not None:
                         trial.set_user_attr(ENVIRONMENT, dict(result.environment))
@@ -93,10 +102,11 @@ class StudyTrials:
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
         timeout = self.study_file.objective.timeout
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            owner = trial.user_attrs.get(OWNER)
-            if owner is not None and trial_owner.is_gone(owner, timeout):
-                self._interrupt(trial, "the process that ran it is gone")
+        with self._errors("marking interrupted trials"):
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                owner = trial.user_attrs.get(OWNER)
+                if owner is not None and trial_owner.is_gone(owner, timeout):
+                    self._interrupt(trial, "the process that ran it is gone")
 
     def interrupt_own(self, why: str) -> None:
         """Mark this process's running trials as interrupted, after whatever has gone wrong."""
