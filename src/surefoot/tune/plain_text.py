@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from surefoot.tune.passwords import without_any_password
+
 # Control sequences of terminals (ECMA-48), those that set titles and the like included.
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*+[ -/]*+[@-~]?+|\x1b[\]PX^_][^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)?+|"
@@ -59,14 +61,14 @@ def escaped(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value of any size for an error message: its `repr`, shortened to 100 characters.
+    """A value of any size for an error message: its `repr`, without passwords and shortened.
 
     Example:
         >>> shown("a" * 1000)
         "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'"
     """
     try:
-        text = storable(repr(value))
+        text = storable(without_any_password(repr(value)))
     except (ValueError, RecursionError):
         # Python prints no integers of more than 4,300 digits.
         bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""

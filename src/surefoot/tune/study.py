@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage
 
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
@@ -28,7 +28,7 @@ class OpenStudy:
     """A study that can be written to; `note` is for the user."""
 
     study: optuna.Study
-    storage: RDBStorage
+    storage: BaseStorage
     note: str | None = None
 
 
@@ -64,17 +64,17 @@ def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
         StorageFailed: If the storage cannot be read.
     """
     study_file = StudyFile.load(path)
-    name, label = study_file.study.name, locate(study_file).label
+    name, location = study_file.study.name, locate(study_file)
     storage = connect(study_file, create=False)
-    with storage_errors(label, "reading"):
+    with storage_errors(location, "reading"):
         if name not in optuna.get_all_study_names(storage):
             raise NoStudy(
-                f"{label}: contains no study {name!r}; "
+                f"{location.label}: contains no study {name!r}; "
                 f"run `surefoot tune {study_file.path.name}` first"
             )
         sampler = default_sampler(study_file)
         study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        check_compatible(study_file, study, label)
+        check_compatible(study_file, study, location.label)
     return study_file, study
 
 
@@ -98,7 +98,7 @@ def create_study(
     name, location = study_file.study.name, locate(study_file)
     with study_lock(study_file):
         storage = connect(study_file, create=True)
-        with storage_errors(location.label, "opening the study"):
+        with storage_errors(location, "opening the study"):
             names = optuna.get_all_study_names(storage)
             if names and name not in names and location.file is not None:
                 raise study_file.error(

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import optuna
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT, INTERRUPTED, SurefootSampler
@@ -45,7 +45,7 @@ class StudyTrials:
 
     study_file: StudyFile
     study: optuna.Study
-    storage: RDBStorage
+    storage: BaseStorage
     rounds: int
     run: str
 
@@ -67,7 +67,10 @@ class StudyTrials:
             self.interrupt_lost()
             trials = self.study.get_trials(deepcopy=False)
             done = sum(map(is_round, trials))
-            running = sum(t.state == TrialState.RUNNING and OWNER in t.user_attrs for t in trials)
+            running = sum(
+                t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
+                for t in trials
+            )
             if done >= self.rounds:
                 return NoTrial.DONE
             if done + running >= self.rounds:
@@ -104,7 +107,7 @@ class StudyTrials:
         timeout = self.study_file.objective.timeout
         with self._errors("marking interrupted trials"):
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                owner = trial.user_attrs.get(OWNER)
+                owner = trial_owner.owner_of(trial)
                 if owner is not None and trial_owner.is_gone(owner, timeout):
                     self._interrupt(trial, "the process that ran it is gone")
 
@@ -114,7 +117,7 @@ class StudyTrials:
         with contextlib.suppress(Exception):
             self.storage.remove_session()  # the interruption may have come within a transaction
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                owner = trial.user_attrs.get(OWNER, {})
+                owner = trial_owner.owner_of(trial) or {}
                 if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
                     self._interrupt(trial, why)
 
@@ -123,7 +126,7 @@ class StudyTrials:
         mine = [
             trial
             for trial in self.all()
-            if is_round(trial) and trial.user_attrs.get(OWNER, {}).get("run") == self.run
+            if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
         ]
         mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
         streak: list[FrozenTrial] = []
@@ -169,4 +172,4 @@ class StudyTrials:
             self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
     def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
-        return storage_errors(locate(self.study_file).label, doing)
+        return storage_errors(locate(self.study_file), doing)

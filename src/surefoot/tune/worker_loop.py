@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 from surefoot.tune.objective import Objective
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
-from surefoot.tune.trial_attributes import OUTPUT, failure_reason, trial_environment
+from surefoot.tune.trial_attributes import failure_reason, trial_environment, trial_output
 from surefoot.tune.trials import NoTrial, StudyTrials
 from surefoot.types import SurefootError
 
@@ -27,12 +27,12 @@ class TooManyFailures(SurefootError):
     @classmethod
     def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
         last = streak[-1]
-        output = printable(str(last.user_attrs.get(OUTPUT, ""))).strip().splitlines()
+        output = printable(trial_output(last)).strip().splitlines()
         printed = f"; it printed: {output[-1][:200]}" if output else ""
         return cls(
             f"{len(streak)} failures in a row, the last (trial {last.number}): "
-            f"{failure_reason(last)}{printed}; all trials are kept, and the same command resumes "
-            "the study"
+            f"{printable(failure_reason(last))}{printed}; all trials are kept, and the same "
+            "command resumes the study"
         )
 
 

@@ -1,0 +1,1 @@
+"""Storms: many runs that are killed, and many malformed inputs, with counts of what went wrong."""
