@@ -32,9 +32,10 @@ app = typer.Typer(
 
 Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
 `surefoot recommend` and `surefoot report` show the results at any time.""",
-    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, or a storage
-that cannot be written), with all measurements kept; 2 invalid study file, options or input, with
-nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with all measurements kept.""",
+    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, a failed
+setup or teardown, or a storage that cannot be written), with all measurements kept; 2 invalid study
+file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with
+all measurements kept.""",
 )
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", show_default=False)]

@@ -44,7 +44,9 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     with stop_on_signals(stop, lambda: notes.append("stopping")):
         send(signal.SIGINT)
         assert stop.requested
+        assert notes == []  # a handler must not print
         stop.check()
+        assert notes == ["stopping"]
         send(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             stop.check()

@@ -21,11 +21,23 @@ class Stop:
 
     def __init__(self) -> None:
         self.requested = False
+        self._note: Callable[[], None] | None = None
         self._error: Callable[[], BaseException] | None = None
         self._interruptible = False
 
+    def request(self, note: Callable[[], None]) -> None:
+        """Let the run end after the running trial; `note` is called by the next `check`.
+
+        (Not here: a handler that prints may interrupt what is being printed.)
+        """
+        self.requested = True
+        self._note = note
+
     def check(self) -> None:
         """Raise `KeyboardInterrupt` or `SystemExit` if the run is to end at once."""
+        if self._note is not None:
+            note, self._note = self._note, None
+            note()
         if self._error is not None:
             raise self._error()
 
@@ -51,17 +63,16 @@ class Stop:
 def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Handle signals in the main thread of the process.
 
-    The first SIGINT requests a stop and calls `note`; after the second, `stop.check` raises
-    `KeyboardInterrupt`. After SIGTERM and SIGHUP it raises `SystemExit` with 128 plus the signal's
-    number; SIGHUP stays ignored if it was, as by `nohup`.
+    After the first SIGINT a stop is requested and `stop.check` calls `note`; after the second it
+    raises `KeyboardInterrupt`. After SIGTERM and SIGHUP it raises `SystemExit` with 128 plus the
+    signal's number; SIGHUP stays ignored if it was, as by `nohup`.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if stop.requested:
             stop.end(KeyboardInterrupt)
         else:
-            stop.requested = True
-            note()
+            stop.request(note)
 
     def terminate(number: int, frame: FrameType | None) -> None:
         stop.end(lambda: SystemExit(128 + number))

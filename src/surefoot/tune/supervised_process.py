@@ -167,6 +167,7 @@ class SupervisedProcess:
 
     def __del__(self) -> None:
         self._cut()
+        self._close()
 
     def _await_supervisor(self) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -184,9 +185,11 @@ class SupervisedProcess:
             os.write(self._lifeline, order)
 
     def _close(self) -> None:
-        self._selector.close()
-        for descriptor in (self._report, self._stdout, self._stderr):
-            os.close(descriptor)
+        selector = self.__dict__.pop("_selector", None)
+        if selector is not None:
+            selector.close()
+            for descriptor in (self._report, self._stdout, self._stderr):
+                os.close(descriptor)
 
     def _cut(self) -> None:
         lifeline = self.__dict__.pop("_lifeline", None)

@@ -43,8 +43,9 @@ def main(given: Sequence[str]) -> int:
     stop = Stop()
     try:
         with stop_on_signals(stop):
-            study_file = StudyFile.load(arguments.study)
-            opened = create_study(study_file, worker=arguments.index)
+            with stop.interruptible():
+                study_file = StudyFile.load(arguments.study)
+                opened = create_study(study_file, worker=arguments.index)
             trials = StudyTrials(
                 study_file, opened.study, opened.storage, arguments.rounds, arguments.run
             )
