@@ -22,6 +22,7 @@ from surefoot.tune.kept_processes import keep_until_end, left_behind
 from surefoot.tune.measurement import Measurement
 from surefoot.tune.setup_commands import CommandFailed
 from surefoot.tune.stopping import Stop
+from surefoot.tune.supervised_process import PIPE
 
 SERVER = "echo $$ > server.pid; trap 'echo stopped in order >> log; exit' TERM; "
 SERVER += "while :; do sleep 0.05; done"
@@ -120,20 +121,30 @@ def test_a_server_that_the_command_restarts_is_kept_if_the_study_file_says_so(st
     assert (tmp_path / "log").read_text() == "stopped in order\n" * 4
 
 
+def written(pid: int) -> int:
+    """The bytes that a process has written."""
+    return int(Path(f"/proc/{pid}/io").read_text().split("wchar: ")[1].split()[0])
+
+
 def test_kept_processes_may_print_a_lot(tmp_path):
-    (tmp_path / "script.sh").write_text("(yes & echo $! > yes.pid; wait) & sleep 0.1; echo; echo 1")
+    (tmp_path / "script.sh").write_text("(sleep 0.4; exec yes) & echo $! > yes.pid; echo 1")
     with keep_until_end(lambda line: None) as kept:
         objective = CommandObjective(CommandTemplate.parse("sh script.sh"), tmp_path, 20, kept=kept)
         assert objective.measure({}, Stop()).value == 1
         pid = int((tmp_path / "yes.pid").read_text())
 
-        def ticks() -> int:
-            return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
-
-        before = ticks()
-        time.sleep(0.3)
-        assert ticks() > before  # it is not blocked
+        end = time.monotonic() + 10
+        while written(pid) < 10 * PIPE:  # it is not blocked
+            assert time.monotonic() < end
+            time.sleep(0.05)
     assert not is_running(pid)
+
+
+def test_output_that_does_not_end_is_not_waited_for(tmp_path):
+    (tmp_path / "script.sh").write_text("yes & sleep 0.2")
+    begun = time.monotonic()
+    CommandObjective(CommandTemplate.parse("sh script.sh"), tmp_path, 20).measure({}, Stop())
+    assert time.monotonic() - begun < 3
 
 
 def test_failures_of_setup_and_teardown(study, tmp_path):

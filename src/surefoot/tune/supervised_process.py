@@ -16,6 +16,7 @@ from surefoot.tune.stopping import Stop
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
+PIPE = 1 << 20  # bytes that a pipe holds at most
 POLL = 0.1  # seconds between looks at whether the run was told to stop
 PATIENCE = 15.0  # seconds for the supervisor to end everything, more than its grace periods
 
@@ -143,10 +144,11 @@ class SupervisedProcess:
         return self._code
 
     def drain(self) -> None:
-        """Read the output that has been written so far."""
+        """Read the output that has been written so far, however much is being written."""
         for descriptor in (self._stdout, self._stderr):
-            while descriptor in self._selector.get_map() and self._take(descriptor):
-                pass
+            for _ in range(PIPE // CHUNK):
+                if descriptor not in self._selector.get_map() or not self._take(descriptor):
+                    break
 
     def end(self) -> None:
         """End the program, and all that it has left running unless that is to be kept."""

@@ -150,12 +150,9 @@ class Supervisor:
     def drain(self) -> None:
         """Discard what kept processes have printed: with a full pipe they would hang."""
         for descriptor in list(self.output):
-            try:
-                while os.read(descriptor, 65536):
-                    pass
-                self.output.remove(descriptor)
-            except BlockingIOError:
-                pass
+            with contextlib.suppress(BlockingIOError):
+                if not os.read(descriptor, 1 << 20):
+                    self.output.remove(descriptor)
 
     def tell(self, line: str) -> None:
         """Report to the owner, if it still exists."""
