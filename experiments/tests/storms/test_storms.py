@@ -38,13 +38,13 @@ def test_the_storm_of_study_files_resumes(tmp_path, monkeypatch):
     more = run_storm("study-files", tmp_path, count=1_200, resume=True, say=said.append)
     assert [one.index for one in more] == [2]
     assert [len(seeds) for seeds in read] == [500, 200, 200]
-    assert "| study-files | malformed | 900 | 0 | 0 | 0 | 3 |" in said[-1]
+    assert "| study-files | malformed | 900 | 0 | 0 | 0 | 0 | 3 |" in said[-1]
     assert (tmp_path / "storms.md").read_text().rstrip() == said[-1]
 
 
 def test_the_table():
     events = [Event("kill", "a", 0, 0, orphans=1), Event("kill", "a", 1, 0, lost=2)]
-    assert table(events).splitlines()[-1] == "| kill | a | 2 | 1 | 2 | 0 | 0 |"
+    assert table(events).splitlines()[-1] == "| kill | a | 2 | 0 | 1 | 2 | 0 | 0 |"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ class Event:
         index: Number of the event within its case.
         seed: Seed of the storm.
         count: Runs or files in this event.
+        results: Results that were reported in it.
         orphans: Processes that survived.
         lost: Results that had been reported and are not in the storage.
         doubled: Results that are in the storage twice, and rounds too many.
@@ -33,6 +34,7 @@ class Event:
     index: int
     seed: int
     count: int = 1
+    results: int = 0
     orphans: int = 0
     lost: int = 0
     doubled: int = 0
@@ -41,7 +43,7 @@ class Event:
     detail: str = ""
 
 
-FIGURES = ("count", "orphans", "lost", "doubled", "raw")
+FIGURES = ("count", "results", "orphans", "lost", "doubled", "raw")
 
 
 class Records:

@@ -23,13 +23,14 @@ from surefoot.tune.study_file import StudyFile
 from surefoot_experiments.storms.malformed import PASSWORD, malformed
 
 LONGEST_MESSAGE = 700
+STUDY_FILE = "study.toml"
 DEEP = 50  # one in so many valid files is used to create a study
 
 
 def read_one(seed: int, folder: Path) -> str:
     """Read the study file of a seed in an empty folder: `valid`, `refused` or what went wrong."""
     random = Random(seed)
-    path = folder / "study.toml"
+    path = folder / STUDY_FILE
     path.write_text(malformed(random), encoding="utf-8", errors="surrogatepass")
     try:
         _use(path, deep=random.randrange(DEEP) == 0)
@@ -46,9 +47,13 @@ def read_many(seeds: range) -> Counter[str]:
     """The outcomes of many study files."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     found: Counter[str] = Counter()
-    for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            found[read_one(seed, Path(folder))] += 1
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for seed in seeds:
+            found[read_one(seed, folder)] += 1
+            for left in folder.iterdir():
+                if left.name != STUDY_FILE:
+                    left.unlink()
     return found
 
 

@@ -113,8 +113,8 @@ def _end_run(
         except subprocess.TimeoutExpired:
             code = 0
     left = survivors(mark, PATIENCE)
-    for trial, value in _REPORTED.findall((folder / "out").read_text(errors="replace")):
-        reported[int(trial)] = float(value)
+    shown = _REPORTED.findall((folder / "out").read_text(errors="replace"))
+    reported.update((int(trial), float(value)) for trial, value in shown)
     problems = [f"{name} ({pid}) survived" for pid, name in left.items()]
     # A process that is terminated before its handlers are installed ends by the signal itself.
     expected = {-number, 128 + number}
@@ -132,6 +132,7 @@ def _end_run(
         raw += 1
         problems.append(repr(error)[:300])
     return {
+        "results": len(shown),
         "orphans": len(left),
         "lost": lost,
         "doubled": doubled,
