@@ -86,7 +86,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         noise_verdict=verdict,
         noise_model=model.assumed,
         study_text=escaped(study_file.hide_passwords(study_file.path.read_text(encoding="utf-8"))),
-        command=f"surefoot tune {shlex.quote(study_file.path.name)}",
+        command=escaped(f"surefoot tune {shlex.quote(study_file.path.name)}"),
         versions=_versions(),
         storage=_storage(study_file),
         seed=study_file.study.seed,
