@@ -28,7 +28,9 @@ Kind = Literal["kill", "terminate", "workers"]
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
 STORAGES = {"sqlite": "sqlite:///storm.db", "journal": "journal:///storm.log"}
 ROUNDS = 100_000  # more than a storm reaches
-LONGEST = {1: 10.0, 4: 20.0}  # seconds until the signal: a run takes some to start
+STARTING = 6.0  # seconds in which a run is starting
+LATEST_RESULT = 90.0  # seconds until the first result, at the latest
+MEASURING = 4.0  # seconds after it
 PATIENCE = 10.0  # seconds until a surviving process counts as an orphan
 LATEST_END = 60.0  # seconds for a terminated run to end
 # A value that no other measurement has, from a file that counts, in a trial that leaves a process.
@@ -106,7 +108,7 @@ def _end_run(
         process = subprocess.Popen(
             command, cwd=folder, env={**os.environ, MARK: mark}, stdout=out, stderr=err
         )
-        time.sleep(random.uniform(0.0, LONGEST.get(workers, 20.0)))
+        _wait_at_random(process, folder / "out", random, workers)
         process.send_signal(number)
         try:
             code = process.wait(LATEST_END)
@@ -139,6 +141,19 @@ def _end_run(
         "raw": raw,
         "detail": "; ".join(problems),
     }
+
+
+def _wait_at_random(process: subprocess.Popen, out: Path, random: Random, workers: int) -> None:
+    """Wait for a random moment of the start, or of the time after the first result."""
+    if random.random() < 0.3:
+        time.sleep(random.uniform(0.0, STARTING * (1 + workers / 4)))
+        return
+    deadline = time.monotonic() + LATEST_RESULT
+    while not _REPORTED.search(out.read_text(errors="replace")) and time.monotonic() < deadline:
+        if process.poll() is not None:
+            return
+        time.sleep(0.02)
+    time.sleep(random.uniform(0.0, MEASURING))
 
 
 def _compare(study: Study, reported: dict[int, float]) -> tuple[int, int]:
