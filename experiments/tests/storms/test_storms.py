@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import optuna
 import pytest
 
 from surefoot import InvalidInput
-from surefoot_experiments.storms import study_files
+from surefoot_experiments.storms import study_files, tune_runs
 from surefoot_experiments.storms.records import Event, table
 from surefoot_experiments.storms.storm import run_storm
 
@@ -40,6 +41,14 @@ def test_the_storm_of_study_files_resumes(tmp_path, monkeypatch):
     assert [len(seeds) for seeds in read] == [500, 200, 200]
     assert "| study-files | malformed | 900 | 0 | 0 | 0 | 0 | 3 |" in said[-1]
     assert (tmp_path / "storms.md").read_text().rstrip() == said[-1]
+
+
+def test_lost_and_doubled_results_are_counted():
+    study = optuna.create_study()
+    for value in (1.0, 2.0, 2.0):
+        study.add_trial(optuna.create_trial(value=value))
+    assert tune_runs.compare(study, {0: 1.0, 1: 2.0}) == (0, 1)
+    assert tune_runs.compare(study, {0: 1.0, 1: 3.0, 5: 9.0}) == (2, 1)
 
 
 def test_the_table():

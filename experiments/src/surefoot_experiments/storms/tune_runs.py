@@ -127,7 +127,7 @@ def _end_run(
         problems.append(f"exit code {code}: {(folder / 'err').read_text(errors='replace')[-300:]}")
     lost = doubled = 0
     try:
-        lost, doubled = _compare(open_study(folder / "study.toml")[1], reported)
+        lost, doubled = compare(open_study(folder / "study.toml")[1], reported)
     except NoStudy:
         lost = len(reported)
     except Exception as error:
@@ -156,7 +156,7 @@ def _wait_at_random(process: subprocess.Popen, out: Path, random: Random, worker
     time.sleep(random.uniform(0.0, MEASURING))
 
 
-def _compare(study: Study, reported: dict[int, float]) -> tuple[int, int]:
+def compare(study: Study, reported: dict[int, float]) -> tuple[int, int]:
     """How many reported values are not in the study, and how many are there twice."""
     trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     values = {number: trial.value for number, trial in trials.items() if is_round(trial)}
