@@ -32,9 +32,10 @@ app = typer.Typer(
 
 Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
 `surefoot recommend` and `surefoot report` show the results at any time.""",
-    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, or a storage
-that cannot be written), with all measurements kept; 2 invalid study file, options or input, with
-nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with all measurements kept.""",
+    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, a failed
+setup or teardown, or a storage that cannot be written), with all measurements kept; 2 invalid study
+file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with
+all measurements kept.""",
 )
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", show_default=False)]
@@ -43,18 +44,26 @@ StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn surefoot's errors into one line on standard error and an exit code."""
+    from surefoot.tune.passwords import without_passwords
     from surefoot.types import InvalidInput, NotReady, SurefootError
 
     try:
         yield
     except SurefootError as error:
-        typer.echo(" ".join(str(error).split()), err=True)
+        _say(without_passwords(" ".join(str(error).split())), err=True)
         raise typer.Exit(
             INVALID if isinstance(error, InvalidInput | NotReady) else STOPPED
         ) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _say(text: str, err: bool = False) -> None:
+    """Print text from outside, without control characters that a terminal would obey."""
+    from surefoot.tune.plain_text import printable
+
+    typer.echo(printable(text), err=err)
 
 
 def _version(wanted: bool) -> None:
@@ -160,7 +169,7 @@ def report(
         from surefoot.tune.report import write_report
 
         write_report(study, output)
-        typer.echo(f"wrote {output}")
+        _say(f"wrote {output}")
 
 
 @app.command()
@@ -178,7 +187,7 @@ def export(
 
         check_export(output)
         count = write_table(*open_study(study), output)
-        typer.echo(f"wrote {count} trials to {output}")
+        _say(f"wrote {count} trials to {output}")
 
 
 @app.command()
@@ -210,10 +219,10 @@ def diagnose(
             typer.echo(json.dumps({**content, **diagnosis.as_dict()}))
             return
         skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
-        typer.echo(f"{file}, column {measured.name!r}{skipped}")
+        _say(f"{file}, column {measured.name!r}{skipped}")
         typer.echo(str(diagnosis))
         if plot is not None:
-            typer.echo(f"wrote {plot}")
+            _say(f"wrote {plot}")
 
 
 @app.command(context_settings={"allow_interspersed_args": False})

@@ -10,6 +10,7 @@ from typing import Any
 import optuna
 
 from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
 from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trials import StudyTrials
@@ -27,7 +28,7 @@ class Scripted:
     def check(self) -> None:
         return None
 
-    def measure(self, params: dict[str, Any]) -> Measurement | Failure:
+    def measure(self, params: dict[str, Any], stop: Stop) -> Measurement | Failure:
         self.before()
         self.asked.append(dict(params))
         return self.results.pop(0) if self.results else Measurement(1.0, 0.1)

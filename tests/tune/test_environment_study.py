@@ -23,10 +23,11 @@ from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run
 from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
 from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
 from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import Stop, tune
+from surefoot.tune.worker_loop import tune
 
 TABLES = """
 [environment]

@@ -11,41 +11,26 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import is_running, wait_until_gone
 
 from surefoot.tune.command_objective import CommandObjective, last_number
 from surefoot.tune.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.function_objective import FunctionObjective
 from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 PYTHON = sys.executable
 
 
 def run(command: str, folder: Path, timeout: float | None = 20, **values) -> Measurement | Failure:
-    return CommandObjective(CommandTemplate.parse(command), folder, timeout).measure(values)
+    return CommandObjective(CommandTemplate.parse(command), folder, timeout).measure(values, Stop())
 
 
 def sh(script: str, folder: Path, timeout: float | None = 20) -> Measurement | Failure:
     """The outcome of a shell script, which is quicker to start than Python."""
     (folder / "script.sh").write_text(script)
     return run("sh script.sh", folder, timeout)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
-def wait_until_gone(pid: int, seconds: float = 5) -> bool:
-    end = time.monotonic() + seconds
-    while is_running(pid):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.mark.parametrize(
@@ -108,7 +93,7 @@ def test_a_program_that_is_not_there(tmp_path):
     objective = CommandObjective(CommandTemplate.parse("no-such-program {x}"), tmp_path, 5)
     with pytest.raises(InvalidCommand, match="'no-such-program' is not a program on PATH"):
         objective.check()
-    result = objective.measure({"x": 1})
+    result = objective.measure({"x": 1}, Stop())
     assert isinstance(result, Failure)
     assert result.reason == "exit status 127"
     assert "no-such-program: No such file or directory" in result.output
@@ -171,7 +156,7 @@ def test_an_interrupted_measurement_leaves_no_process(tmp_path):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
-            objective.measure({})
+            objective.measure({}, Stop())
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -185,14 +170,13 @@ def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
         [
             PYTHON,
             "-c",
-            "import importlib.util, pathlib, sys\n"
-            "spec = importlib.util.spec_from_file_location('process', sys.argv[1])\n"
-            "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)\n"
+            "import pathlib\n"
+            "from surefoot.tune.stopping import Stop\n"
+            "from surefoot.tune.supervised_process import SupervisedProcess\n"
             "command = ['sh', '-c', 'sleep 66 & echo $$ $!; wait']\n"
-            "one = module.SupervisedProcess(command, pathlib.Path('.'))\n"
+            "one = SupervisedProcess(command, pathlib.Path('.'))\n"
             "while not one.stdout.text(): one.read(1)\n"
-            "print(one.stdout.text(), flush=True); one.wait(None)",
-            sys.modules["surefoot.tune.supervised_process"].__file__,
+            "print(one.stdout.text(), flush=True); one.wait(None, Stop())",
         ],
         stdout=subprocess.PIPE,
         text=True,
@@ -267,8 +251,8 @@ def function(tmp_path):
 def test_a_function_is_called_in_one_process_that_keeps_its_state(function):
     objective = function(parameters=("x", "y"))
     objective.check()
-    assert [objective.measure({"x": 10, "y": 2}).value for _ in range(3)] == [21, 22, 23]
-    assert function("rig_module:rig.measure").measure({"x": 7}).value == 7
+    assert [objective.measure({"x": 10, "y": 2}, Stop()).value for _ in range(3)] == [21, 22, 23]
+    assert function("rig_module:rig.measure").measure({"x": 7}, Stop()).value == 7
 
 
 def test_failures_of_a_function(function):
@@ -283,11 +267,11 @@ def test_failures_of_a_function(function):
         5: "no end within the timeout of 1 s",
     }
     for x, reason in reasons.items():
-        result = objective.measure({"x": x})
+        result = objective.measure({"x": x}, Stop())
         assert isinstance(result, Failure)
         assert result.reason == reason
         assert "called" in result.output or x == 5
-    assert objective.measure({"x": 7}).value == 8  # in a fresh process: the first call
+    assert objective.measure({"x": 7}, Stop()).value == 8  # in a fresh process: the first call
 
 
 @pytest.mark.parametrize(
@@ -313,7 +297,7 @@ def test_closing_ends_the_function_with_what_it_started(tmp_path, function):
         "def measure(x): return child.pid\n"
     )
     objective = function("starter:measure")
-    pid = int(objective.measure({"x": 1}).value)
+    pid = int(objective.measure({"x": 1}, Stop()).value)
     assert is_running(pid)
     objective.close()
     assert not is_running(pid)

@@ -11,6 +11,7 @@ from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.environment import EnvironmentSection
 from surefoot.tune.function_objective import FunctionObjective
 from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.stopping import Stop
 
 OBSERVED = ObservedVariables(
     EnvironmentSection.model_validate(
@@ -26,7 +27,7 @@ OBSERVED = ObservedVariables(
 def run(folder: Path, *lines: str) -> Measurement | Failure:
     (folder / "said").write_text("\n".join(lines))
     objective = CommandObjective(CommandTemplate.parse("cat said"), folder, 20, OBSERVED)
-    return objective.measure({})
+    return objective.measure({}, Stop())
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_function_returns_it_beside_the_value(tmp_path):
     objective = FunctionObjective("rig_with_weather:measure", ["x"], tmp_path, 20, OBSERVED)
     objective.check()
     try:
-        result = objective.measure({"x": 0})
+        result = objective.measure({"x": 0}, Stop())
         assert isinstance(result, Measurement)
         assert (result.value, result.environment) == (5.0, {"load": 0.5, "n-clients": 4})
         expected = "expected (number, {'load': number, 'n-clients': number})"
@@ -110,7 +111,7 @@ def test_a_function_returns_it_beside_the_value(tmp_path):
             7: "TypeError: mine",
         }
         for x, reason in reasons.items():
-            result = objective.measure({"x": x})
+            result = objective.measure({"x": x}, Stop())
             assert isinstance(result, Failure)
             assert result.reason.startswith(reason)
             assert "asked" in result.output
@@ -122,9 +123,9 @@ def test_a_pair_is_no_number_where_nothing_is_observed(tmp_path):
     (tmp_path / "rig_without_weather.py").write_text(MODULE)
     objective = FunctionObjective("rig_without_weather:measure", ["x"], tmp_path, 20)
     try:
-        result = objective.measure({"x": 0})
+        result = objective.measure({"x": 0}, Stop())
         assert isinstance(result, Failure)
         assert result.reason.endswith("expected a number")
-        assert objective.measure({"x": 1}).value == 5.0
+        assert objective.measure({"x": 1}, Stop()).value == 5.0
     finally:
         objective.close()

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
+import weakref
 
 import pytest
+from optuna.trial import TrialState
+from processes import wait_until_gone
+from study_doubles import Scripted, trials_of
 
-from surefoot.tune.worker_loop import Stop, stop_on_signals
+from surefoot.integrations.optuna import INTERRUPTED
+from surefoot.tune.command_objective import CommandObjective
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.worker_loop import tune
 
 
 def send(number: int) -> None:
     os.kill(os.getpid(), number)
+
+
+def send_within_a_weakref_callback(number: int) -> None:
+    """Where an exception that the handler raises is lost."""
+
+    class Thing:
+        pass
+
+    thing = Thing()
+    reference = weakref.ref(thing, lambda _: [send(number), time.sleep(0.01)])
+    del thing
+    assert reference() is None
 
 
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():
@@ -20,14 +44,104 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
     with stop_on_signals(stop, lambda: notes.append("stopping")):
         send(signal.SIGINT)
         assert stop.requested
+        assert notes == []  # a handler must not print
+        stop.check()
+        assert notes == ["stopping"]
+        send(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            send(signal.SIGINT)
+            stop.check()
     assert notes == ["stopping"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_terminated_ends_with_its_exit_code(number):
-    with pytest.raises(SystemExit) as caught, stop_on_signals(Stop(), lambda: None):
+    stop = Stop()
+    with stop_on_signals(stop):
         send(number)
+        with pytest.raises(SystemExit) as caught:
+            stop.check()
     assert caught.value.code == 128 + number
+
+
+def test_a_calculation_is_interrupted_at_once():
+    reached = []
+    stop = Stop()
+
+    def calculate() -> None:
+        with stop.interruptible():
+            send(signal.SIGTERM)
+            reached.append("the end of the calculation")
+
+    with stop_on_signals(stop), pytest.raises(SystemExit):
+        calculate()
+    assert not reached
+
+
+def test_a_hangup_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals(stop := Stop()):
+            send(signal.SIGHUP)
+            stop.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("when", ["choosing", "measuring"])
+def test_a_signal_within_a_weakref_callback_ends_the_loop(write_study, when):
+    trials, stop = trials_of(write_study(), rounds=5), Stop()
+    objective = Scripted()
+    send_it = lambda: send_within_a_weakref_callback(signal.SIGTERM)  # noqa: E731
+    if when == "measuring":
+        objective.before = send_it
+    with pytest.raises(SystemExit) as caught, stop_on_signals(stop):
+        tune(trials, objective, stop, began=send_it if when == "choosing" else lambda: None)
+    assert caught.value.code == 143
+    (trial,) = trials.all()
+    # A measurement that has come is recorded.
+    assert trial.state == (TrialState.COMPLETE if when == "measuring" else TrialState.FAIL)
+    assert bool(trial.user_attrs.get(INTERRUPTED)) is (when == "choosing")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_a_measurement_looks_at_the_signal_that_was_lost(tmp_path, kind):
+    (tmp_path / "rig.py").write_text("import time\ndef measure(): time.sleep(60)\n")
+    if kind == "command":
+        objective = CommandObjective(CommandTemplate.parse("sleep 60"), tmp_path, None)
+    else:
+        objective = FunctionObjective("rig:measure", [], tmp_path, None)
+    stop = Stop()
+    with stop_on_signals(stop):
+        send_within_a_weakref_callback(signal.SIGTERM)
+        begun = time.monotonic()
+        with pytest.raises(SystemExit):
+            objective.measure({}, stop)
+    assert time.monotonic() - begun < 5
+
+
+WORKER = """
+import os, subprocess, sys, time
+worker = subprocess.Popen(
+    [sys.executable, "-P", sys.argv[1], str(os.getpid()), "none.toml", "--rounds=1", "--run=r",
+     "--index=0", "--workers=1", "--kept=0,0"],
+    stdin=subprocess.PIPE, start_new_session=True,
+)
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_worker_ends_with_its_parent_while_it_imports():
+    from surefoot.tune.workers import SCRIPT
+
+    parent = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(SCRIPT)], stdout=subprocess.PIPE, text=True
+    )
+    pid = int(parent.stdout.readline())
+    time.sleep(0.3)
+    parent.kill()
+    parent.communicate()
+    assert wait_until_gone(pid, 0.5)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from surefoot.tune import storage
+from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
 
 
@@ -117,3 +119,72 @@ def test_files_that_cannot_be_read(tmp_path: Path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StudyFileError, match="UTF-8"):
         StudyFile.load(tmp_path / "binary.toml")
+
+
+EXTREME = [
+    (("low = 512", f"low = {10**400}"), "parameters.size.low: got an integer beyond float64"),
+    (("low = 512", f"low = 1{'0' * 4300}"), "Exceeds the limit (4300 digits)"),
+    (("low = 512", f"low = 0x{'f' * 20_000}"), "parameters.size.low: got an integer beyond flo"),
+    (("high = 65536", f"high = {2**53 + 1}"), "parameters.size.high: got 9007199254740993, expe"),
+    (("rounds = 8", f"rounds = {10**300}"), "study.rounds: got 1000"),
+    (("low = 512", "low = " + "[" * 3_000 + "]" * 3_000), "nested too deeply"),
+    (("low = 512", "low = " + "[" * 50 + "]" * 50), "parameters.size.low: got [[["),
+    (('"hill"', f'"{"h" * 256}"'), "study.name: got 'hhh"),
+    (("share =", f'"{"s" * 256}" ='), "expected letters, digits, '_' and '-', not beginning"),
+    (("rounds = 8", r'rounds = 8 storage = "sqlite:///\u0000.db"'.replace(" s", "\ns")), r"\x00"),
+    (("{share}", "{share:10000000f}"), "objective.command: got '{share:10000000f}': a format has"),
+    (("{share}", "{share:.99999f}" * 2), "got an argument of 200,002 bytes, expected at most 131,"),
+    (("{mode}", "{mode} " + "x" * 131_072), "got an argument of 131,072 bytes, expected at most"),
+    (('"FULL"]', f'"{"F" * 131_072}"]'), "got an argument of 131,072 bytes, expected at most"),
+    (("low = 0, high = 1 ", "low = 0, high = 5e-324 "), "parameters.share.low: got 0.0, too near"),
+    (("timeout = 30", 'timeout = "' + "9" * 9_000 + '"'), "objective.timeout: got '999"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), EXTREME)
+def test_extreme_values_are_refused_in_one_line(write_study, change, message):
+    path = write_study(change)
+    with pytest.raises(StudyFileError) as caught:
+        StudyFile.load(path)
+    said = str(caught.value)
+    assert message in said
+    assert said.isprintable()
+    assert len(said) < len(str(path)) + 520
+
+
+def test_a_path_that_is_none():
+    with pytest.raises(StudyFileError, match="cannot be read"):
+        StudyFile.load("a\0b")
+    with pytest.raises(StudyFileError, match="cannot be read: File name too long"):
+        StudyFile.load("a" * 300)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("sqlite:///x.db?mode=ro&nothing=1", "expected sqlite:///FILE, without a host and options"),
+        ("sqlite://host/x.db", "expected sqlite:///FILE, without a host and options"),
+        ("sqlite:///" + "y" * 300, "cannot be used: File name too long"),
+        ("sqlite:///.", "is a folder, expected a file"),
+        ("sqlite+nosuch:///x.db", "study.storage: "),
+        ("nosuch://host/db", "study.storage: nosuch://host/db: Can't load plugin"),
+        ("postgresql://host:port/db", "study.storage: got 'postgresql://host:port/db'"),
+        ("mysql://host/{db}?nothing=1", "study.storage: "),
+    ],
+)
+def test_storage_urls_that_cannot_be_used(write_study, url, message):
+    path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
+    with pytest.raises(StudyFileError) as caught:
+        create_study(StudyFile.load(path))
+    assert message in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_options_that_a_driver_does_not_know(write_study, monkeypatch):
+    def connect(*arguments, **keywords):
+        raise TypeError("connect() got an unexpected keyword argument 'nothing'")
+
+    monkeypatch.setattr(storage, "RDBStorage", connect)
+    path = write_study(("rounds = 8", 'rounds = 8\nstorage = "mysql://host/db?nothing=1"'))
+    with pytest.raises(StudyFileError, match=r"cannot be opened: .*'nothing'; expected"):
+        create_study(StudyFile.load(path))

@@ -17,12 +17,13 @@ from study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune import trial_owner, worker_loop
 from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
 from surefoot.tune.storage import NoStudy, StorageFailed
 from surefoot.tune.study import create_study, open_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
 from surefoot.tune.trial_attributes import OWNER, is_round
 from surefoot.tune.trials import NoTrial, StudyTrials
-from surefoot.tune.worker_loop import Stop, TooManyFailures, tune
+from surefoot.tune.worker_loop import TooManyFailures, tune
 
 FAILED = Failure("exit status 1", "sorry", 0.1)
 

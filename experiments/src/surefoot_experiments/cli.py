@@ -1,4 +1,4 @@
-"""The command line: `surefoot-experiments list`, `run` and `gallery`.
+"""The command line: `surefoot-experiments list`, `run`, `gallery` and `storm`.
 
 What a command needs is imported within it, so that `--help` answers at once.
 """
@@ -106,6 +106,44 @@ def gallery(
         if markdown is not None:
             write(markdown, summary(out, list(EXPERIMENTS.values())).encode())
             typer.echo(f"wrote {markdown}")
+
+
+@app.command()
+def storm(
+    name: Annotated[
+        str, typer.Argument(help="kill, terminate, workers or study-files.", show_default=False)
+    ],
+    count: Annotated[int, typer.Option(help="Kills, parents or study files.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+    workers: Annotated[int, typer.Option(help="Worker processes of a run.")] = 1,
+    storage: Annotated[str, typer.Option(help="sqlite or journal.")] = "sqlite",
+    out: Annotated[Path, typer.Option(help="Folder of the events and the table.")] = Path("storms"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue, or add a storm to the folder.")
+    ] = False,
+) -> None:
+    """Kill `surefoot tune` at random moments, or feed it malformed files, and count what fails.
+
+    `kill` and `terminate` end runs by kill -9 and SIGTERM and resume them; `workers` kills the
+    parent of workers that are starting; `study-files` reads malformed study files. OUT/storms.md
+    has the figures: orphaned processes, results lost or doubled, errors that are not surefoot's.
+    Exit code 1 if there are any.
+    """
+    with _one_line_errors():
+        from surefoot_experiments.storms.storm import run_storm
+
+        events = run_storm(
+            name,
+            out,
+            count=count,
+            seed=seed,
+            workers=workers,
+            storage=storage,
+            resume=resume,
+            say=typer.echo,
+        )
+    if any(one.orphans or one.lost or one.doubled or one.raw for one in events):
+        raise typer.Exit(1)
 
 
 def _run(name: str, plan: Plan, say: Callable[[str], None]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from surefoot.tune.command_template import CommandTemplate, InvalidCommand
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measurement import (
     Failure,
     Measurement,
@@ -18,14 +18,16 @@ from surefoot.tune.measurement import (
     outcome,
     timed_out,
 )
-from surefoot.tune.supervised_process import SupervisedProcess
+from surefoot.tune.plain_text import without_escapes
+from surefoot.tune.stopping import Stop
+from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 # A number that is not part of a word (`p95`, `0x1F`), though a unit may follow it (`12.5ms`).
+# Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
 NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=[^\W\d_]*(?!\w))"
+    r"(?<![\w.])[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?=[^\W\d_]*+(?!\w))"
     r"|(?i:inf(?:inity)?|nan)(?!\w))"
 )
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 
 
@@ -41,6 +43,7 @@ class CommandObjective:
         folder: Working directory of the command.
         timeout: Limit of one measurement in seconds, None for no limit.
         observed: Variables of the environment that the command reports, if any.
+        kept: Where to keep what the command leaves running; if None, it is ended.
     """
 
     def __init__(
@@ -49,30 +52,30 @@ class CommandObjective:
         folder: Path,
         timeout: float | None,
         observed: ObservedVariables | None = None,
+        kept: KeptProcesses | None = None,
     ) -> None:
         self._template = template
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
+        self._kept = kept
 
     def check(self) -> None:
-        program = self._template.program
-        if program is None:
-            return
-        # As in a shell, a name with a slash is a path, relative to the folder the command runs in.
-        found = str(self._folder / program) if "/" in program else program
-        if shutil.which(found) is None:
-            where = f"in {self._folder}" if "/" in program else "on PATH"
-            raise InvalidCommand(f"{program!r} is not a program {where}")
+        self._template.check_program(self._folder)
 
-    def measure(self, params: Mapping[str, Any]) -> Measurement | Failure:
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
         start = time.monotonic()
-        process = SupervisedProcess(self._template.fill(params), self._folder)
         try:
-            code = process.wait(None if self._timeout is None else start + self._timeout)
+            process = SupervisedProcess(self._template.fill(params), self._folder, kept=self._kept)
+        except OSError as error:
+            reason = f"the command cannot be started: {error.strerror or error}"
+            return outcome(reason, "", time.monotonic() - start)
+        try:
+            deadline = None if self._timeout is None else start + self._timeout
+            code = process.wait(deadline, stop)
+            seconds = time.monotonic() - start
         finally:
-            process.kill()
-        seconds = time.monotonic() - start
+            process.end()
         environment: dict[str, float] | str | None = None
         value: float | str
         if code is None:
@@ -80,18 +83,28 @@ class CommandObjective:
         elif code:
             value = describe_exit(code)
         else:
-            text = ESCAPES.sub("", process.stdout.text())
+            text = searched(process.stdout)
             if self._observed is not None:
                 given, text = self._observed.split(text)
                 environment = self._observed.check(given, _NO_LINE)
             value = last_number(text)
-        return outcome(value, process.output.text(), seconds, environment)
+        left = left_behind(process.left_behind)
+        return outcome(value, process.output.text(), seconds, environment, left)
 
     def close(self) -> None:
         return None
 
 
+def searched(stdout: Tail) -> str:
+    """The text in which the measurement is searched: all of it, or the last 64 KiB.
+
+    A word of which the beginning is missing is left out, since it may be a part of a number.
+    """
+    text = stdout.text()
+    return without_escapes(re.sub(r"\A\S+", "", text) if stdout.cut else text)
+
+
 def last_number(text: str) -> float | str:
     """The last number in a text, or the reason of a failure if there is none."""
-    numbers = NUMBER.findall(ESCAPES.sub("", text))
+    numbers = NUMBER.findall(without_escapes(text))
     return float(numbers[-1]) if numbers else "no number on standard output"

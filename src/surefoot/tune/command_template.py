@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
+
+MAX_ARGUMENT = 128 * 1024 - 1  # bytes of one argument on Linux
+FORMAT_DIGITS = 5  # of a width or a precision
 
 
 class InvalidCommand(InvalidInput):
@@ -39,13 +47,14 @@ class CommandTemplate:
     """A command line, split into arguments before any value is put in.
 
     So a value is always one argument, or part of one, whatever spaces, quotes, semicolons or
-    dollar signs it contains.
+    dollar signs it contains. `key` is the command's key in the study file.
     """
 
     arguments: tuple[tuple[Piece, ...], ...]
+    key: str = "objective.command"
 
     @classmethod
-    def parse(cls, line: str) -> CommandTemplate:
+    def parse(cls, line: str, key: str = "objective.command") -> CommandTemplate:
         """Split by the rules of a POSIX shell; `{{` and `}}` stand for braces.
 
         Raises `InvalidCommand`.
@@ -53,10 +62,11 @@ class CommandTemplate:
         try:
             words = shlex.split(line)
         except ValueError as error:
-            raise InvalidCommand(f"got {line!r}, expected closed quotes ({error})") from None
+            message = f"got {shown(line)}, expected closed quotes ({error})"
+            raise InvalidCommand(message, key) from None
         if not words:
-            raise InvalidCommand("got an empty command, expected a program and its arguments")
-        return cls(tuple(_pieces(word) for word in words))
+            raise InvalidCommand("got an empty command, expected a program and its arguments", key)
+        return cls(tuple(_pieces(word, key) for word in words), key)
 
     @property
     def program(self) -> str | None:
@@ -65,6 +75,28 @@ class CommandTemplate:
         if any(piece.parameter is not None for piece in first):
             return None
         return "".join(piece.text for piece in first)
+
+    def check_program(self, folder: Path) -> None:
+        """Raise `InvalidCommand` unless its program exists; it runs in `folder`."""
+        program = self.program
+        if program is None:
+            return
+        # As in a shell, a name with a slash is a path, relative to the folder the command runs in.
+        found = str(folder / program) if "/" in program else program
+        if shutil.which(found) is None:
+            where = f"in {folder}" if "/" in program else "on PATH"
+            raise InvalidCommand(f"{shown(program)} is not a program {where}", self.key)
+
+    def check_fixed(self) -> None:
+        """Raise `InvalidCommand` if it has placeholders or is too long: it runs once in a run."""
+        for piece in (piece for word in self.arguments for piece in word):
+            if piece.parameter is not None:
+                raise InvalidCommand(
+                    f"{{{piece.parameter}}} has no value, since this command runs once in a run; "
+                    "expected no placeholder (write {{ and }} for plain braces)",
+                    self.key,
+                )
+        self._check_lengths({})
 
     def check(
         self,
@@ -112,22 +144,44 @@ class CommandTemplate:
         for piece in pieces:
             for value in examples[str(piece.parameter)]:
                 _check_format(piece, value)
+        self._check_lengths(examples)
 
     def fill(self, values: Mapping[str, Any]) -> list[str]:
         """The arguments for these values of the parameters."""
         return ["".join(piece.fill(values) for piece in word) for word in self.arguments]
 
+    def _check_lengths(self, examples: Mapping[str, Sequence[Any]]) -> None:
+        """Check that arguments are not longer than the system allows."""
+        for word in self.arguments:
+            longest = sum(_longest(piece, examples) for piece in word)
+            if longest > MAX_ARGUMENT:
+                raise InvalidCommand(
+                    f"got an argument of {longest:,} bytes, expected at most {MAX_ARGUMENT:,}, "
+                    "the system's limit; put long values in files and pass their names",
+                    self.key,
+                )
 
-def _pieces(word: str) -> tuple[Piece, ...]:
+
+def _longest(piece: Piece, examples: Mapping[str, Sequence[Any]]) -> int:
+    """The most bytes that a piece takes in an argument."""
+    if piece.parameter is None:
+        return len(os.fsencode(piece.text))
+    values = examples[piece.parameter]
+    return max(len(os.fsencode(piece.fill({piece.parameter: value}))) for value in values)
+
+
+def _pieces(word: str, key: str) -> tuple[Piece, ...]:
     pieces = []
     try:
         for text, field, spec, conversion in Formatter().parse(word):
             if field == "" or conversion is not None or (spec and "{" in spec):
                 raise ValueError("a placeholder is {name} or {name:format}")
+            if max(map(len, re.findall(r"\d+", spec or "")), default=0) > FORMAT_DIGITS:
+                raise ValueError(f"a format has numbers of at most {FORMAT_DIGITS} digits")
             pieces.append(Piece(text, field, spec or ""))
     except ValueError as error:
         raise InvalidCommand(
-            f"got {word!r}: {error}; write {{{{ and }}}} for plain braces"
+            f"got {shown(word)}: {error}; write {{{{ and }}}} for plain braces", key
         ) from None
     return tuple(pieces)
 
@@ -135,10 +189,11 @@ def _pieces(word: str) -> tuple[Piece, ...]:
 def _check_format(piece: Piece, value: object) -> None:
     try:
         text = piece.fill({str(piece.parameter): value})
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InvalidCommand(
-            f"the format {piece.format!r} does not fit {value!r}, a value of {piece.parameter} "
-            f"({error})"
+            f"the format {piece.format!r} does not fit {shown(value)}, a value of "
+            f"{piece.parameter} ({error})"
         ) from None
     if "\0" in text:
-        raise InvalidCommand(f"got {text!r}, with a null character, which no command can take")
+        message = f"got {shown(text)}, with a null character, which no command can take"
+        raise InvalidCommand(message)

@@ -8,10 +8,14 @@ import optuna
 from optuna.trial import TrialState
 
 from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.tune.plain_text import shown
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.trial_attributes import OWNER
+from surefoot.tune.trial_owner import mismatch
 from surefoot.types import InvalidInput
 
 DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
+TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "nothing"}
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
@@ -50,15 +54,12 @@ def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> 
     if found != [direction]:
         raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
     stored = study.user_attrs.get(DEFINITION)
+    _check_attributes(study_file, study, stored, label)
     if stored is None:
         _check_foreign_trials(study_file, study, label)
         return None
     now = definition(study_file)
-    for table, missing in (
-        ("parameters", "no such parameter"),
-        ("environment", "nothing"),
-        ("risk", "nothing"),
-    ):
+    for table, missing in TABLES.items():
         before, after = stored.get(table) or {}, now.get(table) or {}
         for key in [*before, *after]:
             if before.get(key) != after.get(key):
@@ -70,6 +71,28 @@ def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> 
             "the model"
         )
     return None
+
+
+def _check_attributes(
+    study_file: StudyFile, study: optuna.Study, stored: object, label: str
+) -> None:
+    """Check that what surefoot records in attributes has not been recorded by something else."""
+    wrong = ""
+    if stored is not None and (
+        not isinstance(stored, dict)
+        or not isinstance(stored.get("objective"), dict)
+        or not all(isinstance(stored.get(table) or {}, dict) for table in TABLES)
+    ):
+        wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
+    for trial in () if wrong else study.get_trials(deepcopy=False):
+        if (owner := trial.user_attrs.get(OWNER)) is not None and (mismatched := mismatch(owner)):
+            wrong = f"the user attribute {OWNER!r} of trial {trial.number} {mismatched}"
+            break
+    if wrong:
+        raise study_file.error(
+            "study.storage",
+            f"in {label} {wrong}, as surefoot records it; remove it, or choose another storage",
+        )
 
 
 def _check_foreign_trials(study_file: StudyFile, study: optuna.Study, label: str) -> None:
@@ -106,5 +129,5 @@ def _show(value: Any, missing: str) -> str:
     if value is None:
         return missing
     if not isinstance(value, dict):
-        return repr(value)
-    return "{ " + ", ".join(f"{key} = {one!r}" for key, one in value.items()) + " }"
+        return shown(value)
+    return "{ " + ", ".join(f"{key} = {shown(one)}" for key, one in value.items()) + " }"

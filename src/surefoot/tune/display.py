@@ -18,9 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.integrations.optuna import StudyRecommendation
+from surefoot.tune.plain_text import printable
 from surefoot.tune.storage import locate
 from surefoot.tune.study import fitted_model, recommendation
 from surefoot.tune.trial_attributes import (
+    LEFT_BEHIND,
     failure_reason,
     is_failed_round,
     is_interrupted,
@@ -92,6 +94,7 @@ class Progress:
         self._seen = {trial.number for trial in trials.all() if trial.state.is_finished()}
         self._start = time.monotonic()
         self._fitted = -1  # measurements in the model
+        self._said_left_behind = False
         self.rounds = trials.rounds
         self.finished_before = trials.finished()  # rounds of earlier runs
         self.finished = self.finished_before
@@ -119,6 +122,14 @@ class Progress:
             pace = (time.monotonic() - self._start) / done
             self.seconds_left = pace * max(0, self.rounds - self.finished)
         return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
+
+    def left_behind(self, trial: FrozenTrial) -> str:
+        """A line about processes that were ended after a trial; empty after the first time."""
+        text = str(trial.user_attrs.get(LEFT_BEHIND, ""))
+        if not text or self._said_left_behind:
+            return ""
+        self._said_left_behind = True
+        return f"trial {trial.number}: {text}; `keep = true` in [objective] would keep them"
 
     def _fit(self) -> None:
         study_file = self._trials.study_file
@@ -148,9 +159,11 @@ class PlainLines:
             if trial is new[-1]:
                 parts += _summary(progress)
             self.note("  |  ".join(parts))
+            if text := progress.left_behind(trial):
+                self.note(text)
 
     def note(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        show(self._console, text)
 
 
 class LivePanel:
@@ -172,9 +185,11 @@ class LivePanel:
             self._last = trial
             if trial.state != TrialState.COMPLETE:
                 self.note(result_of(trial))
+            if text := self._progress.left_behind(trial):
+                self.note(text)
 
     def note(self, text: str) -> None:
-        self._console.print(f"[yellow]{escape(text)}[/yellow]", highlight=False)
+        self._console.print(f"[yellow]{escape(printable(text))}[/yellow]", highlight=False)
 
     def render(self) -> RenderableType:
         status = self._progress
@@ -196,9 +211,13 @@ class LivePanel:
             value = f"[bold green]{best.value:.5g}[/bold green]"
             body.add_row("Recommended", f"{value} ({best.lower:.5g} to {best.upper:.5g})")
             for name, setting in best.params.items():
-                body.add_row("", f"{escape(name)} = [bold]{escape(_short(setting))}[/bold]")
-        body.add_row("Last", Text("none" if self._last is None else result_of(self._last)))
-        body.add_row("Running", Text(self._running()))
+                body.add_row(
+                    "", f"{escape(name)} = [bold]{escape(printable(_short(setting)))}[/bold]"
+                )
+        body.add_row(
+            "Last", Text("none" if self._last is None else printable(result_of(self._last)))
+        )
+        body.add_row("Running", Text(printable(self._running())))
         failures = f"[red]{status.failures}[/red]" if status.failures else "0"
         body.add_row("Outliers", f"{status.outliers}      [dim]Failures[/dim]  {failures}")
         return Panel(
@@ -217,6 +236,11 @@ class LivePanel:
             return ", ".join(shown) + more
         done = self._progress.finished >= self._progress.rounds
         return "nothing" if done else "choosing a configuration"
+
+
+def show(console: Console, text: str) -> None:
+    """Print a line to a terminal or a file."""
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def result_of(trial: FrozenTrial) -> str:
@@ -261,4 +285,4 @@ def _describe(values: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return f"{value:.5g}" if isinstance(value, float) else printable(str(value))

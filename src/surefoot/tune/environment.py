@@ -16,7 +16,8 @@ from torch.distributions import Distribution, Independent, Uniform, constraints
 from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
-from surefoot.tune.schema import InvalidKey, Section, check_range
+from surefoot.tune.plain_text import shown
+from surefoot.tune.schema import InvalidKey, Section, check_range, is_finite
 from surefoot.types import InvalidInput
 
 MAX_COMBINATIONS = 10_000  # values of a finite environment
@@ -117,9 +118,9 @@ class DiscreteVariable(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        finite = all(math.isfinite(value) for value in self.values)
+        finite = all(is_finite(value) for value in self.values)
         if finite and self.values and not math.isfinite(max(self.values) - min(self.values)):
-            raise InvalidKey("values", f"got {self.values!r}, too far apart for float64")
+            raise InvalidKey("values", f"got {shown(self.values)}, too far apart for float64")
         if len(self.values) < 2 or len(set(self.values)) < len(self.values) or not finite:
             raise self.invalid("values", self.values)
         if self.weights is None:
@@ -131,7 +132,7 @@ class DiscreteVariable(Section):
                 "each",
             )
         if not all(0 <= weight <= 1 for weight in self.weights):  # false for NaN
-            raise InvalidKey("weights", f"got {self.weights!r}, expected numbers from 0 to 1")
+            raise InvalidKey("weights", f"got {shown(self.weights)}, expected numbers from 0 to 1")
         if abs(math.fsum(self.weights) - 1) > 1e-6:
             raise InvalidKey(
                 "weights", f"they sum to {math.fsum(self.weights):.7g}, expected a sum of 1"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.tune.command_template import InvalidCommand
+from surefoot.tune.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measurement import (
     Failure,
     Measurement,
@@ -20,7 +21,8 @@ from surefoot.tune.measurement import (
     outcome,
     timed_out,
 )
-from surefoot.tune.supervised_process import SupervisedProcess
+from surefoot.tune.stopping import Stop
+from surefoot.tune.supervised_process import POLL, SupervisedProcess
 
 SERVER = Path(__file__).with_name("function_server.py")
 _NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
@@ -40,6 +42,8 @@ class FunctionObjective:
         folder: Working directory, in which the module is looked up first.
         timeout: Limit of one call in seconds, None for no limit.
         observed: Variables of the environment that the function reports, if any.
+        kept: Where to keep what the function leaves running when its process ends; if None, it is
+            ended.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class FunctionObjective:
         folder: Path,
         timeout: float | None,
         observed: ObservedVariables | None = None,
+        kept: KeptProcesses | None = None,
     ) -> None:
         reported = () if observed is None else observed.variables
         self._target = target
@@ -56,40 +61,48 @@ class FunctionObjective:
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
+        self._kept = kept
         self._server: FunctionServer | None = None
 
     def check(self) -> None:
-        reply = self._start().ready(None)
+        reply = self._start().ready(None, Stop())
         if "error" in reply:
             self.close()
             raise InvalidCommand(
                 f"cannot use {self._target!r}: {reply['error']}", key="objective.function"
             )
 
-    def measure(self, params: Mapping[str, Any]) -> Measurement | Failure:
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
         start = time.monotonic()
         deadline = None if self._timeout is None else start + self._timeout
+        left = ""
         try:
             reply: dict[str, Any] = {}
             server = self._server
             if server is None:
                 server = self._start()
-                reply = server.ready(deadline)
+                reply = server.ready(deadline, stop)
             if "error" not in reply:
-                reply = server.call(params, deadline)
+                reply = server.call(params, deadline, stop)
+            seconds = time.monotonic() - start
             server.process.drain()
-            output, seconds = server.process.output.text(), time.monotonic() - start
             if server.broken:
                 self.close()
+                left = left_behind(server.process.left_behind)
+            output = server.process.output.text()
+        except OSError as error:
+            self.close()
+            reason = f"the function's process cannot be started: {error.strerror or error}"
+            return outcome(reason, "", time.monotonic() - start)
         except BaseException:
             self.close()
             raise
         if "error" in reply:
-            return outcome(str(reply["error"]), output, seconds)
+            return outcome(str(reply["error"]), output, seconds, left_behind=left)
         environment: dict[str, float] | str | None = None
         if self._observed is not None:
             environment = self._observed.check(reply["environment"], _NO_KEY)
-        return outcome(float(reply["value"]), output, seconds, environment)
+        return outcome(float(reply["value"]), output, seconds, environment, left)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -97,7 +110,7 @@ class FunctionObjective:
             server.close()
 
     def _start(self) -> FunctionServer:
-        self._server = FunctionServer(self._arguments, self._folder, self._timeout)
+        self._server = FunctionServer(self._arguments, self._folder, self._timeout, self._kept)
         return self._server
 
 
@@ -108,7 +121,13 @@ class FunctionServer:
     server can only be closed.
     """
 
-    def __init__(self, arguments: Sequence[str], folder: Path, timeout: float | None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        timeout: float | None,
+        kept: KeptProcesses | None,
+    ) -> None:
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._timeout = timeout
@@ -119,41 +138,47 @@ class FunctionServer:
                 [sys.executable, "-P", str(SERVER), str(requests), str(replies), *arguments],
                 folder,
                 pass_fds=(requests, replies),
+                kept=kept,
             )
+        except BaseException:
+            os.close(self._requests)
+            os.close(self._replies)
+            raise
         finally:
             os.close(requests)
             os.close(replies)
         self.process.watch(self._replies)
 
-    def ready(self, deadline: float | None) -> dict[str, Any]:
+    def ready(self, deadline: float | None, stop: Stop) -> dict[str, Any]:
         """The first reply, which has an error if the function cannot be called."""
-        reply = self._reply(deadline)
+        reply = self._reply(deadline, stop)
         self.broken = self.broken or "error" in reply
         return reply
 
-    def call(self, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
+    def call(self, params: Mapping[str, Any], deadline: float | None, stop: Stop) -> dict[str, Any]:
         """Call the function and wait for its reply until the monotonic time `deadline`."""
         self.process.output.clear()
         with contextlib.suppress(BrokenPipeError):  # it has ended: `_reply` finds out how
             os.write(self._requests, json.dumps(dict(params)).encode() + b"\n")
-        return self._reply(deadline)
+        return self._reply(deadline, stop)
 
     def close(self) -> None:
-        self.process.kill()
+        self.process.end()
         os.close(self._requests)
         os.close(self._replies)
 
-    def _reply(self, deadline: float | None) -> dict[str, Any]:
+    def _reply(self, deadline: float | None, stop: Stop) -> dict[str, Any]:
         while b"\n" not in self._buffer:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+            stop.check()
+            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            if left <= 0:
                 self.broken = True
                 return {"error": timed_out(self._timeout)}
             if self._replies in self.process.read(left):
                 data = os.read(self._replies, 65536)
                 if not data:
                     self.broken = True
-                    code = self.process.wait(time.monotonic() + 5) or 0
+                    code = self.process.wait(time.monotonic() + 5, stop) or 0
                     how = describe_exit(code)
                     return {"error": f"the process that runs the function ended: {how}"}
                 self._buffer += data

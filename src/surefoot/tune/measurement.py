@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot.tune.environment import Variable
+from surefoot.tune.plain_text import storable
 
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
+REASON_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,13 @@ class Measurement:
         value: The number, in the study's units.
         seconds: How long the measurement took.
         environment: Values of the environment by name, where the environment is observed.
+        left_behind: A line about processes that it left running and that were ended.
     """
 
     value: float
     seconds: float
     environment: Mapping[str, float] | None = None
+    left_behind: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,14 @@ class Failure:
         seconds: How long the measurement took.
         blameless: Whether a number came and only its environment was missing or invalid, so that
             the failure says nothing about the configuration.
+        left_behind: A line about processes that it left running and that were ended.
     """
 
     reason: str
     output: str
     seconds: float
     blameless: bool = False
+    left_behind: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,13 @@ class ObservedVariables:
 
     def split(self, text: str) -> tuple[dict[str, str], str]:
         """The last `name=...` line of each variable, and the text without all such lines."""
-        names = "|".join(map(re.escape, self.variables))
         found, rest = {}, []
         for line in text.splitlines():
-            match = re.fullmatch(rf"\s*({names})\s*=\s*(.*?)\s*", line)
-            if match is None:
-                rest.append(line)
+            name, equals, value = line.partition("=")
+            if equals and name.strip() in self.variables:
+                found[name.strip()] = value.strip()
             else:
-                found[match[1]] = match[2]
+                rest.append(line)
         return found, "\n".join(rest)
 
     def check(self, given: Mapping[str, Any], missing: str) -> dict[str, float] | str:
@@ -90,6 +94,7 @@ def outcome(
     output: str,
     seconds: float,
     environment: Mapping[str, float] | str | None = None,
+    left_behind: str = "",
 ) -> Measurement | Failure:
     """A measurement if `value` is finite and `environment` valid; a string is a reason why not."""
     blameless = False
@@ -102,8 +107,10 @@ def outcome(
     elif isinstance(environment, str):
         reason, blameless = environment, True
     else:
-        return Measurement(value, seconds, environment)
-    return Failure(reason, output[-OUTPUT_CHARACTERS:].strip(), seconds, blameless)
+        return Measurement(value, seconds, environment, left_behind)
+    reason = storable(reason)[:REASON_CHARACTERS]
+    output = storable(output)[-OUTPUT_CHARACTERS:].strip()
+    return Failure(reason, output, seconds, blameless, left_behind)
 
 
 def timed_out(timeout: float | None) -> str:

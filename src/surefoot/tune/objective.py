@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from surefoot.tune.command_objective import CommandObjective
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.kept_processes import KeptProcesses
 from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.stopping import Stop
 from surefoot.tune.study_file import StudyFile
 
 
@@ -18,15 +20,18 @@ class Objective(Protocol):
     def check(self) -> None:
         """Raise `InvalidCommand` if it cannot be started at all."""
 
-    def measure(self, params: Mapping[str, Any]) -> Measurement | Failure:
-        """Run once with these parameters and the variables of a chosen environment."""
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+        """Run once with these parameters and the variables of a chosen environment.
+
+        Raises what `stop.check` raises, soon after a signal has come.
+        """
 
     def close(self) -> None:
         """End all processes that it keeps running."""
 
 
-def objective_of(study_file: StudyFile) -> Objective:
-    """The objective that a study file describes."""
+def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
+    """The objective that a study file describes; `kept` is used if it has `keep = true`."""
     section, folder = study_file.objective, study_file.folder
     environment, observed = study_file.environment, None
     names = list(study_file.parameters)
@@ -34,7 +39,8 @@ def objective_of(study_file: StudyFile) -> Objective:
         observed = ObservedVariables(environment.variables)
     elif environment is not None:
         names += environment.variables
+    keep = kept if section.keep else None
     if section.function is not None:
-        return FunctionObjective(section.function, names, folder, section.timeout, observed)
+        return FunctionObjective(section.function, names, folder, section.timeout, observed, keep)
     template = CommandTemplate.parse(section.command or "")
-    return CommandObjective(template, folder, section.timeout, observed)
+    return CommandObjective(template, folder, section.timeout, observed, keep)

@@ -12,12 +12,15 @@ from rich.console import Console
 
 from surefoot._internal import checks
 from surefoot.tune.command_template import InvalidCommand
-from surefoot.tune.display import display_of
-from surefoot.tune.objective import objective_of
-from surefoot.tune.study import Summary, create_study, summarise
+from surefoot.tune.display import Display, display_of, show
+from surefoot.tune.kept_processes import KeptProcesses, keep_until_end
+from surefoot.tune.objective import Objective, objective_of
+from surefoot.tune.setup_commands import check_programs, set_up
+from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study import Summary, create_study, import_model, summarise
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import Stop, stop_on_signals, tune
+from surefoot.tune.worker_loop import tune
 from surefoot.tune.workers import tune_with_workers
 
 STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at once."
@@ -66,6 +69,7 @@ def run(
         StudyFileError: If the study file is invalid; nothing has been created or measured.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
+        CommandFailed: If the study file's setup or teardown fails.
         StorageFailed: If the storage cannot be read or written.
         KeyboardInterrupt: At a second Ctrl-C.
     """
@@ -73,9 +77,14 @@ def run(
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)
-    with contextlib.closing(objective_of(study_file)) as objective:
+    stop, console = Stop(), Console(quiet=quiet) if console is None else console
+    with (
+        keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
+        contextlib.closing(objective_of(study_file, kept)) as objective,
+    ):
         try:
             objective.check()
+            check_programs(study_file)
         except InvalidCommand as error:
             raise study_file.error(error.key, str(error)) from None
         opened = create_study(study_file, sampler)
@@ -86,17 +95,32 @@ def run(
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
         )
-        stop = Stop()
-        with display_of(trials, console or Console(), quiet) as display:
+        import_model()
+        with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
-                if workers == 1 or trials.finished() >= trials.rounds:
-                    tune(trials, objective, stop, began=display.began, finished=display.finished)
-                else:
-                    objective.close()  # each worker has its own
-                    tune_with_workers(
-                        trials, workers, stop, finished=display.finished, note=display.note
-                    )
+                _tune(trials, objective, workers, stop, kept, display)
     summary = summarise(study_file, opened.study)
     return Outcome(stop.requested and summary.trials < trials.rounds, summary, trials.rounds)
+
+
+def _tune(
+    trials: StudyTrials,
+    objective: Objective,
+    workers: int,
+    stop: Stop,
+    kept: KeptProcesses,
+    display: Display,
+) -> None:
+    if trials.finished() >= trials.rounds:
+        trials.interrupt_lost()
+        return
+    with set_up(trials.study_file, kept, stop, display.note):
+        if workers == 1:
+            tune(trials, objective, stop, began=display.began, finished=display.finished)
+        else:
+            objective.close()  # each worker has its own
+            tune_with_workers(
+                trials, workers, stop, kept, finished=display.finished, note=display.note
+            )

@@ -16,6 +16,11 @@ from optuna.distributions import (
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
+from surefoot.tune.plain_text import shown
+
+LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
+LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
+NARROWEST = 1e-300  # of a range: below it, float64 loses digits
 
 
 class InvalidKey(ValueError):
@@ -34,25 +39,38 @@ class Section(BaseModel):
     @classmethod
     def invalid(cls, field: str, got: object) -> InvalidKey:
         """The error for a field's value that its description rules out."""
-        return InvalidKey(field, f"got {got!r}, expected {cls.model_fields[field].description}")
+        wanted = cls.model_fields[field].description
+        return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
 
 
 def check_range(low: float, high: float, log: bool = False) -> None:
     """Raise `InvalidKey` unless `low` < `high`, and 0 < `low` on a log scale."""
     if low >= high:
-        raise InvalidKey("low", f"got {low!r}, expected less than high = {high!r}")
-    if not math.isfinite(high - low):
-        raise InvalidKey("low", f"got {low!r}, too far from high = {high!r} for float64")
+        raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
+    if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
+        raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
+    if high - low < NARROWEST:
+        raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
     if log and low <= 0:
-        raise InvalidKey("low", f"got {low!r}, expected more than 0, since log = true")
+        raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
+
+
+def is_finite(value: float) -> bool:
+    """Whether a number is finite as a float64."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 class StudySection(Section):
     """`[study]`: name, direction, number of rounds, seed and storage."""
 
-    name: str = Field(description="a name of letters, digits, spaces, '.', '_' and '-'")
+    name: str = Field(
+        description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
+    )
     direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
-    rounds: int = Field(ge=1, description="a whole number of at least 1")
+    rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     storage: str | None = Field(
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
@@ -60,23 +78,24 @@ class StudySection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name):
+        valid = re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name)
+        if not valid or len(self.name) > LONGEST_NAME:
             raise self.invalid("name", self.name)
-        if self.storage is not None and "://" not in self.storage:
+        if self.storage is not None and not ("://" in self.storage and self.storage.isprintable()):
             raise self.invalid("storage", self.storage)
         if self.storage is not None and re.fullmatch(
             r"sqlite(\+\w+)?://(/:memory:)?(\?.*)?", self.storage
         ):
             raise InvalidKey(
                 "storage",
-                f"got {self.storage!r}, which is lost when the run ends; "
+                f"got {shown(self.storage)}, which is lost when the run ends; "
                 "expected a file, such as 'sqlite:///NAME.db'",
             )
         return self
 
 
 class ObjectiveSection(Section):
-    """`[objective]`: a command or a Python function, and its timeout."""
+    """`[objective]`: a command or a Python function, its timeout, and what surrounds the run."""
 
     command: str | None = Field(default=None, description="a command line")
     function: str | None = Field(
@@ -85,6 +104,13 @@ class ObjectiveSection(Section):
     timeout: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="a number of seconds above 0"
     )
+    setup: str | None = Field(
+        default=None, description="a command line that runs once, before the first trial"
+    )
+    teardown: str | None = Field(
+        default=None, description="a command line that runs once, at the end of the run"
+    )
+    keep: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -103,8 +129,12 @@ class IntParameter(Section):
     """An integer from `low` to `high`, both included."""
 
     type: Literal["int"]
-    low: int = Field(description="a whole number")
-    high: int = Field(description="a whole number")
+    low: int = Field(
+        ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
+    )
+    high: int = Field(
+        ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
+    )
     log: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
@@ -150,7 +180,7 @@ class CategoricalParameter(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         # 1, 1.0 and true are equal, and one choice to Optuna.
-        finite = all(math.isfinite(c) for c in self.choices if isinstance(c, float))
+        finite = all(is_finite(c) for c in self.choices if isinstance(c, int | float))
         if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
             raise self.invalid("choices", self.choices)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage
 
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
@@ -27,7 +28,7 @@ class OpenStudy:
     """A study that can be written to; `note` is for the user."""
 
     study: optuna.Study
-    storage: RDBStorage
+    storage: BaseStorage
     note: str | None = None
 
 
@@ -63,17 +64,17 @@ def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
         StorageFailed: If the storage cannot be read.
     """
     study_file = StudyFile.load(path)
-    name, label = study_file.study.name, locate(study_file).label
+    name, location = study_file.study.name, locate(study_file)
     storage = connect(study_file, create=False)
-    with storage_errors(label, "reading"):
+    with storage_errors(location, "reading"):
         if name not in optuna.get_all_study_names(storage):
             raise NoStudy(
-                f"{label}: contains no study {name!r}; "
+                f"{location.label}: contains no study {name!r}; "
                 f"run `surefoot tune {study_file.path.name}` first"
             )
         sampler = default_sampler(study_file)
         study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        check_compatible(study_file, study, label)
+        check_compatible(study_file, study, location.label)
     return study_file, study
 
 
@@ -97,7 +98,7 @@ def create_study(
     name, location = study_file.study.name, locate(study_file)
     with study_lock(study_file):
         storage = connect(study_file, create=True)
-        with storage_errors(location.label, "opening the study"):
+        with storage_errors(location, "opening the study"):
             names = optuna.get_all_study_names(storage)
             if names and name not in names and location.file is not None:
                 raise study_file.error(
@@ -133,6 +134,19 @@ def study_lock(study_file: StudyFile) -> Iterator[None]:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def import_model() -> None:
+    """Import what the first choice of a configuration would import.
+
+    That is some 800 modules, in which a signal is better not handled by Python code.
+    """
+    for name in (
+        "botorch.generation.gen",
+        "botorch.optim",
+        "torch.fx.experimental.symbolic_shapes",
+    ):
+        importlib.import_module(name)
 
 
 def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -> SurefootSampler:

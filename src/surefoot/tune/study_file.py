@@ -16,7 +16,10 @@ from pydantic import Field, ValidationError, model_validator
 from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tune.passwords import secrets_of, without_passwords
+from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.schema import (
+    LONGEST_NAME,
     PARAMETER_TYPES,
     InvalidKey,
     ObjectiveSection,
@@ -28,6 +31,7 @@ from surefoot.tune.schema import (
 )
 from surefoot.types import InvalidInput
 
+LONGEST_MESSAGE = 500  # characters, without the file's name
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -81,13 +85,17 @@ class Contents(Section):
                 {name: one.examples() for name, one in variables.items()},
                 observed=self.environment is not None and self.environment.observed,
             )
+        for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
+            if line is not None:
+                CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
     def _check_name(self, key: str, name: str) -> None:
-        if not NAME.fullmatch(name):
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise InvalidKey(
                 key,
-                "got this name, expected letters, digits, '_' and '-', not beginning with a digit",
+                "got this name, expected letters, digits, '_' and '-', not beginning with a digit, "
+                "at most 200",
             )
         if self.objective.function and (not name.isidentifier() or keyword.iskeyword(name)):
             raise InvalidKey(
@@ -157,10 +165,23 @@ class StudyFile:
             raise StudyFileError(f"{path}: not a text file in UTF-8, expected TOML") from None
         except tomllib.TOMLDecodeError as error:
             raise StudyFileError(f"{path}: not valid TOML: {_one_line(str(error))}") from None
+        except RecursionError:
+            raise StudyFileError(
+                f"{path}: nested too deeply, expected tables and lists of a study file"
+            ) from None
+        except ValueError as error:  # an integer of more than 4,300 digits; a path with a null
+            raise StudyFileError(f"{path}: cannot be read: {_one_line(str(error))}") from None
+        if key := _too_large(raw):
+            raise StudyFileError(
+                f"{path}: {_one_line(key)}: got an integer beyond float64, expected at most 1e308"
+            )
         try:
             contents = Contents.model_validate(raw)
         except ValidationError as error:
-            raise StudyFileError(f"{path}: {_explain(error, raw)}") from None
+            table = raw.get("study")
+            secrets = secrets_of(table.get("storage") if isinstance(table, dict) else None)
+            message = without_passwords(_explain(error, raw), secrets)
+            raise StudyFileError(f"{path}: {message}") from None
         return cls(path.absolute(), contents)
 
     @property
@@ -180,7 +201,22 @@ class StudyFile:
 
     def error(self, key: str, message: str) -> StudyFileError:
         """An error about a key whose value turned out to be invalid only when it was used."""
-        return StudyFileError(f"{self.path.name}: {key}: {_one_line(message)}")
+        return StudyFileError(f"{self.path.name}: {key}: {_one_line(self.hide_passwords(message))}")
+
+    def hide_passwords(self, text: str) -> str:
+        """`text` without the passwords of `study.storage` and of all URLs."""
+        return without_passwords(text, secrets_of(self.study.storage))
+
+
+def _too_large(value: Any, key: str = "") -> str:
+    """The key of an integer that float64 cannot hold, empty if there is none."""
+    if isinstance(value, dict):
+        found = (_too_large(one, f"{key}.{name}") for name, one in value.items())
+    elif isinstance(value, list):
+        found = (_too_large(one, key) for one in value)
+    else:
+        return key[1:] if isinstance(value, int) and value.bit_length() > 1023 else ""
+    return next(filter(None, found), "")
 
 
 def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
@@ -213,7 +249,7 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     if kind in ("dict_type", "model_attributes_type", "model_type"):
         example = ' such as { type = "float", low = 0, high = 1 }'
         is_parameter = len(path) == 2 and path[0] == "parameters"
-        return key, f"got {given!r}, expected a table{example if is_parameter else ''}"
+        return key, f"got {shown(given)}, expected a table{example if is_parameter else ''}"
     if section is None:
         section, path = Contents, path[:1]
     fields = [part for part in path if part in section.model_fields]
@@ -234,7 +270,7 @@ def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:
         return f"{key}.type", f"{_got(found)}, expected one of {names}"
     if not isinstance(given, dict):
         example = '{ distribution = "uniform", low = 0, high = 1 }'
-        return key, f"got {given!r}, expected a table such as {example}"
+        return key, f"got {shown(given)}, expected a table such as {example}"
     names = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
     wanted = f"expected one of {names}, or `values` instead"
     return f"{key}.distribution", f"{_got(given.get('distribution'))}; {wanted}"
@@ -259,7 +295,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
 
 
 def _got(value: object) -> str:
-    return "missing" if value is None else f"got {value!r}"
+    return "missing" if value is None else f"got {shown(value)}"
 
 
 def _nearest(given: str, known: list[str]) -> str:
@@ -269,4 +305,5 @@ def _nearest(given: str, known: list[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    line = " ".join(printable(text).split())
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:300]} ... {line[-150:]}"

@@ -11,8 +11,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from surefoot.tune.kept_processes import KeptProcesses
+from surefoot.tune.stopping import Stop
+
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 65536
+PIPE = 1 << 20  # bytes that a pipe holds at most
+POLL = 0.1  # seconds between looks at whether the run was told to stop
+PATIENCE = 15.0  # seconds for the supervisor to end everything, more than its grace periods
 
 
 class Tail:
@@ -21,14 +27,22 @@ class Tail:
     def __init__(self, limit: int = CHUNK) -> None:
         self._limit = limit
         self._bytes = bytearray()
+        self._cut = False
 
     def add(self, data: bytes) -> None:
         self._bytes += data
         if len(self._bytes) > 2 * self._limit:
             del self._bytes[: -self._limit]
+            self._cut = True
 
     def clear(self) -> None:
         self._bytes.clear()
+        self._cut = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether the beginning of the stream is missing."""
+        return self._cut or len(self._bytes) > self._limit
 
     def text(self) -> str:
         """As UTF-8, with what is not UTF-8 and null characters replaced."""
@@ -40,8 +54,17 @@ class SupervisedProcess:
     """A program run by the supervisor script, in a session of its own.
 
     `stdout` and `output` (standard output and standard error as they came) hold its last 64 KiB.
-    `kill`, the collection of this object and the death of this process, whatever its cause, end the
+    `end`, the collection of this object and the death of this process, whatever its cause, end the
     program and everything it started.
+
+    Args:
+        arguments: The program and its arguments.
+        folder: Its working directory.
+        pass_fds: Descriptors that it inherits.
+        kept: If given, what the program leaves running is added to these and not ended.
+
+    Raises:
+        OSError: If no process can be started.
     """
 
     def __init__(
@@ -50,92 +73,125 @@ class SupervisedProcess:
         folder: Path,
         *,
         pass_fds: Sequence[int] = (),
+        kept: KeptProcesses | None = None,
     ) -> None:
         self.stdout = Tail()
         self.output = Tail()
+        self.left_behind: tuple[str, ...] = ()  # names of the processes that `end` had to end
+        self._code: int | None = None
+        self._lines = b""
+        self._kept = kept
         lifeline, self._lifeline = os.pipe()
+        (self._report, report), (self._stdout, stdout), (self._stderr, stderr) = (
+            os.pipe() for _ in range(3)
+        )
+        of_supervisor = [lifeline, report, self._stdout, self._stderr]
+        if kept is not None:
+            of_supervisor += kept.descriptors
         try:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), str(lifeline), *arguments],
+                [
+                    *(sys.executable, "-I", "-S", str(SUPERVISOR)),
+                    ",".join(map(str, of_supervisor)),
+                    *arguments,
+                ],
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(lifeline, *pass_fds),
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=(*of_supervisor, *pass_fds),
                 start_new_session=True,
             )
         except BaseException:
-            os.close(self._lifeline)
+            self._cut()
+            for descriptor in (self._report, self._stdout, self._stderr):
+                os.close(descriptor)
             raise
         finally:
-            os.close(lifeline)
+            for descriptor in (lifeline, report, stdout, stderr):
+                os.close(descriptor)
         self._selector = selectors.DefaultSelector()
-        for stream in (self._supervisor.stdout, self._supervisor.stderr):
-            if stream is not None:
-                os.set_blocking(stream.fileno(), False)
-                self._selector.register(stream, selectors.EVENT_READ)
+        for descriptor in (self._report, self._stdout, self._stderr):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ)
 
     def watch(self, descriptor: int) -> None:
         """Let `read` return when this descriptor is ready, too."""
         self._selector.register(descriptor, selectors.EVENT_READ)
 
-    def read(self, seconds: float | None) -> set[int]:
+    def read(self, seconds: float) -> set[int]:
         """Wait for output, at most this long; returns the watched descriptors that are ready."""
         ready = set()
         for key, _ in self._selector.select(seconds):
-            if key.fileobj is self._supervisor.stdout or key.fileobj is self._supervisor.stderr:
-                self._take(key)
+            if key.fd in (self._report, self._stdout, self._stderr):
+                self._take(key.fd)
             else:
                 ready.add(key.fd)
         return ready
 
-    def wait(self, deadline: float | None) -> int | None:
-        """The exit code (negative: the signal), None if it still runs at the monotonic time."""
-        while True:
-            if self._supervisor.poll() is not None:
-                self.drain()
-                return self._supervisor.returncode
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
+    def wait(self, deadline: float | None, stop: Stop) -> int | None:
+        """The exit code (negative: the signal), None if it still runs at the monotonic time.
+
+        Raises what `stop.check` raises.
+        """
+        while self._code is None:
+            stop.check()
+            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            if left <= 0:
                 return None
-            # A program may close its pipes and run on, or end while a descendant holds them open:
-            # so poll both.
-            pause = 0.005 if not self._selector.get_map() else 0.1
-            if left is not None:
-                pause = min(pause, left)
-            if self._selector.get_map():
-                self.read(pause)
-            else:
-                time.sleep(pause)
+            self.read(left)
+        self.drain()
+        return self._code
 
     def drain(self) -> None:
-        """Read the output that has been written so far."""
-        for key in list(self._selector.get_map().values()):
-            if key.fileobj is self._supervisor.stdout or key.fileobj is self._supervisor.stderr:
-                while self._take(key):
-                    pass
+        """Read the output that has been written so far, however much is being written."""
+        for descriptor in (self._stdout, self._stderr):
+            for _ in range(PIPE // CHUNK):
+                if descriptor not in self._selector.get_map() or not self._take(descriptor):
+                    break
 
-    def kill(self) -> None:
-        """End the program and all that it started; returns when they are gone."""
-        self._cut()
-        try:
-            self._supervisor.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._supervisor.kill()
-            self._supervisor.wait()
+    def end(self) -> None:
+        """End the program, and all that it has left running unless that is to be kept."""
+        if self._kept is None:
+            self._cut()
+            self._await_supervisor()
+        else:
+            self._order(b"t")
+            deadline = time.monotonic() + PATIENCE
+            while self._code is None and time.monotonic() < deadline:
+                self.read(POLL)
+            self.drain()
+            self._order(b"k")
+            self._kept.add(self._supervisor)
+            self._cut()
         self.drain()
-        self.close()
-
-    def close(self) -> None:
-        """Close the pipes."""
-        self._cut()
-        self._selector.close()
-        for stream in (self._supervisor.stdout, self._supervisor.stderr):
-            if stream is not None:
-                stream.close()
+        self._close()
 
     def __del__(self) -> None:
         self._cut()
+        self._close()
+
+    def _await_supervisor(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        # What the program prints as it ends must be read, or it may hang.
+        while self._report in self._selector.get_map() and time.monotonic() < deadline:
+            self.read(POLL)
+        try:
+            self._supervisor.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+
+    def _order(self, order: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._lifeline, order)
+
+    def _close(self) -> None:
+        selector = self.__dict__.pop("_selector", None)
+        if selector is not None:
+            selector.close()
+            for descriptor in (self._report, self._stdout, self._stderr):
+                os.close(descriptor)
 
     def _cut(self) -> None:
         lifeline = self.__dict__.pop("_lifeline", None)
@@ -143,16 +199,28 @@ class SupervisedProcess:
             with contextlib.suppress(OSError):
                 os.close(lifeline)
 
-    def _take(self, key: selectors.SelectorKey) -> bool:
-        """Move one chunk to the tails; False if there is none now."""
+    def _take(self, descriptor: int) -> bool:
+        """Read one chunk; False if there is none now."""
         try:
-            data = os.read(key.fd, CHUNK)
+            data = os.read(descriptor, CHUNK)
         except BlockingIOError:
             return False
         if not data:
-            self._selector.unregister(key.fileobj)
-            return False
-        if key.fileobj is self._supervisor.stdout:
+            self._selector.unregister(descriptor)
+        if descriptor == self._report:
+            self._take_report(data)
+            return bool(data)
+        if descriptor == self._stdout:
             self.stdout.add(data)
         self.output.add(data)
-        return True
+        return bool(data)
+
+    def _take_report(self, data: bytes) -> None:
+        *lines, self._lines = (self._lines + data).split(b"\n")
+        for kind, _, rest in (line.decode().partition(" ") for line in lines):
+            if kind == "code":
+                self._code = int(rest)
+            else:
+                self.left_behind += tuple(rest.split("\t"))
+        if not data and self._code is None:  # the supervisor itself was killed
+            self._code = self._supervisor.wait()

@@ -1,56 +1,169 @@
 """Runs one program, and ends it with everything it started on request or when its owner dies.
 
 A script, run by its path and with few imports, so that it starts in about ten milliseconds. Usage:
-`supervisor.py LIFELINE PROGRAM ARGUMENT...`, where LIFELINE is a file descriptor, the reading end
-of a pipe whose writing end only the owner holds. When the owner closes that end, or dies (also by
-`kill -9`), the program's process group is terminated, killed two seconds later, and the supervisor
-ends. When the program ends by itself, what it left running is killed too, and the supervisor ends
-in the same way as the program did.
+`supervisor.py DESCRIPTORS PROGRAM ARGUMENT...`, where DESCRIPTORS are the numbers, with commas
+between them, of
+
+- the lifeline: the reading end of a pipe whose writing end only the owner holds;
+- the report: the writing end of a pipe, which gets a line `code N` (negative: a signal) when the
+  program has ended, and a line `ended NAME<tab>NAME...` if other processes had to be ended;
+- the reading ends of the program's standard output and standard error;
+- lifeline and report of the run, if processes may be kept until it ends.
+
+The owner writes `t` to the lifeline to terminate the program (its process group gets SIGTERM, and
+SIGKILL two seconds later), and `k` to keep what the program has left running: from then on the
+run's lifeline counts, and output is discarded. When the lifeline is closed, which happens at the
+latest when its owner dies (also by `kill -9`), the program is terminated, then everything that it
+has left running: SIGTERM, and SIGKILL five seconds later.
 """
 
 import contextlib
 import ctypes
 import os
-import resource
 import select
 import signal
 import sys
 import time
 
-GRACE = 2.0  # seconds between asking a program to end and killing it
+GRACE = 2.0  # seconds between asking the program to end and killing it
+LEFT_GRACE = 5.0  # the same for processes that it has left running
+SETTLE = 0.05  # seconds for these to end by themselves
 CANNOT_START = 127
 PR_SET_CHILD_SUBREAPER = 36
 
 
+class Supervisor:
+    """The program, the orders of its owner, and the processes that the program leaves."""
+
+    def __init__(self, descriptors: list[int], arguments: list[str]) -> None:
+        self.lifeline, self.report, stdout, stderr, *self.run = descriptors
+        self.output = [stdout, stderr]
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        wake, waker = os.pipe()
+        os.set_blocking(wake, False)
+        os.set_blocking(waker, False)
+        self.wake = wake
+        signal.set_wakeup_fd(waker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(name, signal.SIG_IGN)  # only the lifeline ends the program
+        self.program = _start(arguments)
+        _close_others({*descriptors, wake, waker})
+        self.running = True  # the program
+        self.kept = False
+        self.empty = False  # no process is left
+
+    def supervise(self) -> None:
+        """Follow the owner's orders until the lifeline is closed or no kept process is left."""
+        while True:
+            self.reap()
+            if self.kept and self.empty:
+                return
+            drained = self.output if self.kept else []
+            ready, _, _ = select.select([self.lifeline, self.wake, *drained], [], [])
+            if self.wake in ready:
+                os.read(self.wake, 512)
+            if self.kept:
+                self.drain()
+            if self.lifeline in ready:
+                order = os.read(self.lifeline, 1)
+                if order == b"t":
+                    self.terminate()
+                elif order == b"k":
+                    self.lifeline, self.report = self.run
+                    self.kept = True
+                elif not order:
+                    self.terminate()
+                    self.end_left()
+                    return
+
+    def reap(self) -> None:
+        """Collect every child that has ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.empty = True
+                return
+            if pid == 0:
+                self.empty = False
+                return
+            if pid == self.program:
+                self.running = False
+                self.tell(f"code {os.waitstatus_to_exitcode(status)}")
+
+    def terminate(self) -> None:
+        """End the program's process group, if the program is still running."""
+        self.reap()
+        if not self.running:
+            return
+        _signal_group(self.program, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE
+        while self.running and time.monotonic() < deadline:
+            time.sleep(0.01)
+            self.drain_if_kept()
+            self.reap()
+        _signal_group(self.program, signal.SIGKILL)
+        while self.running:
+            time.sleep(0.002)
+            self.reap()
+
+    def end_left(self) -> None:
+        """End what the program has left running, also outside its process group.
+
+        SIGTERM goes to the uppermost processes only: a server ends its own children in order, and
+        may take one of them that ends unasked for a crash.
+        """
+        names: dict[int, str] = {}
+        asked: set[int] = set()
+        start = time.monotonic()
+        while (waited := time.monotonic() - start) < LEFT_GRACE + GRACE:
+            self.reap()
+            if self.empty and (_has_proc() or not _group_exists(self.program)):
+                break
+            if waited >= SETTLE:
+                children, descendants = _family()
+                new = children if names else descendants  # a server may go on starting some
+                names.update({pid: name for pid, name in descendants.items() if pid in new})
+                if waited >= LEFT_GRACE:
+                    _signal_group(self.program, signal.SIGKILL)
+                    for pid in descendants:
+                        _signal(pid, signal.SIGKILL)
+                elif _has_proc():
+                    for pid in children - asked:
+                        _signal(pid, signal.SIGTERM)
+                    asked |= children
+                elif not asked:
+                    _signal_group(self.program, signal.SIGTERM)
+                    asked.add(self.program)
+            self.drain_if_kept()
+            time.sleep(0.005)
+        if names:
+            self.tell("ended " + "\t".join(names.values()))
+
+    def drain_if_kept(self) -> None:
+        """Discard output where the owner no longer reads it."""
+        if self.kept:
+            self.drain()
+
+    def drain(self) -> None:
+        """Discard what kept processes have printed: with a full pipe they would hang."""
+        for descriptor in list(self.output):
+            with contextlib.suppress(BlockingIOError):
+                if not os.read(descriptor, 1 << 20):
+                    self.output.remove(descriptor)
+
+    def tell(self, line: str) -> None:
+        """Report to the owner, if it still exists."""
+        with contextlib.suppress(OSError):
+            os.write(self.report, line.encode("utf-8", "replace") + b"\n")
+
+
 def main() -> None:
-    lifeline, arguments = int(sys.argv[1]), sys.argv[2:]
-    os.set_inheritable(lifeline, False)
     _become_subreaper()
-    wake, waker = os.pipe()
-    os.set_blocking(waker, False)
-    signal.set_wakeup_fd(waker)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.SIG_IGN)  # only the lifeline ends the program
-    program = _start(arguments)
-    ended = False
-    while True:
-        status = _reap(program)
-        if status is not None:
-            break
-        ready, _, _ = select.select([lifeline, wake], [], [])
-        if wake in ready:
-            os.read(wake, 512)
-        if lifeline in ready and not os.read(lifeline, 1):
-            ended = True
-            _signal_group(program, signal.SIGTERM)
-            status = _wait(program, GRACE)
-            break
-    _signal_group(program, signal.SIGKILL)
-    if status is None:
-        status = _wait(program, None)
-    _kill_children()
-    _exit_like(signal.SIGKILL if ended or status is None else status)
+    Supervisor([int(number) for number in sys.argv[1].split(",")], sys.argv[2:]).supervise()
+    os._exit(0)
 
 
 def _become_subreaper() -> None:
@@ -71,33 +184,25 @@ def _start(arguments: list[str]) -> int:
                 signal.signal(number, signal.SIG_DFL)
         os.execvp(arguments[0], arguments)
     except OSError as error:
-        os.write(2, f"{arguments[0]}: {error.strerror}\n".encode())
+        os.write(2, f"{arguments[0]}: {error.strerror}\n".encode("utf-8", "replace"))
     finally:
         os._exit(CANNOT_START)
 
 
-def _reap(program: int) -> int | None:
-    """Collect every child that has ended; the program's wait status if it is among them."""
-    found = None
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return found
-        if pid == 0:
-            return found
-        if pid == program:
-            found = status
+def _close_others(own: set[int]) -> None:
+    """Close what is the program's, so that its pipes end when the program closes them."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (1, 2):
+        os.dup2(null, standard)
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in own:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
 
 
-def _wait(program: int, seconds: float | None) -> int | None:
-    deadline = None if seconds is None else time.monotonic() + seconds
-    while deadline is None or time.monotonic() < deadline:
-        status = _reap(program)
-        if status is not None:
-            return status
-        time.sleep(0.01)
-    return None
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _signal_group(group: int, number: int) -> None:
@@ -105,43 +210,40 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _kill_children() -> None:
-    """Kill the remaining children, also those outside the program's group, until none is left."""
-    deadline = time.monotonic() + GRACE
-    while time.monotonic() < deadline:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            for child in _children():
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(child, signal.SIGKILL)
-            time.sleep(0.002)
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
-def _children() -> list[int]:
-    """The supervisor's children, from /proc; none where there is no /proc."""
-    me, found = os.getpid(), []
+def _has_proc() -> bool:
+    return os.path.exists("/proc/self/stat")
+
+
+def _family() -> tuple[set[int], dict[int, str]]:
+    """The supervisor's children, and the names of all its descendants, from /proc."""
+    parents: dict[int, int] = {}
+    names: dict[int, str] = {}
     with contextlib.suppress(FileNotFoundError):
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                # The name, in parentheses, may contain anything; the parent is two fields on.
-                if int(file.read().rpartition(b")")[2].split()[1]) == me:
-                    found.append(int(entry))
-    return found
-
-
-def _exit_like(status: int) -> None:
-    """Exit with the program's exit code, or by the signal that ended it."""
-    if os.WIFSIGNALED(status):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        number = os.WTERMSIG(status)
-        with contextlib.suppress(OSError):
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        time.sleep(1)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+                # The name, in parentheses, may contain anything; state and parent follow.
+                head, _, rest = file.read().rpartition(b")")
+                state, parent = rest.split()[:2]
+                if state not in b"ZX":
+                    parents[int(entry)] = int(parent)
+                    name = head.partition(b"(")[2].decode("utf-8", "replace")
+                    names[int(entry)] = "".join(c if c.isprintable() else "?" for c in name)
+    children = {pid for pid, parent in parents.items() if parent == os.getpid()}
+    found, new = set(children), set(children)
+    while new:
+        new = {pid for pid, parent in parents.items() if parent in new} - found
+        found |= new
+    return children, {pid: names[pid] for pid in sorted(found, key=lambda one: one not in children)}
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.tune.output_file import check_output, output_file
+from surefoot.tune.plain_text import escaped, storable
 from surefoot.tune.study import fitted_model
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
@@ -23,6 +24,8 @@ from surefoot.tune.trial_attributes import (
     trial_seconds,
 )
 from surefoot.types import InvalidInput, NotReady
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
 
 
 def check_export(output: Path) -> None:
@@ -97,10 +100,22 @@ def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """A value that a spreadsheet takes for text if it is text, never for a formula."""
+    if not isinstance(value, str):
+        return value
+    formula = value.startswith(FORMULA) and _number(value) is None
+    return escaped(f"'{value}" if formula else value)
 
 
 def _write_parquet(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
+    rows = [
+        {name: storable(one) if isinstance(one, str) else one for name, one in row.items()}
+        for row in rows
+    ]
     frame = _data_frame()(rows, columns=columns)
     for name in columns:
         # A column of a Parquet file has one type; the choices of a parameter need not.

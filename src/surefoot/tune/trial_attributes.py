@@ -7,9 +7,11 @@ from typing import Any
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED
+from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
+LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
 def is_round(trial: FrozenTrial) -> bool:
@@ -31,18 +33,25 @@ def failure_reason(trial: FrozenTrial) -> str:
     """Why a trial failed, in one line; empty if it did not."""
     if trial.state != TrialState.FAIL:
         return ""
-    return str(trial.user_attrs.get(FAILURE, "failed, without a reason recorded"))
+    return storable(str(trial.user_attrs.get(FAILURE, "failed, without a reason recorded")))
+
+
+def trial_output(trial: FrozenTrial) -> str:
+    """The end of what a failed trial printed; empty if there is none."""
+    return storable(str(trial.user_attrs.get(OUTPUT, "")))
 
 
 def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
     """The environment of a trial's measurement, by name; empty if there is none, or none yet."""
-    return dict(trial.user_attrs.get(ENVIRONMENT) or {})
+    environment = trial.user_attrs.get(ENVIRONMENT)
+    return dict(environment) if isinstance(environment, dict) else {}
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:
     """Duration of the measurement, or of the trial if surefoot did not measure it."""
-    if SECONDS in trial.user_attrs:
-        return float(trial.user_attrs[SECONDS])
+    recorded = trial.user_attrs.get(SECONDS)
+    if isinstance(recorded, int | float) and not isinstance(recorded, bool):
+        return float(recorded)
     if is_interrupted(trial) or trial.duration is None:
         return None
     return trial.duration.total_seconds()

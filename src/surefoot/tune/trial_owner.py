@@ -11,8 +11,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.plain_text import shown
+from surefoot.tune.trial_attributes import OWNER
+
 MARGIN = 600.0  # seconds beyond the timeout until a trial of another machine counts as lost
 NO_TIMEOUT = 86400.0  # seconds until it does where there is no timeout
+_KINDS: dict[str, Any] = {
+    "run": str,
+    "host": str,
+    "pid": int,
+    "born": str | None,
+    "began": int | float,
+}
 
 
 def this_process(run: str) -> dict[str, Any]:
@@ -25,6 +37,26 @@ def this_process(run: str) -> dict[str, Any]:
         "born": _born(os.getpid()),
         "began": time.time(),
     }
+
+
+def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
+    """The process that owns a trial; None if surefoot has recorded none."""
+    owner = trial.user_attrs.get(OWNER)
+    return None if owner is None or mismatch(owner) else owner
+
+
+def mismatch(owner: object) -> str:
+    """What is wrong with a trial's owner that something else has recorded, empty if nothing."""
+    if not isinstance(owner, dict):
+        return f"is {shown(owner)}, expected a table"
+    for key, kinds in _KINDS.items():
+        value = owner.get(key)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return f"has {key} = {shown(value)}, expected another type"
+    boot = owner.get("boot")
+    if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
+        return f"has boot = {shown(boot)}, expected a list of two"
+    return ""
 
 
 def is_gone(process: dict[str, Any], timeout: float | None) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import optuna
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import RDBStorage
+from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT, INTERRUPTED, SurefootSampler
@@ -18,7 +18,14 @@ from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import study_lock
 from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_attributes import FAILURE, OUTPUT, OWNER, SECONDS, is_round
+from surefoot.tune.trial_attributes import (
+    FAILURE,
+    LEFT_BEHIND,
+    OUTPUT,
+    OWNER,
+    SECONDS,
+    is_round,
+)
 
 
 class NoTrial(enum.Enum):
@@ -38,7 +45,7 @@ class StudyTrials:
 
     study_file: StudyFile
     study: optuna.Study
-    storage: RDBStorage
+    storage: BaseStorage
     rounds: int
     run: str
 
@@ -60,7 +67,10 @@ class StudyTrials:
             self.interrupt_lost()
             trials = self.study.get_trials(deepcopy=False)
             done = sum(map(is_round, trials))
-            running = sum(t.state == TrialState.RUNNING and OWNER in t.user_attrs for t in trials)
+            running = sum(
+                t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
+                for t in trials
+            )
             if done >= self.rounds:
                 return NoTrial.DONE
             if done + running >= self.rounds:
@@ -76,6 +86,8 @@ class StudyTrials:
         with self._errors(f"recording trial {trial.number} ({what})"):
             try:
                 trial.set_user_attr(SECONDS, round(result.seconds, 6))
+                if result.left_behind:
+                    trial.set_user_attr(LEFT_BEHIND, result.left_behind)
                 if isinstance(result, Measurement):
                     if result.environment is not None:
                         trial.set_user_attr(ENVIRONMENT, dict(result.environment))
@@ -93,10 +105,11 @@ class StudyTrials:
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
         timeout = self.study_file.objective.timeout
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            owner = trial.user_attrs.get(OWNER)
-            if owner is not None and trial_owner.is_gone(owner, timeout):
-                self._interrupt(trial, "the process that ran it is gone")
+        with self._errors("marking interrupted trials"):
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                owner = trial_owner.owner_of(trial)
+                if owner is not None and trial_owner.is_gone(owner, timeout):
+                    self._interrupt(trial, "the process that ran it is gone")
 
     def interrupt_own(self, why: str) -> None:
         """Mark this process's running trials as interrupted, after whatever has gone wrong."""
@@ -104,7 +117,7 @@ class StudyTrials:
         with contextlib.suppress(Exception):
             self.storage.remove_session()  # the interruption may have come within a transaction
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                owner = trial.user_attrs.get(OWNER, {})
+                owner = trial_owner.owner_of(trial) or {}
                 if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
                     self._interrupt(trial, why)
 
@@ -113,7 +126,7 @@ class StudyTrials:
         mine = [
             trial
             for trial in self.all()
-            if is_round(trial) and trial.user_attrs.get(OWNER, {}).get("run") == self.run
+            if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
         ]
         mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
         streak: list[FrozenTrial] = []
@@ -159,4 +172,4 @@ class StudyTrials:
             self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
     def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
-        return storage_errors(locate(self.study_file).label, doing)
+        return storage_errors(locate(self.study_file), doing)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import time
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import ClassVar
 
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.objective import Objective
-from surefoot.tune.trial_attributes import OUTPUT, failure_reason, trial_environment
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop
+from surefoot.tune.trial_attributes import failure_reason, trial_environment, trial_output
 from surefoot.tune.trials import NoTrial, StudyTrials
 from surefoot.types import SurefootError
 
@@ -28,20 +27,13 @@ class TooManyFailures(SurefootError):
     @classmethod
     def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
         last = streak[-1]
-        output = str(last.user_attrs.get(OUTPUT, "")).strip().splitlines()
+        output = printable(trial_output(last)).strip().splitlines()
         printed = f"; it printed: {output[-1][:200]}" if output else ""
         return cls(
             f"{len(streak)} failures in a row, the last (trial {last.number}): "
-            f"{failure_reason(last)}{printed}; all trials are kept, and the same command resumes "
-            "the study"
+            f"{printable(failure_reason(last))}{printed}; all trials are kept, and the same "
+            "command resumes the study"
         )
-
-
-class Stop:
-    """Whether a stop was requested; the loop looks at it between trials."""
-
-    def __init__(self) -> None:
-        self.requested = False
 
 
 def tune(
@@ -69,10 +61,16 @@ def tune(
     Raises:
         TooManyFailures: After five failures in a row of this run.
         StorageFailed: If a trial cannot be recorded.
+        KeyboardInterrupt: After a second Ctrl-C.
+        SystemExit: After SIGTERM or SIGHUP.
     """
     try:
-        while not stop.requested:
-            trial = trials.begin_next()
+        while True:
+            stop.check()
+            if stop.requested:
+                return
+            with stop.interruptible():
+                trial = trials.begin_next()
             if trial is NoTrial.DONE:
                 return
             if isinstance(trial, NoTrial):
@@ -81,10 +79,12 @@ def tune(
             if stop.requested:
                 trials.interrupt_own("stopped before it began")
                 return
-            began()
-            result = objective.measure({**trial.params, **trial_environment(trial)})
+            with stop.interruptible():
+                began()
+            result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
             trials.record(trial, result)
-            finished()
+            with stop.interruptible():
+                finished()
             streak = trials.failures_in_a_row()
             if len(streak) >= MAX_FAILURES:
                 raise TooManyFailures.after(streak)
@@ -93,33 +93,3 @@ def tune(
         raise
     finally:
         objective.close()
-
-
-@contextlib.contextmanager
-def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Handle signals in the main thread of the process.
-
-    The first SIGINT requests a stop and calls `note`; the second raises `KeyboardInterrupt`.
-    SIGTERM and SIGHUP raise `SystemExit` with 128 plus the signal's number.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if stop.requested:
-            raise KeyboardInterrupt
-        stop.requested = True
-        note()
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    handlers = {
-        signal.SIGINT: interrupt,
-        signal.SIGTERM: terminate,
-        signal.SIGHUP: terminate,
-    }
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

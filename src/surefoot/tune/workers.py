@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from surefoot.tune.kept_processes import KeptProcesses
 from surefoot.tune.measurement import describe_exit
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import Tail
 from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import Stop, TooManyFailures
+from surefoot.tune.worker_loop import TooManyFailures
 from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
+SCRIPT = Path(__file__).with_name("worker_process.py")
 GRACE = 20.0  # seconds for a worker to end its command and record that
 
 
@@ -26,19 +32,19 @@ class WorkersFailed(SurefootError):
 class Worker:
     """A worker process, in a session of its own: only its parent gets the terminal's Ctrl-C."""
 
-    def __init__(self, trials: StudyTrials, index: int, workers: int) -> None:
+    def __init__(self, trials: StudyTrials, index: int, workers: int, kept: KeptProcesses) -> None:
         self._errors = Tail(4096)
         self.process = subprocess.Popen(
             [
-                sys.executable,
-                "-m",
-                "surefoot.tune.worker",
+                *(sys.executable, "-P", str(SCRIPT), str(os.getpid())),
                 str(trials.study_file.path),
                 f"--rounds={trials.rounds}",
                 f"--run={trials.run}",
                 f"--index={index}",
                 f"--workers={workers}",
+                f"--kept={','.join(map(str, kept.descriptors))}",
             ],
+            pass_fds=kept.descriptors,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -55,7 +61,7 @@ class Worker:
     def last_error(self) -> str:
         """Its last line on standard error, or its exit code if a signal ended it."""
         self._reader.join(timeout=1)
-        lines = self._errors.text().strip().splitlines()
+        lines = printable(self._errors.text()).strip().splitlines()
         killed = self.process.returncode < 0
         return lines[-1] if lines and not killed else describe_exit(self.process.returncode)
 
@@ -81,6 +87,7 @@ def tune_with_workers(
     trials: StudyTrials,
     count: int,
     stop: Stop,
+    kept: KeptProcesses,
     *,
     finished: Callable[[], None],
     note: Callable[[str], None],
@@ -91,6 +98,7 @@ def tune_with_workers(
         trials: The study's trials.
         count: Number of workers.
         stop: Ends the run after the running trials.
+        kept: Where commands' processes are kept.
         finished: Called every now and then, when trials may have been recorded.
         note: Shows a message: if a worker dies, it is noted and the others continue.
 
@@ -98,13 +106,20 @@ def tune_with_workers(
         TooManyFailures: If a worker ends for this reason.
         WorkersFailed: If no worker is left before the study is complete.
     """
-    workers = [Worker(trials, index, count) for index in range(count)]
+    workers: list[Worker] = []
     forwarded = False
     try:
+        for index in range(count):
+            stop.check()
+            try:
+                workers.append(Worker(trials, index, count, kept))
+            except OSError as error:
+                raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
         alive = list(workers)
         while alive:
-            time.sleep(POLL)
-            finished()
+            with stop.interruptible():
+                time.sleep(POLL)
+                finished()
             if stop.requested and not forwarded:
                 forwarded = True
                 for one in alive:

@@ -7,12 +7,12 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from surefoot.tune import StudyFile
+from surefoot.tune.passwords import without_passwords
 from surefoot.tune.report import write_report
 from surefoot.tune.report.collect import (
     CHECKPOINTS,
     checkpoint_counts,
     slices,
-    without_passwords,
 )
 from surefoot.tune.study import create_study
 from surefoot.types import InvalidInput, NotReady

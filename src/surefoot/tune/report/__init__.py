@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from surefoot.tune.output_file import check_output, output_file
+from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
 from surefoot.tune.study import fitted_model, open_study
@@ -31,4 +32,4 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
     checked, study = open_study(study_file)
     text = page(collect(checked, study, fitted_model(checked, study)))
     with output_file(output) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(storable(text), encoding="utf-8")

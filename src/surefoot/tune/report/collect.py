@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import re
 import shlex
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import StudyBelief
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import diagnose
+from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
     EnvironmentView,
@@ -36,10 +36,10 @@ from surefoot.tune.report.contents import (
 from surefoot.tune.study import fitted_model
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
-    OUTPUT,
     failure_reason,
     is_interrupted,
     trial_environment,
+    trial_output,
     trial_seconds,
 )
 from surefoot.types import InvalidInput
@@ -85,8 +85,8 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         noise_facts=facts,
         noise_verdict=verdict,
         noise_model=model.assumed,
-        study_text=without_passwords(study_file.path.read_text(encoding="utf-8")),
-        command=f"surefoot tune {shlex.quote(study_file.path.name)}",
+        study_text=escaped(study_file.hide_passwords(study_file.path.read_text(encoding="utf-8"))),
+        command=escaped(f"surefoot tune {shlex.quote(study_file.path.name)}"),
         versions=_versions(),
         storage=_storage(study_file),
         seed=study_file.study.seed,
@@ -124,11 +124,6 @@ def slices(
     )
 
 
-def without_passwords(text: str) -> str:
-    """`text` with the password of every URL in it replaced by stars."""
-    return re.sub(r"(://[^\s:/@\"']*:)[^\s\"']+@", r"\1***@", text)
-
-
 def _trial(
     trial: FrozenTrial, predicted: Interval | None, weight: float | None, outlier: bool
 ) -> Trial:
@@ -142,8 +137,8 @@ def _trial(
         weight=weight,
         outlier=outlier,
         seconds=trial_seconds(trial),
-        failure=failure_reason(trial),
-        output=str(trial.user_attrs.get(OUTPUT, "")),
+        failure=escaped(failure_reason(trial)),
+        output=escaped(trial_output(trial)),
         environment=trial_environment(trial),
     )
 
@@ -253,7 +248,7 @@ def _storage(study_file: StudyFile) -> str:
     given = study_file.study.storage
     if given is None:
         return f"{study_file.study.name}.db, beside the study file"
-    return without_passwords(given)
+    return study_file.hide_passwords(given)
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,211 @@
+"""Runs of `surefoot tune` that are killed or terminated at random moments, and resumed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from optuna import Study
+
+from surefoot.tune import open_study
+from surefoot.tune.storage import NoStudy
+from surefoot.tune.trial_attributes import is_round
+from surefoot_experiments.storms.processes import MARK, survivors
+from surefoot_experiments.storms.records import Event
+
+Kind = Literal["kill", "terminate", "workers"]
+SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
+STORAGES = {"sqlite": "sqlite:///storm.db", "journal": "journal:///storm.log"}
+ROUNDS = 100_000  # more than a storm reaches
+STARTING = 6.0  # seconds in which a run is starting
+LATEST_RESULT = 90.0  # seconds until the first result, at the latest
+MEASURING = 4.0  # seconds after it
+PATIENCE = 10.0  # seconds until a surviving process counts as an orphan
+LATEST_END = 60.0  # seconds for a terminated run to end
+# A value that no other measurement has, from a file that counts, in a trial that leaves a process.
+BENCH = """
+sleep 0.0$(($$ % 9))
+echo $$ $1 >> begun
+sleep 30 &
+echo "$(date +%s%N | tail -c 13).$$"
+"""
+STUDY = """
+[study]
+name = "storm"
+direction = "minimize"
+rounds = {rounds}
+storage = "{storage}"
+
+[objective]
+command = "sh bench.sh {{x}} {{mode}}"
+timeout = 20
+
+[parameters]
+x = {{ type = "float", low = 0, high = 1 }}
+mode = {{ type = "categorical", choices = ["a", "b"] }}
+"""
+_REPORTED = re.compile(r"^trial (\d+): (\S+)  \|", re.MULTILINE)
+
+
+def events(
+    kind: Kind, count: int, seed: int, workers: int, storage: str, done: set[int]
+) -> Iterator[Event]:
+    """The events of a storm, each after it took place.
+
+    Args:
+        kind: `kill` (kill -9) or `terminate` (SIGTERM) of a run, which the next event resumes;
+            `workers` for the death of the parent of workers that are starting.
+        count: Number of events.
+        seed: Seed of the moments.
+        workers: Worker processes.
+        storage: A name of `STORAGES`.
+        done: Indices of events that took place before.
+    """
+    with tempfile.TemporaryDirectory(prefix="storm-") as name:
+        folder = Path(name)
+        (folder / "bench.sh").write_text(BENCH)
+        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=STORAGES[storage]))
+        case = f"{storage}, {workers} worker" + "s" * (workers > 1)
+        reported: dict[int, float] = {}
+        for index in range(count):
+            if index in done:
+                continue
+            random = Random(f"{seed} {index} {kind} {case}")
+            started = time.monotonic()
+            if kind == "workers":
+                found = _end_parent(folder, random, workers)
+            else:
+                found = _end_run(folder, random, workers, SIGNALS[kind], reported)
+            yield Event(
+                kind,
+                case,
+                index,
+                seed,
+                count=workers if kind == "workers" else 1,
+                seconds=round(time.monotonic() - started, 2),
+                **found,
+            )
+
+
+def _end_run(
+    folder: Path, random: Random, workers: int, number: int, reported: dict[int, float]
+) -> dict:
+    """Start a run, end it by a signal at a random moment, and check what it leaves."""
+    mark = uuid.uuid4().hex
+    command = [sys.executable, "-m", "surefoot", "tune", "study.toml", "--workers", str(workers)]
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, MARK: mark}, stdout=out, stderr=err
+        )
+        _wait_at_random(process, folder / "out", random, workers)
+        process.send_signal(number)
+        try:
+            code = process.wait(LATEST_END)
+        except subprocess.TimeoutExpired:
+            code = 0
+    left = survivors(mark, PATIENCE)
+    shown = _REPORTED.findall((folder / "out").read_text(errors="replace"))
+    reported.update((int(trial), float(value)) for trial, value in shown)
+    problems = [f"{name} ({pid}) survived" for pid, name in left.items()]
+    # A process that is terminated before its handlers are installed ends by the signal itself.
+    expected = {-number, 128 + number}
+    raw = int(code not in expected) + (folder / "err").read_text(errors="replace").count(
+        "Traceback"
+    )
+    if raw:
+        problems.append(f"exit code {code}: {(folder / 'err').read_text(errors='replace')[-300:]}")
+    lost = doubled = 0
+    try:
+        lost, doubled = compare(open_study(folder / "study.toml")[1], reported)
+    except NoStudy:
+        lost = len(reported)
+    except Exception as error:
+        raw += 1
+        problems.append(repr(error)[:300])
+    return {
+        "results": len(shown),
+        "orphans": len(left),
+        "lost": lost,
+        "doubled": doubled,
+        "raw": raw,
+        "detail": "; ".join(problems),
+    }
+
+
+def _wait_at_random(process: subprocess.Popen, out: Path, random: Random, workers: int) -> None:
+    """Wait for a random moment of the start, or of the time after the first result."""
+    if random.random() < 0.3:
+        time.sleep(random.uniform(0.0, STARTING * (1 + workers / 4)))
+        return
+    deadline = time.monotonic() + LATEST_RESULT
+    while not _REPORTED.search(out.read_text(errors="replace")) and time.monotonic() < deadline:
+        if process.poll() is not None:
+            return
+        time.sleep(0.02)
+    time.sleep(random.uniform(0.0, MEASURING))
+
+
+def compare(study: Study, reported: dict[int, float]) -> tuple[int, int]:
+    """How many reported values are not in the study, and how many are there twice."""
+    trials = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+    values = {number: trial.value for number, trial in trials.items() if is_round(trial)}
+    lost = 0
+    for number, shown in reported.items():
+        value = values.get(number)
+        lost += value is None or f"{value:.5g}" != f"{shown:.5g}"
+    repeated = Counter(value for value in values.values() if value is not None)
+    return lost, sum(times - 1 for times in repeated.values())
+
+
+_PARENT = """
+import os, subprocess, sys, time
+from pathlib import Path
+kept = os.pipe()
+for index in range(int(sys.argv[2])):
+    subprocess.Popen(
+        [sys.executable, "-P", sys.argv[1], str(os.getpid()), "study.toml", "--rounds=100000",
+         "--run=storm", f"--index={index}", f"--workers={sys.argv[2]}",
+         f"--kept={kept[0]},{kept[1]}"],
+        stdin=subprocess.PIPE, pass_fds=kept, start_new_session=True,
+    )
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def _end_parent(folder: Path, random: Random, workers: int) -> dict:
+    """Start workers, kill their parent within three seconds, and count those that live on."""
+    from surefoot.tune.workers import SCRIPT
+
+    mark = uuid.uuid4().hex
+    with (folder / "err").open("wb") as err:
+        parent = subprocess.Popen(
+            [sys.executable, "-S", "-c", _PARENT, str(SCRIPT), str(workers)],
+            cwd=folder,
+            env={**os.environ, MARK: mark},
+            stdout=subprocess.PIPE,
+            stderr=err,
+        )
+        if parent.stdout is not None:
+            parent.stdout.readline()
+        time.sleep(random.uniform(0.0, 3.0))
+        parent.kill()
+        parent.communicate()
+    left = survivors(mark, PATIENCE)
+    errors = (folder / "err").read_text(errors="replace")
+    return {
+        "orphans": len(left),
+        "raw": errors.count("Traceback"),
+        "detail": "; ".join([*(f"{name} survived" for name in left.values()), errors[-300:]]),
+    }

@@ -1,0 +1,72 @@
+"""Optuna's journal files, made safe against the death of a process in the middle of a line."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import StudyDirection
+
+FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
+
+
+def open_journal(file: Path) -> JournalStorage:
+    """The storage in an existing journal file.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError, KeyError, TypeError, AssertionError: If it is no journal.
+    """
+    with file.open("rb") as content:
+        first = content.readline(FIRST_LINE)
+    if first:  # before anything is written to it
+        record = json.loads(first) if first.endswith(b"\n") else None
+        if not isinstance(record, dict) or not isinstance(record.get("op_code"), int):
+            raise ValueError("its first line is not one of a journal")
+    return JournalStorage(JournalFileBackend(str(file), JournalLock(file)))
+
+
+def create_journal(file: Path, study: str, direction: str) -> None:
+    """Create a journal file with an empty study."""
+    file.touch()
+    open_journal(file).create_new_study([StudyDirection[direction.upper()]], study)
+
+
+class JournalLock:
+    """Excludes other writers, until it is released or its process dies, also by `kill -9`.
+
+    Optuna's own locks are files, which outlive their process and are broken after 30 seconds. A
+    line that a dead process has begun is removed, since what is appended to it could not be read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._descriptor = -1
+
+    def acquire(self) -> bool:
+        """Wait for the lock."""
+        self._descriptor = os.open(self._file, os.O_RDWR)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self._remove_partial_line()
+        return True
+
+    def release(self) -> None:
+        """Let others write."""
+        os.close(self._descriptor)
+
+    def _remove_partial_line(self) -> None:
+        end = size = os.fstat(self._descriptor).st_size
+        while end > 0:
+            begin = max(0, end - 65536)
+            block = os.pread(self._descriptor, end - begin, begin)
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                end = begin + newline + 1
+                break
+            end = begin
+        if end < size:
+            os.ftruncate(self._descriptor, end)

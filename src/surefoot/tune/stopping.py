@@ -1,0 +1,92 @@
+"""How signals stop a run: handlers set a flag, and the run raises at places that propagate it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+
+class Stop:
+    """Whether this process was told to stop.
+
+    An exception that a signal handler raises is lost where Python cannot propagate it, such as in
+    the callback of a weak reference. So handlers set this flag, and whatever takes long looks at it
+    often.
+
+    Attributes:
+        requested: Whether the run is to end once the running trial is recorded.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._note: Callable[[], None] | None = None
+        self._error: Callable[[], BaseException] | None = None
+        self._interruptible = False
+
+    def request(self, note: Callable[[], None]) -> None:
+        """Let the run end after the running trial; `note` is called by the next `check`.
+
+        (Not here: a handler that prints may interrupt what is being printed.)
+        """
+        self.requested = True
+        self._note = note
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` or `SystemExit` if the run is to end at once."""
+        if self._note is not None:
+            note, self._note = self._note, None
+            note()
+        if self._error is not None:
+            raise self._error()
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within this block signal handlers raise, too, since calculations do not call `check`."""
+        self._interruptible = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._interruptible = False
+        self.check()
+
+    def end(self, error: Callable[[], BaseException]) -> None:
+        """Let `check` raise this error from now on."""
+        self._error = error
+        if self._interruptible:
+            raise error()
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Handle signals in the main thread of the process.
+
+    After the first SIGINT a stop is requested and `stop.check` calls `note`; after the second it
+    raises `KeyboardInterrupt`. After SIGTERM and SIGHUP it raises `SystemExit` with 128 plus the
+    signal's number; SIGHUP stays ignored if it was, as by `nohup`.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if stop.requested:
+            stop.end(KeyboardInterrupt)
+        else:
+            stop.request(note)
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        stop.end(lambda: SystemExit(128 + number))
+
+    handlers = {
+        signal.SIGINT: interrupt,
+        signal.SIGTERM: terminate,
+        signal.SIGHUP: terminate,
+    }
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        del handlers[signal.SIGHUP]
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,152 @@
+"""Storages that were damaged, that hold something else, or that are a journal."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+
+import pytest
+from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
+from study_doubles import Scripted, trials_of
+
+from surefoot.tune import StudyFile, StudyFileError, open_study, run, trial_owner
+from surefoot.tune import storage as storage_module
+from surefoot.tune.compatibility import DEFINITION
+from surefoot.tune.journal import JournalLock
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import create_study
+from surefoot.tune.trial_attributes import OWNER, SECONDS
+from surefoot.tune.worker_loop import tune
+
+
+def refused(path, match: str) -> None:
+    """Opening a study is refused, and its storage is left as it was."""
+    before = {one.name: one.read_bytes() for one in path.parent.iterdir()}
+    for opening in (lambda: create_study(StudyFile.load(path)), lambda: open_study(path)):
+        with pytest.raises(StudyFileError, match=match) as caught:
+            opening()
+        assert str(caught.value).isprintable()
+        assert str(caught.value).startswith("STUDY.toml: study.storage: ")
+    assert {one.name: one.read_bytes() for one in path.parent.iterdir()} == before
+
+
+JOURNAL = ("rounds = 8", 'rounds = 8\nstorage = "journal:///hill.log"')
+
+
+def test_an_empty_file(write_study):
+    path = write_study()
+    (path.parent / "hill.db").write_bytes(b"")
+    refused(path, r"hill\.db is empty, expected a storage of Optuna; restore it from a copy, or d")
+    path = write_study(JOURNAL)
+    (path.parent / "hill.log").write_bytes(b"")
+    refused(path, r"hill\.log is empty, expected")
+
+
+@pytest.mark.parametrize("table", storage_module.OPTUNA_TABLES)
+def test_a_dropped_table(write_study, table):
+    path = write_study()
+    tune(trials_of(path, rounds=1), Scripted(), Stop())
+    with sqlite3.connect(path.parent / "hill.db") as base:
+        base.execute(f"DROP TABLE {table}")
+    refused(path, f"lacks the table {table} of an Optuna storage; restore it from a copy")
+
+
+def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
+    path = write_study()
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*arguments, **keywords):
+        raise Killed
+
+    monkeypatch.setattr("pathlib.Path.rename", killed)
+    monkeypatch.setattr("pathlib.Path.unlink", lambda *arguments, **keywords: None)
+    with pytest.raises(Killed):
+        trials_of(path)
+    monkeypatch.undo()
+    assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", ".hill.db.new"}
+    tune(trials_of(path, rounds=1), Scripted(), Stop())
+    assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.db"}
+
+
+FOREIGN = ["x", 3, [], {}, {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}]
+
+
+@pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
+@pytest.mark.parametrize("value", FOREIGN)
+def test_a_foreign_owner_of_a_trial(write_study, value, state):
+    path = write_study()
+    trials = trials_of(path, rounds=3)
+    tune(trials, Scripted(), Stop(), finished=lambda: None)
+    trial = trials.study.ask(fixed_distributions=trials.study_file.distributions)
+    me = trial_owner.this_process("run")
+    trial.set_user_attr(OWNER, {**me, **value} if isinstance(value, dict) and value else value)
+    if state == TrialState.COMPLETE:
+        trials.study.tell(trial, 1.0)
+    refused(path, rf"the user attribute '{OWNER}' of trial 3 (is|has) .*, expected .* remove it")
+    # Recorded while a run is going on, it is no trial of surefoot's.
+    more = type(trials)(trials.study_file, trials.study, trials.storage, 5, "run")
+    tune(more, Scripted(), Stop())
+    assert more.finished() == 5
+
+
+@pytest.mark.parametrize("value", ["x", 3, [], {}, {"objective": 3}, {"parameters": [1]}])
+def test_a_foreign_definition_of_a_study(write_study, value):
+    path = write_study()
+    study = create_study(StudyFile.load(path)).study
+    before = dict(study.user_attrs[DEFINITION])
+    study.set_user_attr(
+        DEFINITION, {**before, **value} if value and isinstance(value, dict) else value
+    )
+    refused(path, f"the user attribute '{DEFINITION}' is .*, expected a definition")
+
+
+def test_other_foreign_attributes_do_no_harm(write_study):
+    path = write_study()
+    trials = trials_of(path, rounds=1)
+    tune(trials, Scripted(), Stop())
+    trial = trials.study.ask(fixed_distributions=trials.study_file.distributions)
+    for name in (SECONDS, "failure", "output", "left behind", "surefoot:environment"):
+        trial.set_user_attr(name, ["fast"])
+    trials.study.tell(trial, 2.0)
+    assert run(path, rounds=3, quiet=True, sampler=RandomSampler()).summary.trials == 3
+
+
+class TestJournal:
+    def test_a_study_in_a_journal(self, write_study):
+        path = write_study(JOURNAL)
+        tune(trials_of(path, rounds=3), Scripted(), Stop())
+        tune(trials_of(path, rounds=5), Scripted(), Stop())
+        assert [trial.state.name for trial in open_study(path)[1].trials] == ["COMPLETE"] * 5
+        assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.log"}
+
+    @pytest.mark.parametrize("content", ["{}", "nothing\n" * 3, '{"op_code": "x"}\n', "[1]\n[2]\n"])
+    def test_a_file_of_something_else(self, write_study, content):
+        path = write_study(JOURNAL)
+        (path.parent / "hill.log").write_text(content)
+        refused(path, r"hill\.log: ")
+
+    def test_a_line_that_a_killed_process_has_begun(self, write_study):
+        path = write_study(JOURNAL)
+        tune(trials_of(path, rounds=3), Scripted(), Stop())
+        with (path.parent / "hill.log").open("a") as file:
+            file.write(json.dumps({"op_code": 4, "worker_id": "x" * 100_000})[:-20])
+        assert len(open_study(path)[1].trials) == 3
+        tune(trials_of(path, rounds=5), Scripted(), Stop())
+        assert len(open_study(path)[1].trials) == 5
+
+    def test_the_lock_ends_with_its_process(self, tmp_path):
+        file = tmp_path / "x.log"
+        file.write_text("1\n2")
+        lock = JournalLock(file)
+        lock.acquire()
+        assert file.read_text() == "1\n"
+        lock.release()
+        begun = time.monotonic()
+        again = JournalLock(file)
+        again.acquire()
+        again.release()
+        assert time.monotonic() - begun < 1
