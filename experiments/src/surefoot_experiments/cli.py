@@ -111,9 +111,13 @@ def gallery(
 @app.command()
 def storm(
     name: Annotated[
-        str, typer.Argument(help="kill, terminate, workers or study-files.", show_default=False)
+        str,
+        typer.Argument(
+            help="kill, terminate, workers, study-files, calls, events or saved-files.",
+            show_default=False,
+        ),
     ],
-    count: Annotated[int, typer.Option(help="Kills, parents or study files.")] = 20,
+    count: Annotated[int, typer.Option(help="Kills, parents, files, calls or sequences.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     workers: Annotated[int, typer.Option(help="Worker processes of a run.")] = 1,
     storage: Annotated[str, typer.Option(help="sqlite or journal.")] = "sqlite",
@@ -122,12 +126,13 @@ def storm(
         bool, typer.Option("--resume", help="Continue, or add a storm to the folder.")
     ] = False,
 ) -> None:
-    """Kill `surefoot tune` at random moments, or feed it malformed files, and count what fails.
+    """Try to break what surefoot promises, and count what fails.
 
     `kill` and `terminate` end runs by kill -9 and SIGTERM and resume them; `workers` kills the
-    parent of workers that are starting; `study-files` reads malformed study files. OUT/storms.md
-    has the figures: orphaned processes, results lost or doubled, errors that are not surefoot's.
-    Exit code 1 if there are any.
+    parent of workers that are starting; `study-files` reads malformed study files; `calls` passes
+    wrong arguments; `events` looks at, saves and loads one of two copies of a run; `saved-files`
+    damages saved runs. OUT/storms.md has the figures: orphaned processes, results lost or doubled,
+    runs that differ, errors that are not surefoot's. Exit code 1 if there are any.
     """
     with _one_line_errors():
         from surefoot_experiments.storms.storm import run_storm
@@ -142,7 +147,7 @@ def storm(
             resume=resume,
             say=typer.echo,
         )
-    if any(one.orphans or one.lost or one.doubled or one.raw for one in events):
+    if not all(one.is_clean for one in events):
         raise typer.Exit(1)
 
 

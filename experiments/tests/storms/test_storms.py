@@ -14,7 +14,7 @@ from surefoot_experiments.storms.storm import run_storm
 
 
 def problems(events: list[Event]) -> list[str]:
-    return [one.detail for one in events if one.orphans or one.lost or one.doubled or one.raw]
+    return [one.detail for one in events if not one.is_clean]
 
 
 def test_malformed_study_files_are_valid_or_refused():
@@ -39,7 +39,7 @@ def test_the_storm_of_study_files_resumes(tmp_path, monkeypatch):
     more = run_storm("study-files", tmp_path, count=1_200, resume=True, say=said.append)
     assert [one.index for one in more] == [2]
     assert [len(seeds) for seeds in read] == [500, 200, 200]
-    assert "| study-files | malformed | 900 | 0 | 0 | 0 | 0 | 3 |" in said[-1]
+    assert "| study-files | malformed | 900 | 0 | 0 | 0 | 0 | 0 | 3 |" in said[-1]
     assert (tmp_path / "storms.md").read_text().rstrip() == said[-1]
 
 
@@ -53,7 +53,7 @@ def test_lost_and_doubled_results_are_counted():
 
 def test_the_table():
     events = [Event("kill", "a", 0, 0, orphans=1), Event("kill", "a", 1, 0, lost=2)]
-    assert table(events).splitlines()[-1] == "| kill | a | 2 | 0 | 1 | 2 | 0 | 0 |"
+    assert table(events).splitlines()[-1] == "| kill | a | 2 | 0 | 1 | 2 | 0 | 0 | 0 |"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,14 @@ def test_what_is_wrong_is_refused(tmp_path, name, options):
     with pytest.raises(InvalidInput):
         run_storm(name, tmp_path / "out", **{"count": 1, **options})
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "count"), [("calls", 700), ("events", 12), ("saved-files", 100)])
+def test_storms_in_the_process(tmp_path, name, count):
+    events = run_storm(name, tmp_path, count=count, seed=5)
+    assert sum(one.count for one in events) == count
+    assert problems(events) == []
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ class Event:
         orphans: Processes that survived.
         lost: Results that had been reported and are not in the storage.
         doubled: Results that are in the storage twice, and rounds too many.
+        differing: Runs that were not the same after what must not change them.
         raw: Errors that are not surefoot's own.
         seconds: How long it took.
         detail: What went wrong.
@@ -38,12 +39,18 @@ class Event:
     orphans: int = 0
     lost: int = 0
     doubled: int = 0
+    differing: int = 0
     raw: int = 0
     seconds: float = 0.0
     detail: str = ""
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing went wrong."""
+        return not (self.orphans or self.lost or self.doubled or self.differing or self.raw)
 
-FIGURES = ("count", "results", "orphans", "lost", "doubled", "raw")
+
+FIGURES = ("count", "results", "orphans", "lost", "doubled", "differing", "raw")
 
 
 class Records:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from surefoot import InvalidInput
-from surefoot_experiments.storms import study_files, tune_runs
+from surefoot_experiments.storms import (
+    event_sequences,
+    hostile_calls,
+    saved_files,
+    study_files,
+    tune_runs,
+)
 from surefoot_experiments.storms.records import Event, Records, table
 
-STORMS = ("kill", "terminate", "workers", "study-files")
-BATCH = 500  # study files in one event
+STORMS = ("kill", "terminate", "workers", "study-files", "calls", "events", "saved-files")
 
 
 def run_storm(
@@ -28,9 +35,9 @@ def run_storm(
     """Run a storm, and write its events and a table of all storms to a folder.
 
     Args:
-        name: `kill`, `terminate`, `workers` or `study-files`.
+        name: One of `STORMS`.
         out: Folder of `events.jsonl` and `storms.md`.
-        count: Number of kills, parents or study files.
+        count: Number of kills, parents, files, calls or sequences.
         seed: Seed of all random choices.
         workers: Worker processes of a run, or of a parent.
         storage: `sqlite` or `journal`.
@@ -51,8 +58,8 @@ def run_storm(
         raise InvalidInput(f"got --count {count} and --workers {workers}, expected at least 1")
     records = Records(out / "events.jsonl", resume)
     found = []
-    if name == "study-files":
-        produced = _study_files(count, seed, records)
+    if name in BATCHED:
+        produced = _in_batches(name, count, seed, records)
     else:
         case = f"{storage}, {workers} worker" + "s" * (workers > 1)
         done = {
@@ -64,7 +71,7 @@ def run_storm(
     for event in produced:
         records.add(event)
         found.append(event)
-        if event.orphans or event.lost or event.doubled or event.raw:
+        if not event.is_clean:
             say(f"{event.storm} {event.index} ({event.case}): {event.detail}")
     text = table(records.events)
     (out / "storms.md").write_text(text)
@@ -72,23 +79,64 @@ def run_storm(
     return found
 
 
-def _study_files(count: int, seed: int, records: Records) -> Iterator[Event]:
-    """Study files in batches, each of which is one event."""
-    for index in range(-(-count // BATCH)):
-        size = min(BATCH, count - index * BATCH)
-        event = Event("study-files", "malformed", index, seed, count=size)
+def _in_batches(name: str, count: int, seed: int, records: Records) -> Iterator[Event]:
+    """Files, calls or sequences in batches, each of which is one event."""
+    batched = BATCHED[name]
+    for index in range(-(-count // batched.size)):
+        size = min(batched.size, count - index * batched.size)
+        event = Event(name, batched.case, index, seed, count=size)
         if records.has(event):
             continue
-        first, started = seed * 10_000_000 + index * BATCH, time.monotonic()
-        outcomes = study_files.read_many(range(first, first + size))
-        wrong = {what: n for what, n in outcomes.items() if what not in ("valid", "refused")}
-        yield Event(
-            "study-files",
-            "malformed",
-            index,
-            seed,
-            count=size,
-            raw=sum(wrong.values()),
+        started = time.monotonic()
+        found = batched.play(seed * 10_000_000 + index * batched.size, size)
+        yield replace(
+            event,
+            differing=len(found.differing),
+            raw=len(found.raw),
             seconds=round(time.monotonic() - started, 2),
-            detail="; ".join(wrong),
+            detail="; ".join([*found.differing, *found.raw])[:2000],
         )
+
+
+class Found(NamedTuple):
+    """What went wrong in a batch."""
+
+    raw: list[str]
+    differing: list[str]
+
+
+class Batched(NamedTuple):
+    """A storm of many small tries; `play` takes the seed of the first and how many."""
+
+    case: str
+    size: int
+    play: Callable[[int, int], Found]
+
+
+def _study_files(seed: int, size: int) -> Found:
+    outcomes = study_files.read_many(range(seed, seed + size))
+    wrong = {what: n for what, n in outcomes.items() if what not in ("valid", "refused")}
+    return Found([what for what, n in wrong.items() for _ in range(n)], [])
+
+
+def _calls(seed: int, size: int) -> Found:
+    figures = hostile_calls.call(size, seed)
+    raw = [f"{call}: {error}" for call, error in figures.raw.items()]
+    return Found(raw, figures.changed)
+
+
+def _events(seed: int, size: int) -> Found:
+    figures = event_sequences.play(size, seed)
+    return Found(figures.raw, [*figures.differing, *figures.accepted])
+
+
+def _saved_files(seed: int, size: int) -> Found:
+    return Found(saved_files.damage(size, seed), [])
+
+
+BATCHED = {
+    "study-files": Batched("malformed", 500, _study_files),
+    "calls": Batched("wrong arguments", 500, _calls),
+    "events": Batched("random compositions", 10, _events),
+    "saved-files": Batched("damaged", 200, _saved_files),
+}
