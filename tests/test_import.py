@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
 PROGRAM = """
 import json, os, random, signal, sys, warnings
 import gpytorch, numpy, scipy.special, torch

@@ -128,6 +128,7 @@ class TestFirstRound:
 class TestVarianceStarvation:
     """Figure 1: a function on [0, 1], k(x, x') = exp(-100 (x - x')^2), measured up to 1/2 only."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("evaluations", [6, 63, 215])
     def test_subset_of_regressors_starves_and_bkb_does_not(
@@ -232,6 +233,7 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_every_estimator_finds_a_good_arm_on_a_sketch(estimator: Estimator) -> None:
     """One hill of height 1 on 30 arms, and noise a tenth of it."""

@@ -25,6 +25,7 @@ BOXES: dict[str, sf.Joint] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOXES)
 def test_in_a_box_too_a_level_near_0_asks_the_same_points_as_stable_opt(name: str) -> None:
     joint, kernel = BOXES[name], sf.kernels.squared_exponential(0.3)
@@ -38,6 +39,7 @@ def test_in_a_box_too_a_level_near_0_asks_the_same_points_as_stable_opt(name: st
             optimizer.tell(query, float(torch.sin(7.0 * query.point.sum())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOXES)
 @pytest.mark.parametrize(
     ("build", "level"), [(v_ucb, Fraction(1, 10)), (cvar_ucb, Fraction(9, 20))], ids=str

@@ -115,6 +115,7 @@ RISKS: dict[str, tuple[Risk, ScorePolicy, Callable[[np.ndarray, np.ndarray], np.
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RISKS)
 def test_regret_is_at_most_twice_the_reach_of_what_is_measured(name: str) -> None:
     """Lemma 3, in every round in which all bounds hold; for the other risks by the same proof.

@@ -130,6 +130,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             info = optimizer.tell(int(arm), float(y))
             heavy.check(optimizer, info, features(optimizer)[pulled[:t]], root)
 
+    @pytest.mark.slow
     @roots
     @given(heavy=HEAVY)
     @few
@@ -145,6 +146,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             info = optimizer.tell(points[t - 1], float(y))
             heavy.check(optimizer, info, features(optimizer, points[:t]), root)
 
+    @pytest.mark.slow
     @roots
     @alphas
     def test_in_a_long_run(self, alpha: float, root: Root) -> None:

@@ -54,9 +54,8 @@ def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(n
         assert error_of(FITS[name], *converged_search(seed, noise)) < 1.0
 
 
-@pytest.mark.parametrize(
-    "name", ["Gaussian", pytest.param("Student-t", marks=pytest.mark.slow), "Student-t, Matern"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
 def test_units_of_the_rewards_do_not_matter(name):
     points, rewards = converged_search(0, 0.05)
     fitted = FITS[name].fit(points, rewards, LOWER, SPAN)
@@ -66,6 +65,7 @@ def test_units_of_the_rewards_do_not_matter(name):
     torch.testing.assert_close(other.weights, fitted.weights, rtol=0, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_outliers_are_distinguished_from_a_converged_search():
     points, rewards = converged_search(1, 0.05)
     spiked = rewards.clone()

@@ -35,8 +35,8 @@ ESTIMATORS = {  # with the number of rewards before the first ask: some keep 1,0
     "growing": (sf.Huber(growing=True), 1100),
     "student-t": (sf.StudentT(), 1100),
 }
-# Each kind of features with two estimators on arms, and every other one in a box.
-ON_ARMS = zip([*FEATURES] * 2, itertools.cycle(ESTIMATORS), strict=False)
+# Each kind of features and each estimator once on arms, and every other one in a box.
+ON_ARMS = zip(FEATURES, itertools.cycle(ESTIMATORS), strict=False)
 IN_BOX = {
     "dictionary": "huber",
     "random": "student-t",

@@ -23,7 +23,7 @@ def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=4, steps=20)
 
 
-@named(only(BUDGETED, "bbkb", "bbkb-huber", "bbkb-repeated"))
+@named(only(BUDGETED, "bbkb", "bbkb-repeated"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=4, steps=20)
 
@@ -46,7 +46,7 @@ def test_queries_of_another_optimizer(subject: Subject) -> None:
 @pytest.mark.slow
 @named(LASTING, BUDGETED)
 def test_arms_at_length(subject: Subject) -> None:
-    drive(subject, examples=6, steps=30)
+    drive(subject, examples=5, steps=30)
 
 
 @pytest.mark.slow

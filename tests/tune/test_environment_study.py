@@ -109,6 +109,7 @@ def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(w
     assert marked == [False, True, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "match"),
     [

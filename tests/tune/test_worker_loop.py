@@ -69,6 +69,7 @@ def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study
     assert INTERRUPTED not in attributes
 
 
+@pytest.mark.slow
 def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=20)
@@ -155,6 +156,7 @@ def test_liveness_of_other_machines_is_a_matter_of_time():
     assert trial_owner.is_gone({**here, "pid": gone.pid}, 30)
 
 
+@pytest.mark.slow
 def test_an_interruption_neither_breaks_nor_lengthens_a_row_of_failures(write_study):
     study_trials = trials_of(write_study(), rounds=20)
     objective = Scripted([FAILED] * 9)
@@ -251,6 +253,7 @@ class TestResuming:
             "hill.db",
         }
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("change", "match"),
         [

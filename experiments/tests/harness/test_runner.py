@@ -100,6 +100,7 @@ def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
     assert not numbers(tmp_path / "one").equals(numbers(tmp_path / "three"))
 
 
+@pytest.mark.slow
 def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "few", trials=1))
     run(EXPERIMENT, plan(tmp_path / "many"))
@@ -131,6 +132,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     assert everything(out) == after
 
 
+@pytest.mark.slow
 def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "at once"))
     out = tmp_path / "grown"
@@ -172,6 +174,7 @@ def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
@@ -184,6 +187,7 @@ def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)
 
 
+@pytest.mark.slow
 def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_path, monkeypatch):
     run(EXPERIMENT, plan(tmp_path, trials=1))
     monkeypatch.setattr(backends, "source_fingerprint", lambda: "another one")
@@ -193,6 +197,7 @@ def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_pa
     assert re.fullmatch("[0-9a-f]{12}", source_fingerprint())
 
 
+@pytest.mark.slow
 def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path, seed=1), notify=stop_after(2))
@@ -291,6 +296,7 @@ def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     folder = run(EXPERIMENT, plan(tmp_path, trials=1)).folder
     (folder / "notes.txt").write_text("thoughts")

@@ -66,6 +66,7 @@ def test_regrets_do_not_depend_on_the_clock():
     assert run(trial_of("bkb-time"))[NUMBERS] == run(trial_of("bkb-time"))[NUMBERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HERE)
 def test_one_round_of_one_trial_is_enough(name):
     experiment = find(name)

@@ -149,6 +149,7 @@ def test_risks_over_continuous_environments_are_those_of_a_fine_grid(name):
     np.testing.assert_allclose(problem.risk_of(x), expected, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("continuous", [False, True])
 @pytest.mark.parametrize("name", ["branin-11", "goldstein-price-11", "hartmann-12"])
 def test_nothing_on_a_fine_grid_beats_the_optimum(name, continuous):
@@ -230,6 +231,7 @@ def test_bad_shapes_and_spaces_are_refused():
         RiskProblem("arms", arms, problem.function, problem.noise, problem.risk, 3)
 
 
+@pytest.mark.slow
 def test_robot_pushing_is_tabulated_closely():
     pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
     problem = problems.robot_pushing()
@@ -243,6 +245,7 @@ def test_robot_pushing_is_tabulated_closely():
     assert float((problem.approximation(points) - exact.flatten()).abs().max()) < 0.06
 
 
+@pytest.mark.slow
 def test_the_best_push_is_as_good_in_the_simulation():
     pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
     problem = problems.robot_pushing()

@@ -79,12 +79,14 @@ class TestRuns:
         study.optimize(bowl, 3)
         assert params(study) == params(on_bowl)
 
+    @pytest.mark.slow
     def test_a_pickled_sampler_before_the_first_trial(self, on_line: optuna.Study) -> None:
         sampler = pickle.loads(pickle.dumps(SurefootSampler(seed=0)))
         study = optuna.create_study(sampler=sampler)
         study.optimize(line, 6)
         assert params(study) == params(on_line)[:6]
 
+    @pytest.mark.slow
     def test_maximising_the_negative_is_the_same_run(self, on_line: optuna.Study) -> None:
         up = run(lambda trial: -line(trial), 12, direction="maximize")
         for left, right in zip(on_line.trials, up.trials, strict=True):
@@ -167,6 +169,7 @@ class TestRuns:
 
 
 class TestModel:
+    @pytest.mark.slow
     def test_each_trial_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from surefoot.integrations.optuna.encoding import Encoding
 
@@ -180,11 +183,13 @@ class TestModel:
         # Once as it runs, empty, in its own ask; once when it has finished.
         assert len(encoded) <= 2 * 10 + 2
 
+    @pytest.mark.slow
     def test_a_new_sampler_on_an_old_study_reads_it_all(self) -> None:
         study = run(bowl, 12)
         study.sampler = SurefootSampler(seed=5)
         assert study.sampler.belief(study).trials == list(range(12))
 
+    @pytest.mark.slow
     def test_one_sampler_on_two_studies_of_one_name(self) -> None:
         sampler = SurefootSampler(seed=0)
         first = optuna.create_study(study_name="same", sampler=sampler)
@@ -265,6 +270,7 @@ class TestModel:
         with pytest.raises(sf.InvalidInput, match="x"):
             belief.predict([setting])
 
+    @pytest.mark.slow
     def test_looking_does_not_change_the_run(self, on_line: optuna.Study) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for _ in range(8):
@@ -302,6 +308,7 @@ class TestFailures:
         numbers = study.sampler.belief(study).trials
         assert len(numbers) >= 6
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("mark", [INTERRUPTED, BLAMELESS])
     def test_trials_that_say_nothing_are_passed_over(
         self, mark: str, on_line: optuna.Study
@@ -382,6 +389,7 @@ def test_two_workers_share_a_storage(tmp_path: Path) -> None:
     assert belief.recommend().params["x"] == pytest.approx(3.0, abs=1.0)
 
 
+@pytest.mark.slow
 def test_two_threads_share_a_sampler() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
     study.optimize(line, 14, n_jobs=2)

@@ -102,12 +102,14 @@ def belief():
 
 
 class TestTrials:
+    @pytest.mark.slow
     def test_the_setting_is_a_parameter_and_the_environment_is_recorded(self, undisturbed) -> None:
         among, trials = undisturbed
         for params, environment in trials:
             assert set(params) == {"x"}
             assert environment["load"] in LOADS.tolist() or among is UNIFORM
 
+    @pytest.mark.slow
     def test_a_pickled_sampler_goes_on_with_the_same_run(self, undisturbed) -> None:
         environment, trials = undisturbed
         study = study_of(environment)
@@ -116,6 +118,7 @@ class TestTrials:
         study.optimize(chosen, 2)
         assert rows(study) == trials
 
+    @pytest.mark.slow
     def test_asking_again_gives_the_same_and_records_it_at_once(self) -> None:
         study = study_of(UNIFORM)
         study.optimize(chosen, 9)
@@ -177,6 +180,7 @@ class TestObserved:
         study.optimize(observed, trials)
         return study
 
+    @pytest.mark.slow
     def test_the_world_draws_it(self) -> None:
         study = self.study()
         belief = study.sampler.belief(study)
@@ -187,6 +191,7 @@ class TestObserved:
         )[0]
         np.testing.assert_allclose(fitted, belief.values, atol=0.3)
 
+    @pytest.mark.slow
     def test_running_and_failed_trials_need_none(self) -> None:
         study = self.study(9)
         study.ask(SPACE)
@@ -258,6 +263,7 @@ class TestBelief:
         wanted = np.quantile(over.mean, 0.9)
         assert float(belief.predict([{"x": 0.3}])[0][0]) == pytest.approx(wanted, abs=0.02)
 
+    @pytest.mark.slow
     def test_looking_does_not_change_what_was_believed(self) -> None:
         belief = (study := filled()).sampler.belief(study)
         before = belief.predict([{"x": 0.3}])
