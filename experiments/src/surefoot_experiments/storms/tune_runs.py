@@ -32,7 +32,7 @@ STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
 MEASURING = 4.0  # seconds after it
 PATIENCE = 10.0  # seconds until a surviving process counts as an orphan
-LATEST_END = 60.0  # seconds for a terminated run to end
+LATEST_END = 30.0  # seconds for a terminated run to end
 # A value that no other measurement has, from a file that counts, in a trial that leaves a process.
 BENCH = """
 sleep 0.0$(($$ % 9))
