@@ -113,7 +113,7 @@ def _end_run(
         try:
             code = process.wait(LATEST_END)
         except subprocess.TimeoutExpired:
-            code = 0
+            code = None
     left = survivors(mark, PATIENCE)
     shown = _REPORTED.findall((folder / "out").read_text(errors="replace"))
     reported.update((int(trial), float(value)) for trial, value in shown)
@@ -124,7 +124,8 @@ def _end_run(
         "Traceback"
     )
     if raw:
-        problems.append(f"exit code {code}: {(folder / 'err').read_text(errors='replace')[-300:]}")
+        how = f"no end within {LATEST_END:g} s" if code is None else f"exit code {code}"
+        problems.append(f"{how}: {(folder / 'err').read_text(errors='replace')[-300:]}")
     lost = doubled = 0
     try:
         lost, doubled = compare(open_study(folder / "study.toml")[1], reported)
