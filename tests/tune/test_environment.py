@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot.tune.environment import DiscreteVariable
+from surefoot.tune.environment import DiscreteVariable, UniformVariable
 from surefoot.tune.schema import RiskSection
 from surefoot.tune.study_file import StudyFile, StudyFileError
 
@@ -336,3 +336,10 @@ def test_what_is_said_of_the_value_at_risk_is_true_of_every_list(values):
         at_risk = -float(sf.VaR(level)(-f, weights))
         assert float((f >= at_risk).double().mean()) >= level
         assert float((f <= at_risk).double().mean()) >= 1 - level
+
+
+def test_a_uniform_variable_has_its_ends_in_float64():
+    for low, high in ((0.1, 0.7), (0.0, 1e-300), (1.0, 1.0 + 1e-12)):
+        variable = UniformVariable(distribution="uniform", low=low, high=high)
+        density = variable.density()
+        assert (float(density.low), float(density.high)) == (low, high)

@@ -78,6 +78,25 @@ def test_a_calculation_is_interrupted_at_once():
     assert not reached
 
 
+@pytest.mark.parametrize("module", ["sqlalchemy.engine", "optuna.storages._rdb.storage"])
+def test_a_transaction_is_completed(module):
+    """An abandoned one locks SQLite for a minute: the trial could not be marked as interrupted."""
+    reached = []
+    transaction = {"__name__": module, "send": send, "reached": reached}
+    exec("def commit(): send(15); reached.append('the end of the transaction')", transaction)
+    stop = Stop()
+
+    def write() -> None:
+        with stop.interruptible():
+            transaction["commit"]()
+            time.sleep(0)
+            reached.append("what comes after it")
+
+    with stop_on_signals(stop), pytest.raises(SystemExit):
+        write()
+    assert reached[0] == "the end of the transaction"
+
+
 def test_a_hangup_that_is_ignored_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -216,6 +216,8 @@ URLS = [
     f"postgresql://host/db?password={SECRET}",
     f"sqlite://me:{SECRET}@host/x.db",
     f"me:{SECRET}@host",
+    f"postgresql{SECRET}@host",
+    f"postgre[/me:{SECRET}@localhost/db",
 ]
 
 

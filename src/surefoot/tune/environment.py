@@ -105,7 +105,8 @@ class UniformVariable(ContinuousVariable):
     distribution: Literal["uniform"]
 
     def density(self) -> Distribution:
-        return Uniform(torch.tensor([self.low]).double(), torch.tensor([self.high]).double())
+        low, high = torch.tensor([[self.low], [self.high]], dtype=torch.float64)
+        return Uniform(low, high)
 
 
 class DiscreteVariable(Section):

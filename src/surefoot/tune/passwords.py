@@ -42,5 +42,12 @@ def without_passwords(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def without_any_password(text: str) -> str:
-    """The same for the `repr` of a value that may hold a URL with any characters in it."""
-    return without_passwords(_ANYTHING_IN_URL.sub(rf"\1{HIDDEN}@", text))
+    """The same for the `repr` of a value that may hold a mistyped URL with any characters in it.
+
+    Example:
+        >>> without_any_password("'postgresql;me-secret@host/db'")
+        "***@host/db'"
+    """
+    text = without_passwords(_ANYTHING_IN_URL.sub(rf"\1{HIDDEN}@", text))
+    before, at, after = text.rpartition("@")
+    return f"{HIDDEN}@{after}" if at and not before.endswith(HIDDEN) else text

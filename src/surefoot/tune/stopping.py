@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+STORAGES = ("sqlalchemy.", "optuna.storages.")
+
 
 class Stop:
     """Whether this process was told to stop.
@@ -43,7 +45,10 @@ class Stop:
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within this block signal handlers raise, too, since calculations do not call `check`."""
+        """Within this block signal handlers raise, too, since calculations do not call `check`.
+
+        But for the transactions of a storage: an abandoned one would lock out its own process.
+        """
         self._interruptible = True
         try:
             self.check()
@@ -52,11 +57,20 @@ class Stop:
             self._interruptible = False
         self.check()
 
-    def end(self, error: Callable[[], BaseException]) -> None:
-        """Let `check` raise this error from now on."""
+    def end(self, error: Callable[[], BaseException], frame: FrameType | None) -> None:
+        """Let `check` raise this error from now on; `frame` is what the signal has interrupted."""
         self._error = error
-        if self._interruptible:
+        if self._interruptible and not _in_transaction(frame):
             raise error()
+
+
+def _in_transaction(frame: FrameType | None) -> bool:
+    """Whether code of a storage is running."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(STORAGES):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextlib.contextmanager
@@ -70,12 +84,12 @@ def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iter
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if stop.requested:
-            stop.end(KeyboardInterrupt)
+            stop.end(KeyboardInterrupt, frame)
         else:
             stop.request(note)
 
     def terminate(number: int, frame: FrameType | None) -> None:
-        stop.end(lambda: SystemExit(128 + number))
+        stop.end(lambda: SystemExit(128 + number), frame)
 
     handlers = {
         signal.SIGINT: interrupt,

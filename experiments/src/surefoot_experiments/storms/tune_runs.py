@@ -32,7 +32,7 @@ STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
 MEASURING = 4.0  # seconds after it
 PATIENCE = 10.0  # seconds until a surviving process counts as an orphan
-LATEST_END = 60.0  # seconds for a terminated run to end
+LATEST_END = 30.0  # seconds for a terminated run to end
 # A value that no other measurement has, from a file that counts, in a trial that leaves a process.
 BENCH = """
 sleep 0.0$(($$ % 9))
@@ -113,7 +113,7 @@ def _end_run(
         try:
             code = process.wait(LATEST_END)
         except subprocess.TimeoutExpired:
-            code = 0
+            code = None
     left = survivors(mark, PATIENCE)
     shown = _REPORTED.findall((folder / "out").read_text(errors="replace"))
     reported.update((int(trial), float(value)) for trial, value in shown)
@@ -124,7 +124,8 @@ def _end_run(
         "Traceback"
     )
     if raw:
-        problems.append(f"exit code {code}: {(folder / 'err').read_text(errors='replace')[-300:]}")
+        how = f"no end within {LATEST_END:g} s" if code is None else f"exit code {code}"
+        problems.append(f"{how}: {(folder / 'err').read_text(errors='replace')[-300:]}")
     lost = doubled = 0
     try:
         lost, doubled = compare(open_study(folder / "study.toml")[1], reported)
