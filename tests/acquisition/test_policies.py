@@ -114,6 +114,7 @@ def test_policies_and_scores_alternate(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 @every
 def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:
     space, path = SPACES[name], tmp_path / "run"

@@ -67,7 +67,12 @@ CASES: dict[str, Case] = {
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 levels = pytest.mark.parametrize(
-    "level", [Fraction(1, 10), Fraction(2, 5), Fraction(9, 10)], ids=lambda level: f"{level}"
+    "level",
+    [
+        pytest.param(Fraction(1, 10), id="1/10", marks=pytest.mark.slow),
+        pytest.param(Fraction(2, 5), id="2/5"),
+        pytest.param(Fraction(9, 10), id="9/10", marks=pytest.mark.slow),
+    ],
 )
 
 

@@ -32,6 +32,7 @@ def play(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distribution",
     [LogNormal(0.0, 0.5), Normal(0.0, 1.0), Uniform(0.0, 1.0)],

@@ -269,6 +269,7 @@ class TestResuming:
         command = "x {size} {share} {mode}" + (" {extra}" if "extra" in change[1] else "")
         self.refused(write_study(change, command=command), match)
 
+    @pytest.mark.slow
     def test_a_removed_parameter_is_refused(self, write_study):
         tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
         change = ("share = {", "# share = {")

@@ -108,6 +108,7 @@ def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
     assert many[many["trial"] == 0].reset_index(drop=True).equals(numbers(tmp_path / "few"))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     run(EXPERIMENT, plan(tmp_path / "once"))
     out = tmp_path / "stopped"

@@ -73,6 +73,7 @@ class TestRuns:
     def test_another_seed_gives_another_run(self) -> None:
         assert params(run(line, 3, seed=0)) != params(run(line, 3, seed=1))
 
+    @pytest.mark.slow
     def test_a_pickled_sampler_goes_on_with_the_same_run(self, on_bowl: optuna.Study) -> None:
         study = run(bowl, 9)
         study.sampler = pickle.loads(pickle.dumps(study.sampler))
@@ -92,6 +93,7 @@ class TestRuns:
         for left, right in zip(on_line.trials, up.trials, strict=True):
             assert left.params["x"] == pytest.approx(right.params["x"], abs=1e-6)
 
+    @pytest.mark.slow
     def test_values_are_of_their_distributions(self) -> None:
         def objective(trial: Trial) -> float:
             step = trial.suggest_float("step", 0.5, 2.0, step=0.25)
@@ -118,6 +120,7 @@ class TestRuns:
         study = run(lambda trial: float(trial.suggest_int("only", 4, 4)), 4)
         assert params(study) == [{"only": 4}] * 4
 
+    @pytest.mark.slow
     def test_some_parameters_fixed_from_outside(self) -> None:
         sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0))
         study = optuna.create_study(sampler=sampler)
@@ -125,6 +128,7 @@ class TestRuns:
         assert {trial.params["k"] for trial in study.trials} == {7}
         assert len({trial.params["x"] for trial in study.trials}) == 10
 
+    @pytest.mark.slow
     def test_parameters_that_come_and_go(self) -> None:
         def objective(trial: Trial) -> float:
             x = trial.suggest_float("x", 0.0, 1.0)
