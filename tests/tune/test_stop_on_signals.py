@@ -10,6 +10,7 @@ import time
 import weakref
 
 import pytest
+import sqlalchemy
 from optuna.trial import TrialState
 from processes import wait_until_gone
 from study_doubles import Scripted, trials_of
@@ -95,6 +96,25 @@ def test_a_transaction_is_completed(module):
     with stop_on_signals(stop), pytest.raises(SystemExit):
         write()
     assert reached[0] == "the end of the transaction"
+
+
+def test_a_signal_while_a_trial_is_being_written(write_study):
+    trials, stop = trials_of(write_study(), rounds=5), Stop()
+    sent = []
+
+    def terminate(connection, cursor, statement, *_) -> None:
+        if statement.startswith("INSERT INTO trial_params") and not sent:
+            sent.append(statement)
+            send(signal.SIGTERM)
+
+    sqlalchemy.event.listen(trials.storage.engine, "after_cursor_execute", terminate)
+    begun = time.monotonic()
+    with stop_on_signals(stop), pytest.raises(SystemExit):
+        tune(trials, Scripted(), stop)
+    assert sent
+    assert time.monotonic() - begun < 10
+    assert [trial.state for trial in trials.all()] == [TrialState.FAIL]
+    assert trials.all()[0].user_attrs[INTERRUPTED]
 
 
 def test_a_hangup_that_is_ignored_stays_ignored():
