@@ -42,7 +42,9 @@ def test_in_a_box_too_a_level_near_0_asks_the_same_points_as_stable_opt(name: st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOXES)
 @pytest.mark.parametrize(
-    ("build", "level"), [(v_ucb, Fraction(1, 10)), (cvar_ucb, Fraction(9, 20))], ids=str
+    ("build", "level"),
+    [(v_ucb, Fraction(1, 10)), (cvar_ucb, Fraction(9, 20))],
+    ids=["v_ucb", "cvar_ucb"],
 )
 def test_in_a_box_the_design_is_as_good_as_any_of_a_dense_grid(
     build: Callable[..., sf.Optimizer], level: Fraction, name: str
