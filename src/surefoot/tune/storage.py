@@ -67,8 +67,12 @@ def locate(study_file: StudyFile) -> Location:
         url = make_url(given)
         backend, driver = url.get_backend_name(), url.drivername
     except (ArgumentError, ValueError):
+        # Not shown: where the password begins and ends is not known.
+        scheme = given.partition(":")[0]
         raise study_file.error(
-            "study.storage", f"got {shown(given)}, expected an Optuna storage URL"
+            "study.storage",
+            f"got a URL that begins with {shown(scheme)}, expected an Optuna storage URL, "
+            "SCHEME://USER:PASSWORD@HOST:PORT/NAME",
         ) from None
     if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
         return Location(study_file, url)
