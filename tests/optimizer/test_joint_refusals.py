@@ -58,7 +58,7 @@ class TestRefusals:
             ([], r"expected \(1,\)"),
             (float("nan"), "NaN"),
             ([float("inf")], "infinite"),
-            ("0.4", "`environment` is"),
+            ("0.4", "type str"),
             ({"z": 0.4}, "`environment` is"),
         ],
         ids=repr,

@@ -254,7 +254,7 @@ class TestBadInput:
             ([], "`weights` has shape (0,)", "(d,)"),
             ([0.5, 0.5, math.nan], "`weights` has values that are NaN or infinite", "finite"),
             ([0.5, math.inf, 0.5], "`weights` has values that are NaN or infinite", "finite"),
-            (["a", "b", "c"], "`weights` is a list", "float64"),
+            (["a", "b", "c"], "`weights` has values of type str", "real numbers"),
         ],
     )
     def test_weights(self, weights: list, came: str, expected: str) -> None:

@@ -216,7 +216,8 @@ def _no_number(value: object) -> str:
 def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tensor:
     """Convert to a finite float64 tensor of any shape, a copy."""
     if wrong := _no_number(value):
-        raise InvalidInput(f"`{name}` has values of type {wrong}, expected real numbers.")
+        is_what = "has values" if hasattr(value, "__getitem__") else f"is {shown(value)},"
+        raise InvalidInput(f"`{name}` {is_what} of type {wrong}, expected real numbers.")
     try:
         converted = torch.as_tensor(value, dtype=torch.float64, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:

@@ -97,12 +97,6 @@ class CustomKernel(Kernel):
 
     def _values(self, left: Tensor, right: Tensor) -> Tensor:
         values = torch.as_tensor(self.block(left, right))
-        if values.dtype != torch.float64:
-            raise InvalidInput(
-                f"the kernel gave values of type {values.dtype}, expected torch.float64: compute "
-                "them in the type of the points that it is given."
-            )
-        values = values.to(left.device)
         if values.shape != (len(left), len(right)):
             raise InvalidInput(
                 f"the kernel gave a block of shape {tuple(values.shape)} for {len(left)} and "
@@ -110,7 +104,12 @@ class CustomKernel(Kernel):
             )
         if not bool(torch.isfinite(values).all()):
             raise InvalidInput("the kernel gave values that are NaN or infinite.")
-        return values
+        if values.dtype != left.dtype:
+            raise InvalidInput(
+                f"the kernel gave values of type {values.dtype} for points of type {left.dtype}: "
+                "compute them in the type of the points."
+            )
+        return values.to(left.device)
 
 
 def precomputed(K: Tensor | Sequence) -> Kernel:
