@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -78,7 +79,7 @@ def pivoted_root(
     if not largest > 0.0:
         return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
     limit = tolerance * largest
-    with one_lapack_thread():
+    with one_lapack_thread() if len(matrix) > SMALL else nullcontext():
         factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)
