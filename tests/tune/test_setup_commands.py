@@ -24,6 +24,8 @@ from surefoot.tune.setup_commands import CommandFailed
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import PIPE
 
+pytestmark = pytest.mark.slow
+
 SERVER = "echo $$ > server.pid; trap 'echo stopped in order >> log; exit' TERM; "
 SERVER += "while :; do sleep 0.05; done"
 

@@ -22,6 +22,8 @@ from surefoot.tune.function_objective import FunctionObjective
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.worker_loop import tune
 
+pytestmark = pytest.mark.slow
+
 
 def send(number: int) -> None:
     os.kill(os.getpid(), number)

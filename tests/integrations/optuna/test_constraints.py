@@ -54,6 +54,7 @@ def of_measured(values: dict[float, float | None], **given) -> optuna.Study:
     return study
 
 
+@pytest.mark.slow
 class TestSearch:
     @pytest.mark.parametrize("noise", [0.0, 0.05])
     def test_one_limit(self, noise: float) -> None:
@@ -124,6 +125,7 @@ class TestRecommendation:
         assert belief.recommend().params["x"] == pytest.approx(0.45, abs=0.05)
         assert len(belief.trials) == 14
 
+    @pytest.mark.slow
     def test_looking_changes_nothing(self) -> None:
         looked = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0))
         for _ in range(13):

@@ -31,6 +31,7 @@ def conditional(trial: Trial | FixedTrial) -> float:
 
 
 class TestConditionalSpaces:
+    @pytest.mark.slow
     def test_a_recommendation_is_complete(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.optimize(conditional, 40)
@@ -102,10 +103,12 @@ def in_pairs(look: bool) -> list[dict]:
     return [trial.params for trial in study.trials]
 
 
+@pytest.mark.slow
 def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
     assert in_pairs(look=True) == in_pairs(look=False)
 
 
+@pytest.mark.slow
 def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
     encode = Encoding.encode

@@ -14,6 +14,8 @@ from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
 from surefoot.integrations.optuna import sampler as sampler_module
 from surefoot.integrations.optuna.reservation import RESERVATION
 
+pytestmark = pytest.mark.slow
+
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 SMALL = {"k": IntDistribution(0, 1), "mode": CategoricalDistribution(["a", "b"])}
 
