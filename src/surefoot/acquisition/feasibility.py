@@ -48,26 +48,25 @@ class Feasibility:
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities, differentiable in the points."""
         votes = self._votes
-        if votes is None or points is not votes.points or points.requires_grad:
-            in_favour = self._share(points, self.succeeded)
+        if votes is None or points is not votes.points:
+            in_favour = _correlation(self.kernel, points, self.succeeded).pow(_REACH).sum(-1)
             votes = Votes(points, in_favour, _correlation(self.kernel, points, self.failed))
-            self._votes = votes
+            if not points.requires_grad:
+                self._votes = votes
         voted = (votes.in_favour + _DOUBT) / (
             votes.in_favour + votes.against.pow(_REACH).sum(-1) + _DOUBT
         )
         return voted * (1.0 - (1.0 - _DOUBT) * votes.against.amax(-1).pow(_SPOT))
 
-    def grown(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
-        """That of more points; what the old ones say is kept if only successes were added."""
-        if kernel is not self.kernel or len(failed) > len(self.failed):
-            return Feasibility(kernel, succeeded, failed)
-        new, votes = succeeded[len(self.succeeded) :], self._votes
-        if votes is not None and len(new):
-            votes = votes._replace(in_favour=votes.in_favour + self._share(votes.points, new))
-        return Feasibility(kernel, succeeded, failed, votes)
+    def renewed(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
+        """That of other points, or this one where they are as many.
 
-    def _share(self, points: Tensor, sites: Tensor) -> Tensor:
-        return _correlation(self.kernel, points, sites).pow(_REACH).sum(-1)
+        Not from the sums so far: their rounding would depend on when somebody looked.
+        """
+        same = kernel is self.kernel and len(succeeded) == len(self.succeeded)
+        if same and len(failed) == len(self.failed):
+            return self
+        return Feasibility(kernel, succeeded, failed)
 
 
 def _correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:  # (n, s)

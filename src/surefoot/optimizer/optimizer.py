@@ -484,7 +484,7 @@ class Optimizer:
         kernel, sites = self._model.fitted.kernel, self._model.observations.sites
         failed = torch.stack(self._failed)
         before = self._feasibility or Feasibility(kernel, sites, failed)
-        self._feasibility = before.grown(kernel, sites, failed)
+        self._feasibility = before.renewed(kernel, sites, failed)
         return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:
