@@ -9,6 +9,7 @@ from typing import Protocol
 
 from matplotlib.figure import Figure
 
+from surefoot_experiments.harness.departures import Departure
 from surefoot_experiments.harness.manifest import Manifest
 from surefoot_experiments.harness.trial import Case, Check, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems.recorded_data import Data
@@ -45,7 +46,8 @@ class Experiment:
             numbers from the trial's generators only.
         output: What is reported on the tables.
         says: What the paper says of the result.
-        setting: The setting, with every departure from the paper.
+        setting: The setting, in words.
+        departures: Where it is not the published one; None if nothing was published.
         cases: The cases, each with trials of its own.
         load: Reads the data set from the folder that the user names, or from None.
         needs_data: Whether there are no data without such a folder.
@@ -62,6 +64,7 @@ class Experiment:
     output: Output
     says: str = ""
     setting: str = ""
+    departures: Sequence[Departure] | None = None
     cases: Sequence[Case] = (Case(),)
     load: Callable[[Path | None], Data] | None = None
     needs_data: bool = False

@@ -10,6 +10,7 @@ import pandas as pd
 from jinja2 import Environment
 
 from surefoot import InvalidInput
+from surefoot_experiments.harness.departures import departures_table
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.page import (
     VERDICTS,
@@ -73,6 +74,17 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; 
 </table></div>
 <h3>Setting</h3>
 <p>{{ it.setting }}</p>
+{% if it.departures is not none %}
+<h3>Departures from the published setting</h3>
+{% if it.departures %}
+<div class="tables"><table><tr><th>row</th><th>setting</th><th>published</th><th>here</th></tr>
+{% for one in it.departures %}
+<tr><td>{{ one.row }}</td><td>{{ one.setting }}</td><td>{{ one.published }}</td>
+<td>{{ one.here }}</td></tr>
+{% endfor %}
+</table></div>
+{% else %}<p>None.</p>{% endif %}
+{% endif %}
 {% if it.data %}<p>{{ sentence(it.data.source) }}</p>{% endif %}
 <p class="note"><code>{{ command(it) }}</code></p>
 </section>
@@ -155,6 +167,8 @@ def _section(experiment: Experiment, result: Result) -> str:
         f"**Paper.** {experiment.says}",
         f"**Setting.** {experiment.setting}",
     ]
+    if experiment.departures is not None:
+        parts.append(f"**Departures from it.**\n\n{departures_table(experiment.departures)}")
     if isinstance(output, FigureOutput):
         values = ", ".join(
             f"{' / '.join(key) if isinstance(key, tuple) else key} {value:.3g}"

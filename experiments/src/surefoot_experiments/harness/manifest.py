@@ -14,6 +14,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from surefoot_experiments.harness.departures import Departure
 from surefoot_experiments.harness.trial import Check, Scale
 
 
@@ -51,6 +52,7 @@ class Manifest(BaseModel):
     figure: str
     says: str
     setting: str
+    departures: list[Departure] | None
     seed: NonNegativeInt
     trials: PositiveInt
     rounds: PositiveInt

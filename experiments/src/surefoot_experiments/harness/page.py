@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pandas import DataFrame
 
+from surefoot_experiments.harness.departures import departures_table
 from surefoot_experiments.harness.trial import NUMBERS, Check, Tables, count
 from surefoot_experiments.problems.recorded_data import Data
 
@@ -83,6 +84,9 @@ class FigureOutput:
             self._ends(tables) + _random(tables),
             f"## Setting\n\n{manifest.setting}",
         ]
+        if manifest.departures is not None:
+            table = departures_table(manifest.departures)
+            parts.append(f"## Departures from the published setting\n\n{table}")
         if data is not None:
             parts.append(f"## Data\n\n{sentence(data.source)}")
             if data.notes:

@@ -50,6 +50,7 @@ def describe(
         figure=experiment.figure,
         says=experiment.says,
         setting=experiment.setting,
+        departures=None if experiment.departures is None else list(experiment.departures),
         seed=seed,
         trials=scale.trials,
         rounds=scale.rounds,
