@@ -120,7 +120,9 @@ def storm(
     count: Annotated[int, typer.Option(help="Kills, parents, files, calls or sequences.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     workers: Annotated[int, typer.Option(help="Worker processes of a run.")] = 1,
-    storage: Annotated[str, typer.Option(help="sqlite or journal.")] = "sqlite",
+    storage: Annotated[
+        str, typer.Option(help="sqlite, journal or postgresql (a server is started).")
+    ] = "sqlite",
     out: Annotated[Path, typer.Option(help="Folder of the events and the table.")] = Path("storms"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue, or add a storm to the folder.")

@@ -40,7 +40,7 @@ def run_storm(
         count: Number of kills, parents, files, calls or sequences.
         seed: Seed of all random choices.
         workers: Worker processes of a run, or of a parent.
-        storage: `sqlite` or `journal`.
+        storage: A name of `tune_runs.STORAGES`.
         resume: Continue an interrupted storm, or add another one to the folder.
         say: Shows what went wrong, and the table.
 
@@ -53,7 +53,9 @@ def run_storm(
     if name not in STORMS:
         raise InvalidInput(f"no storm is named {name!r}, expected one of {', '.join(STORMS)}")
     if storage not in tune_runs.STORAGES:
-        raise InvalidInput(f"`storage` is {storage!r}, expected sqlite or journal")
+        raise InvalidInput(
+            f"`storage` is {storage!r}, expected one of {', '.join(tune_runs.STORAGES)}"
+        )
     if count < 1 or workers < 1:
         raise InvalidInput(f"got --count {count} and --workers {workers}, expected at least 1")
     records = Records(out / "events.jsonl", resume)

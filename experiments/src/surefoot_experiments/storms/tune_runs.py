@@ -11,7 +11,8 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -21,12 +22,18 @@ from optuna import Study
 from surefoot.tune import open_study
 from surefoot.tune.storage import NoStudy
 from surefoot.tune.trial_attributes import is_round
+from surefoot_experiments.storms import postgresql
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
 
 Kind = Literal["kill", "terminate", "workers"]
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
-STORAGES = {"sqlite": "sqlite:///storm.db", "journal": "journal:///storm.log"}
+# The URL of a storage in a folder, for as long as the context lasts.
+STORAGES: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "sqlite": lambda folder: nullcontext("sqlite:///storm.db"),
+    "journal": lambda folder: nullcontext("journal:///storm.log"),
+    "postgresql": postgresql.server,
+}
 ROUNDS = 100_000  # more than a storm reaches
 STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
@@ -72,10 +79,14 @@ def events(
         storage: A name of `STORAGES`.
         done: Indices of events that took place before.
     """
-    with tempfile.TemporaryDirectory(prefix="storm-") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="storm-") as name,
+        tempfile.TemporaryDirectory(prefix="storage-") as files,
+        STORAGES[storage](Path(files)) as url,
+    ):
         folder = Path(name)
         (folder / "bench.sh").write_text(BENCH)
-        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=STORAGES[storage]))
+        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=url))
         case = f"{storage}, {workers} worker" + "s" * (workers > 1)
         reported: dict[int, float] = {}
         for index in range(count):
