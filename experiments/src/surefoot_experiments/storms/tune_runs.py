@@ -11,8 +11,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -22,18 +21,12 @@ from optuna import Study
 from surefoot.tune import open_study
 from surefoot.tune.storage import NoStudy
 from surefoot.tune.trial_attributes import is_round
-from surefoot_experiments.storms import postgresql
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
+from surefoot_experiments.storms.servers import STORAGES, case_of
 
 Kind = Literal["kill", "terminate", "workers"]
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
-# The URL of a storage in a folder, for as long as the context lasts.
-STORAGES: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
-    "sqlite": lambda folder: nullcontext("sqlite:///storm.db"),
-    "journal": lambda folder: nullcontext("journal:///storm.log"),
-    "postgresql": postgresql.server,
-}
 ROUNDS = 100_000  # more than a storm reaches
 STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
@@ -76,7 +69,7 @@ def events(
         count: Number of events.
         seed: Seed of the moments.
         workers: Worker processes.
-        storage: A name of `STORAGES`.
+        storage: A name of `servers.STORAGES`.
         done: Indices of events that took place before.
     """
     with (
@@ -87,7 +80,7 @@ def events(
         folder = Path(name)
         (folder / "bench.sh").write_text(BENCH)
         (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=url))
-        case = f"{storage}, {workers} worker" + "s" * (workers > 1)
+        case = case_of(storage, workers)
         reported: dict[int, float] = {}
         for index in range(count):
             if index in done:

@@ -1,12 +1,12 @@
-"""A PostgreSQL server of its own for a storm, reached by a socket in a temporary folder."""
+"""Storages of a storm, in a temporary folder: files, and a PostgreSQL server on a socket."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ _ACCOUNT = "postgres"  # runs the server where the storm is run by root, which P
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[str]:
+def postgresql(folder: Path) -> Iterator[str]:
     """Start a server in a folder, and stop it at the end.
 
     Args:
@@ -63,6 +63,19 @@ def server(folder: Path) -> Iterator[str]:
         yield f"postgresql+psycopg://surefoot@/postgres?host={folder}"
     finally:
         call("pg_ctl", "stop", "-w", "-m", "immediate")
+
+
+STORAGES: Mapping[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "sqlite": lambda folder: nullcontext(f"sqlite:///{folder / 'storm.db'}"),
+    "journal": lambda folder: nullcontext(f"journal:///{folder / 'storm.log'}"),
+    "postgresql": postgresql,
+}
+"""The URL of a storage in a folder, for as long as the context lasts, by name."""
+
+
+def case_of(storage: str, workers: int) -> str:
+    """A storage and a number of workers in words."""
+    return f"{storage}, {workers} worker" + "s" * (workers > 1)
 
 
 def _programs() -> Path:
