@@ -72,7 +72,11 @@ def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
     assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.db"}
 
 
-FOREIGN = ["x", 3, [], {}, {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}]
+FOREIGN = [
+    *("x", 3, [], {}),
+    *({"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}),
+    *({"began": float("nan")}, {"began": 1e300}, {"began": -1}),
+]
 
 
 @pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
