@@ -70,14 +70,8 @@ class ThompsonSampling:
 
     def __call__(self, context: Context) -> Score:
         """The score of one round, whose function is drawn here."""
-        posterior, generator = context.posterior.of_rewards, context.generator
-        number = posterior.embedding.dimension
-        normals = torch.randn(number, dtype=torch.float64, generator=generator)
-        path = posterior.path(
-            normals.to(context.sites),
-            lambda: context.prior(generator),
-            self.scale * (context.width if self.by_width else 1.0),
-        )
+        width = self.scale * (context.width if self.by_width else 1.0)
+        path = context.posterior.of_rewards.path(context.generator, context.prior, width)
         feasible = context.feasible
         if feasible is None:
             return lambda x: context.risk_of(path, x)

@@ -174,9 +174,14 @@ class ArmPosterior:
         """Coefficients of functions from the posterior, for standard normal draws."""
         return self.elsewhere.sample_coefficients(normals)
 
-    def path(self, normals: Tensor, prior: Callable[[], Path], width: float = 1.0) -> Path:
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
         """A function drawn from the posterior, whose values at all arms are one product."""
-        return self.elsewhere.path(normals, prior, width)
+        return self.elsewhere.path(generator, prior, width)
 
     def evaluate(self, points: Tensor) -> Evaluation:
         """What `covariance` and `evaluated_mean` need of points (p, d)."""

@@ -96,11 +96,16 @@ class Posterior(Protocol):
         """Coefficients (n, m) of functions from the posterior, for normal draws (n, m)."""
         ...
 
-    def path(self, normals: Tensor, prior: Callable[[], Path], width: float = 1.0) -> Path:
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
         """A function drawn from the posterior of the rewards, points (n, d) -> (n,).
 
         Args:
-            normals: Standard normal draws (m,), for the coefficients.
+            generator: Source of randomness.
             prior: Draws a function of the prior, for what the features do not explain.
             width: Factor of the deviation of the draw from the mean.
 
@@ -204,29 +209,39 @@ class FeaturePosterior:
         spread = torch.linalg.solve_triangular(self.factor.root.T, normals.T, upper=True).T
         return self.coefficients + self.factor.ridge**0.5 * spread
 
-    def path(self, normals: Tensor, prior: Callable[[], Path], width: float = 1.0) -> Path:
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
         r"""A function drawn from the posterior of the rewards.
 
         .. math:: c + s\,[\phi(x)^\top\theta
             + \beta\,(\phi(x)^\top(\sqrt\lambda V^{-1/2}\xi - p) + h(x))]
 
-        with normals :math:`\xi` and :math:`h(x) - \phi(x)^\top p` drawn from the residual process,
-        so that mean and covariance are those of the posterior, times the squared width. It is the
-        decoupled sampling of Wilson et al. 2020: the part that the data determine is drawn in
-        the features, the rest is a draw of the prior.
+        with m normal numbers :math:`\xi`, and :math:`h(x) - \phi(x)^\top p` drawn from the residual
+        process. Mean and covariance are those of the posterior, the covariance times the squared
+        width. As in decoupled sampling, what the data determine is drawn in the features, and the
+        rest is a draw h of the prior.
 
         Args:
-            normals: Standard normal draws (m,).
+            generator: Source of randomness.
             prior: Draws a function of the prior; called only where there is a residual.
             width: Factor beta of the deviation of the draw from the mean.
 
         Returns:
             The function, points (n, d) -> (n,), in reward units.
+
+        References:
+            Wilson et al. 2020, "Efficiently sampling functions from Gaussian process posteriors".
         """
         with torch.no_grad():
-            residual = residual_draw(self.embedding, prior, self.coefficients)
-            drawn = self.sample_coefficients(normals.unsqueeze(0))[0] - self.coefficients
-            theta = self.coefficients + width * (drawn - residual.projection)
+            theta = self.coefficients
+            residual = residual_draw(self.embedding, lambda: prior(generator), theta)
+            normals = torch.randn(1, len(theta), dtype=theta.dtype, generator=generator)
+            drawn = self.sample_coefficients(normals.to(theta))[0]
+            theta = theta + width * (drawn - theta - residual.projection)
 
         def path(points: Tensor) -> Tensor:
             if self.tabulates(points):
