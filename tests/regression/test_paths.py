@@ -134,7 +134,7 @@ KERNELS: dict[str, Any] = {
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("features", [sf.Exact(), greedy(4), sampled(2.0)], ids=repr)
 def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
-    """Slack: with 1024 random waves squares are not quite chi-square."""
+    """Slack: with 512 random waves squares are not quite chi-square."""
     optimizer = sf.Optimizer(SQUARE, KERNELS[name], features=features, ridge=0.1)
     optimizer.tell_all(PLANE, (5.0 * PLANE.sum(-1)).sin())
     check(optimizer, TRIED, 400, slack=0.03, width=2.0)
