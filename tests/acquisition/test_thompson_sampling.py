@@ -29,6 +29,7 @@ def f(x: float) -> float:
 class LiteralGPTS:
     """Algorithm 2 of Chowdhury and Gopalan 2017 on arms, for normal numbers that are given.
 
+    With R / sqrt(lambda) for R, which is the same at their lambda of about 1.
     A root of the posterior covariance turns the numbers into a draw. Any root does; this one is
     sqrt(lambda) Phi V^{-T/2}, with Phi Phi' = K from a Cholesky factor of K at `dictionary`.
     """
@@ -45,7 +46,8 @@ class LiteralGPTS:
         mean = k_t @ np.linalg.solve(noisy, rewards)
         posterior = self.prior - k_t @ np.linalg.solve(noisy, k_t.T)
         gain = gaussian_process.information_gain(FORMULA, LINE[arms], RIDGE)
-        v_t = NORM + NOISE * math.sqrt(2.0 * (gain + 1.0 + math.log(2.0 / DELTA)))
+        exponent = gain + 1.0 + math.log(2.0 / DELTA)
+        v_t = NORM + NOISE / math.sqrt(RIDGE) * math.sqrt(2.0 * exponent)
         V = RIDGE * np.eye(self.features.shape[1])
         V += self.features[arms].T @ self.features[arms]
         root = math.sqrt(RIDGE) * np.linalg.solve(np.linalg.cholesky(V), self.features.T).T
@@ -279,7 +281,7 @@ def test_arguments_out_of_range() -> None:
         ThompsonSampling(by_width=1)  # type: ignore[arg-type]
     with pytest.raises(sf.InvalidInput, match="noise"):
         gp_ts(arms, KERNEL, noise=-1.0)
-    with pytest.raises(sf.InvalidInput, match="`delta` is 1.5"):
+    with pytest.raises(sf.InvalidInput, match=r"`delta` is 1\.5"):
         gp_ts(arms, KERNEL, noise=1.0, delta=1.5)
     with pytest.raises(sf.InvalidInput, match="scale"):
         gp_ts(arms, KERNEL, noise=1.0, scale=2.0, width=sf.widths.constant(1.0))
@@ -326,6 +328,6 @@ def test_features_whose_residual_cannot_be_drawn_are_refused(space: Any) -> None
 
     optimizer = sf.Optimizer(space, KERNEL, features=Rule(), policy=ThompsonSampling())
     optimizer.tell(3 if isinstance(space, sf.Arms) else [0.3], 1.0)
-    with pytest.raises(sf.InvalidInput, match="Rest leaves.*residual_draw"):
+    with pytest.raises(sf.InvalidInput, match=r"Rest leaves.*residual_draw"):
         optimizer.ask()
     assert optimizer.pending == []

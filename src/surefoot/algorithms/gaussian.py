@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -92,22 +93,24 @@ def gp_ts(
     r"""GP-TS: in each round, the maximiser of a function drawn from a widened posterior.
 
     The function is drawn from :math:`GP(\mu, v_t^2 \Sigma)` with
-    :math:`v_t = B + R \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`. That of the theorem explores
-    widely; `width=widths.constant(1.0)` draws from the posterior itself, as is usual in practice,
-    and `recommend` then gives an interval of one deviation. With `features=QuadratureFourier()`
-    it is Thompson sampling in quadrature Fourier features.
+    :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
+    theorem, where :math:`\lambda` is about 1. It explores widely; `width=widths.constant(1.0)`
+    draws from the posterior itself, as is usual in practice, and `recommend` then gives an interval
+    of one deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature
+    Fourier features.
 
     Args:
         space: `Arms` or `Box`. Draws are joint over all arms; on a box they are maximised by
             gradients from many starts, without the paper's discretisation.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant R of the noise, in reward units.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from
+            R / sqrt(lambda).
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of v_t.
-        ridge: Regularization, the noise variance in reward units.
+        ridge: Regularization lambda, the noise variance in reward units.
         scale: Factor of v_t.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -136,12 +139,13 @@ def gp_ts(
         True
     """
     half = checks.probability("delta", delta) / 2.0  # v_t has ln(2 / delta)
+    relative = checks.non_negative("noise", noise) / math.sqrt(checks.positive("ridge", ridge))
     return Optimizer(
         space,
         kernel,
         features=features or Exact(),
         estimator=estimator or LeastSquares(),
-        width=width_or(width, scale, chowdhury_gopalan(norm_bound, noise, half, scale)),
+        width=width_or(width, scale, chowdhury_gopalan(norm_bound, relative, half, scale)),
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,
         seed=seed,
