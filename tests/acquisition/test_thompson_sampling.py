@@ -250,8 +250,15 @@ def test_regret_falls_under_outliers() -> None:
     assert np.mean(missed[-50:]) < 0.1
 
 
-@pytest.mark.parametrize("design", [sf.Arms(LINE), sf.Box([0.0], [1.0])], ids=["arms", "box"])
-@pytest.mark.parametrize("environment", [WORLD, DENSITY], ids=["list", "density"])
+@pytest.mark.parametrize(
+    ("design", "environment"),
+    [
+        pytest.param(sf.Arms(LINE), WORLD, id="arms-list"),
+        pytest.param(sf.Arms(LINE), DENSITY, id="arms-density"),
+        pytest.param(sf.Box([0.0], [1.0]), WORLD, id="box-list"),
+        pytest.param(sf.Box([0.0], [1.0]), DENSITY, id="box-density", marks=pytest.mark.slow),
+    ],
+)
 def test_the_conditional_value_at_risk_is_found(design: Any, environment: Any) -> None:
     """Of f(x, z) = -(x - z)^2, worst at the ends of Z, the best design is in the middle."""
     kernel = sf.kernels.squared_exponential([0.5, 0.5])

@@ -94,9 +94,9 @@ def gp_ts(
 
     The function is drawn from :math:`GP(\mu, v_t^2 \Sigma)` with
     :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
-    theorem, where :math:`\lambda` is about 1. It explores widely; `width=widths.constant(1.0)`
-    draws from the posterior itself, as is usual in practice, and `recommend` then gives an interval
-    of one deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature
+    theorem, where :math:`\lambda` is about 1. At `scale` = 1 it hardly differs from random arms for
+    a thousand rounds. `width=widths.constant(1.0)` draws from the posterior itself, as is usual in
+    practice, and `recommend` then gives an interval of one deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature
     Fourier features.
 
     Args:
