@@ -12,6 +12,7 @@ from surefoot.acquisition.policy import (
     UpperConfidenceBound,
 )
 from surefoot.acquisition.surrogate_bound import SurrogateBound
+from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
 __all__ = [
     "Alternating",
@@ -24,6 +25,7 @@ __all__ = [
     "ScorePolicy",
     "ScoreRule",
     "SurrogateBound",
+    "ThompsonSampling",
     "UpperConfidenceBound",
     "maximise",
 ]

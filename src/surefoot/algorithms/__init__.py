@@ -1,16 +1,18 @@
 """Algorithms by name, each a composition of features, estimator, width and policy."""
 
 from surefoot.algorithms.budgeted import bbkb, bkb
-from surefoot.algorithms.gaussian import gp_ucb
+from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb
-from surefoot.algorithms.risk_averse import cvar_ucb, rho_kg, stable_opt, v_ucb
+from surefoot.algorithms.risk_averse import cvar_ts, cvar_ucb, rho_kg, stable_opt, v_ucb
 from surefoot.algorithms.robust import robust_ucb
 
 __all__ = [
     "ata_gp_ucb",
     "bbkb",
     "bkb",
+    "cvar_ts",
     "cvar_ucb",
+    "gp_ts",
     "gp_ucb",
     "rho_kg",
     "robust_ucb",

@@ -476,6 +476,7 @@ class Optimizer:
             self._generator,
             self._designs,
             self._feasible(),
+            self._model.prior,
         )
 
     def _feasible(self) -> Score | None:
