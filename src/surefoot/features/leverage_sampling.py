@@ -114,7 +114,9 @@ class LeverageSampling:
                 "'adaptive'."
             )
         if self.root == "symmetric":
-            raise InvalidInput("`root` is 'symmetric', which is for arms: on a box pass 'cholesky'.")
+            raise InvalidInput(
+                "`root` is 'symmetric', which is for arms: on a box pass 'cholesky'."
+            )
         return Refitted(SampledDictionary(self, kernel, ridge, generator), ridge)
 
     @property

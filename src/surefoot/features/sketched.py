@@ -70,9 +70,7 @@ class Sketched:
     chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
     tabulated: Tabulated = field(init=False)
     _rows: KernelRows = field(init=False, metadata={"saved": False})
-    _tables: dict[tuple[int, ...], Table] = field(
-        default_factory=dict, metadata={"saved": False}
-    )
+    _tables: dict[tuple[int, ...], Table] = field(default_factory=dict, metadata={"saved": False})
 
     def __post_init__(self) -> None:
         self._rows = KernelRows(self.kernel, self.points)

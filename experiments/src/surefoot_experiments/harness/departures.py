@@ -72,7 +72,8 @@ def departures_table(found: Sequence[Departure]) -> str:
     """The departures as a Markdown table, or a sentence that there are none."""
     if not found:
         return "None."
-    rows = [f"| {it.row} | {it.setting} | {it.published} | {it.here} |" for it in found]
+    cells = [(it.row, it.setting, it.published, it.here) for it in found]
+    rows = [f"| {' | '.join(each.replace('|', '\\|') for each in row)} |" for row in cells]
     return "\n".join(["| row | setting | published | here |", "| --- | --- | --- | --- |", *rows])
 
 
