@@ -73,8 +73,9 @@ def departures_table(found: Sequence[Departure]) -> str:
     if not found:
         return "None."
     cells = [(it.row, it.setting, it.published, it.here) for it in found]
-    rows = [f"| {' | '.join(each.replace('|', '\\|') for each in row)} |" for row in cells]
-    return "\n".join(["| row | setting | published | here |", "| --- | --- | --- | --- |", *rows])
+    rows = [" | ".join(text.replace("|", "\\|") for text in row) for row in cells]
+    lines = [f"| {row} |" for row in rows]
+    return "\n".join(["| row | setting | published | here |", "| --- | --- | --- | --- |", *lines])
 
 
 def _shown(value: object) -> str:

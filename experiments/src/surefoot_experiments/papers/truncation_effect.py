@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from matplotlib.figure import Figure
 from pandas import DataFrame
