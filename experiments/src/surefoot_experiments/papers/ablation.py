@@ -155,8 +155,8 @@ def _recorded(
         setting=(
             "Each width of the paper's experiments with each estimate: TGP's truncation, ATA's "
             "adaptive truncation, and least squares, which truncates nothing; on the exact "
-            "process, with ridge 1, α = 1 and v the mean square of all entries. Regret is divided by "
-            "the largest mean."
+            "process, with ridge 1, α = 1 and v the mean square of all entries. Regret is divided "
+            "by the largest mean."
         ),
         output=FigureOutput(width_checks, curves),
         load=load,
