@@ -178,9 +178,7 @@ class TestBadInput:
         with pytest.raises(sf.InvalidInput, match="`root`.*'cholesky' or 'symmetric'"):
             sf.LeverageSampling(root="lu")
         with pytest.raises(sf.InvalidInput, match="`root` is 'symmetric', which is for arms"):
-            sf.Optimizer(
-                sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.2), features=sketched(5.0)
-            )
+            sf.Optimizer(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
 
     def test_the_published_oversampling_needs_a_horizon_and_an_accuracy(self) -> None:
         for horizon, accuracy in ((2, 0.1), (2.5, 0.1), (100, 0.0), (100, 1.0)):

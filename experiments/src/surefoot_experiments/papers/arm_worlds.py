@@ -23,7 +23,6 @@ from surefoot_experiments.problems import (
 from surefoot_experiments.problems.kernel_function import Scaling
 from surefoot_experiments.problems.noise import Generator
 
-NOT_STATED = "not stated"
 _SCALES: dict[str, Scaling] = {
     "max|f| = 1": "largest",
     "[0, 1], by minimum and maximum": "range",

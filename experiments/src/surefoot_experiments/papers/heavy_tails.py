@@ -10,7 +10,7 @@ from typing import Any
 
 from surefoot import Optimizer
 from surefoot_experiments.harness.claims import below, falling, inside, no_worse
-from surefoot_experiments.harness.departures import Departure, departures
+from surefoot_experiments.harness.departures import NOT_STATED, Departure, departures, stated
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import MEAN_REGRET, FigureOutput
@@ -28,7 +28,6 @@ from surefoot_experiments.papers.arm_methods import (
 from surefoot_experiments.papers.arm_runs import run_arms
 from surefoot_experiments.papers.arm_settings import ATA, OWN_QFF, PUBLISHED_QFF, TGP
 from surefoot_experiments.papers.arm_worlds import (
-    NOT_STATED,
     PARETO,
     SENSORS,
     STOCKS,
@@ -107,10 +106,10 @@ def _figure(
 def _synthetic(
     letter: str, title: str, world: Synthetic, rows: Mapping[str, TGP | ATA], setting: str
 ) -> Experiment:
-    stated = replace(world, scaling=NOT_STATED)
+    published = replace(world, scaling=NOT_STATED)
     return _figure(
         letter,
-        [*departures(stated, {"problem": world}), *changed(rows, PAPER)],
+        [*departures(published, {"problem": world}), *changed(rows, PAPER)],
         rows,
         title=title,
         published=SYNTHETIC,
@@ -132,16 +131,16 @@ def _recorded(
     letter: str,
     title: str,
     world: Recorded,
-    stated: Recorded,
+    published: Recorded,
     rows: Mapping[str, TGP | ATA],
-    stated_rows: Mapping[str, TGP | ATA],
+    published_rows: Mapping[str, TGP | ATA],
     says: str,
     setting: str,
     load: Callable[[Path | None], Data],
 ) -> Experiment:
     return _figure(
         letter,
-        [*departures(stated, {"problem": world}), *changed(rows, stated_rows)],
+        [*departures(published, {"problem": world}), *changed(rows, published_rows)],
         rows,
         title=title,
         published=RECORDED,
@@ -199,7 +198,9 @@ EXPERIMENTS = [
         "e",
         "Light sensor data",
         SENSORS,
-        replace(SENSORS, rewards=NOT_STATED, rounds=NOT_STATED, locations="scale " + NOT_STATED),
+        replace(
+            SENSORS, rewards=NOT_STATED, rounds=NOT_STATED, locations=stated("scale not stated")
+        ),
         SENSOR_ROWS,
         SENSOR_ROWS,
         "41 sensors; f is the mean of each sensor's test readings, the kernel the covariance of "
