@@ -166,7 +166,7 @@ def test_the_symmetric_root_is_the_same_from_few_sites_and_from_many(
 class TestBadInput:
     @pytest.mark.parametrize("delta", [0.0, -0.1, 1.5, True, "1"])
     def test_delta_is_above_0_and_at_most_1(self, delta: object) -> None:
-        with pytest.raises(sf.InvalidInput, match="`delta`.*above 0 and at most 1"):
+        with pytest.raises(sf.InvalidInput, match=r"`delta`.*above 0 and at most 1"):
             sf.AdaptiveTruncation(MOMENTS[1.0], delta=delta)
 
     @pytest.mark.parametrize("folded", [0, 1, "no", None])
@@ -175,7 +175,7 @@ class TestBadInput:
             sf.QuadratureFourier(8, folded=folded)
 
     def test_a_root_is_one_of_two_and_the_symmetric_one_is_for_arms(self) -> None:
-        with pytest.raises(sf.InvalidInput, match="`root`.*'cholesky' or 'symmetric'"):
+        with pytest.raises(sf.InvalidInput, match=r"`root`.*'cholesky' or 'symmetric'"):
             sf.LeverageSampling(root="lu")
         with pytest.raises(sf.InvalidInput, match="`root` is 'symmetric', which is for arms"):
             sf.Optimizer(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
