@@ -79,7 +79,8 @@ def checks(tables: Tables) -> list[Check]:
         for name in TASKS[task]:
             if name != PUBLISHED:
                 gain = ends[PUBLISHED] - ends[name]
-                share = f", {gain / whole:.0%} of all changes together" if name != ALL else ""
+                of_all = f", {gain / whole:.0%} of all changes together" if whole else ""
+                share = "" if name == ALL else of_all
                 found.append(
                     Check(
                         f"{task}: {name} ends below the published setting",
