@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
-_KEPT = 2**23  # numbers in the tables of former dictionaries that are kept
+_KEPT = 2**21  # numbers in the tables of former dictionaries that are kept
 
 
 class Sampling(Protocol):
