@@ -120,7 +120,7 @@ def _synthetic(
         rows,
         title=title,
         published=SYNTHETIC,
-        quick=Scale(3, 1_500),
+        quick=Scale(2, 1_000),
         run=partial(run_arms, make=world, methods=rows),
         says=(
             "ATA-GP-UCB outperforms TGP-UCB in all experiments. With the Nyström approximation it "
@@ -151,7 +151,7 @@ def _recorded(
         rows,
         title=title,
         published=RECORDED,
-        quick=Scale(2, 1_500),
+        quick=Scale(2, 1_000),
         run=partial(run_recorded, world=world, rows=rows),
         says=says,
         setting=(
