@@ -12,6 +12,7 @@ from kernel_cases import table
 from surefoot import algorithms
 
 MOMENT = sf.Moment(0.9, 4.0)
+AS_PUBLISHED = sf.AdaptiveTruncation(MOMENT, 100, 1.0, "symmetric", unions=1)
 PLANE = torch.rand(15, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 MANY = torch.rand(60, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 LINE = torch.tensor([[0.0], [0.13], [0.3], [0.42], [0.61], [1.0]], dtype=torch.float64)
@@ -76,6 +77,14 @@ LASTING: dict[str, Subject] = {
     ),
     "tgp_ucb": Subject(on_arms(algorithms.tgp_ucb, moment=MOMENT), fresh=1e-8),
     "ata_gp_ucb": Subject(on_arms(algorithms.ata_gp_ucb, moment=MOMENT, nodes=8), fresh=1e-7),
+    "ata_gp_ucb-published": Subject(
+        on_arms(
+            sf.Optimizer,
+            features=sf.QuadratureFourier(8, folded=False),
+            estimator=AS_PUBLISHED,
+        ),
+        fresh=1e-7,
+    ),
     "robust_ucb": Subject(on_arms(algorithms.robust_ucb), fresh=1e-5),
     "repeated": Subject(on_arms(sf.Optimizer, repeat_until=2.0, ridge=0.1), fresh=1e-8, first=6),
     "first-points": Subject(on_arms(sf.Optimizer, initial=4, ridge=0.1), fresh=1e-8),
@@ -119,6 +128,13 @@ BUDGETED: dict[str, Subject] = {
     ),
     "ata_gp_ucb-nystrom": Subject(
         on_arms(algorithms.ata_gp_ucb, moment=MOMENT, features="nystrom", resample="adaptive")
+    ),
+    "ata_gp_ucb-every-arm": Subject(
+        on_arms(
+            sf.Optimizer,
+            features=sf.Nystrom(sf.LeverageSampling(30.0, root="symmetric")),
+            estimator=AS_PUBLISHED,
+        )
     ),
 }
 BOXES: dict[str, Subject] = {

@@ -11,6 +11,7 @@ from surefoot import InvalidInput
 from surefoot_experiments import EXPERIMENTS, Trial, find
 from surefoot_experiments.harness.figures import style
 from surefoot_experiments.harness.trial import NUMBERS, Purpose
+from surefoot_experiments.papers import ata_steps
 from surefoot_experiments.problems import sensors, stocks
 from surefoot_experiments.problems.recorded_data import Data
 
@@ -22,6 +23,9 @@ def data_for(load: object) -> Data | None:
     if load is stocks.load:
         prices = np.random.default_rng(0).lognormal(3.0, 0.5, (60, 12))
         return Data("made up", {"prices": prices})
+    if load is ata_steps.load:
+        both = data_for(stocks.load), sensors.load(None)
+        return Data("made up", {**both[0].arrays, **both[1].arrays})
     return sensors.load(None) if load is sensors.load else None
 
 

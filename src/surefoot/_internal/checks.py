@@ -43,6 +43,14 @@ def probability(name: str, value: float) -> float:
     return number
 
 
+def share(name: str, value: float) -> float:
+    """Convert to a float above 0 and at most 1."""
+    number = _number(name, value, "a number above 0 and at most 1")
+    if not 0 < number <= 1:
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a number above 0 and at most 1.")
+    return number
+
+
 def count(name: str, value: int, least: int = 1) -> int:
     """Convert to an integer of at least `least`."""
     number = integer(value)

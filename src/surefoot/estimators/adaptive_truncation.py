@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,9 +13,10 @@ import torch
 from surefoot._internal import checks, doubling
 from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.live_rewards import FAR, LiveRewards
-from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
 from surefoot.tails import Moment, check_moment
+
+Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ class AdaptiveTruncation:
         horizon: Number of rounds T. None starts at 1024 and doubles it whenever it is reached,
             with a share of delta for each, so that the paper's bounds hold in all rounds; the
             threshold falls a little at each doubling.
-        delta: Probability with which the bounds may fail.
+        delta: Probability with which the bounds may fail, in (0, 1]. With 1, and 1 for `unions`,
+            L = ln(m T) as in the paper's experiments, without a guarantee.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have
             norm at most 1 as well) and costs less.
-        unions: 2, or 4 with Nyström features.
+        unions: 2, or 4 with Nyström features; 1 in the paper's experiments.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -58,7 +61,7 @@ class AdaptiveTruncation:
         check_moment(self.moment)
         if self.horizon is not None:
             checks.count("horizon", self.horizon)
-        checks.probability("delta", self.delta)
+        checks.share("delta", self.delta)
         checks.count("unions", self.unions)
         checks.choice("root", self.root, "cholesky", "symmetric")
 
@@ -67,6 +70,8 @@ class AdaptiveTruncation:
         alpha, v = self.moment.alpha, self.moment.bound
         horizon, delta = doubling.horizon(self.horizon, self.delta, round_)
         spread = math.log(self.unions * max(dimension, 1) * horizon / delta)
+        if spread == 0.0:  # one feature in one round, and nothing that may fail
+            return math.inf
         return float(
             (v / spread) ** (1.0 / (1.0 + alpha))
             * round_ ** ((1.0 - alpha) / (2.0 * (1.0 + alpha)))
@@ -97,7 +102,8 @@ class AdaptiveTruncation:
             return Estimate(theta, UNWEIGHTED, limit), state
         y, far = found.reward[:n], found.far[:n]
         rows = features.cpu().numpy().take(found.site[:n], 0)  # quicker than torch
-        u = self._directions(factor, rows)  # (m, k)
+        directions, back = self._root(sample)
+        u = directions(rows)  # (m, k)
         terms = u * y
         cut = np.abs(terms) > limit
         if found.any_far:  # these are not in the sums: what is kept of them comes in
@@ -106,7 +112,7 @@ class AdaptiveTruncation:
             terms = terms * cut
         else:
             return Estimate(theta, UNWEIGHTED, limit), state
-        theta = theta - torch.from_numpy(self._back(factor, np.add.reduce(terms, 1))).to(theta)
+        theta = theta - torch.from_numpy(back(np.add.reduce(terms, 1))).to(theta)
         squares = u * u
         halved = np.add.reduce(squares * cut, 0) > 0.75 * np.add.reduce(squares, 0)
         last = bool(halved[-1]) and int(found.order[n - 1]) == state.number - 1
@@ -114,7 +120,8 @@ class AdaptiveTruncation:
 
     def _search(self, state: LiveRewards, sample: Sample, limit: float) -> None:
         """Find the rewards of which a term may be truncated."""
-        if not state.is_due(limit, sample.version):
+        cheap = self.root == "cholesky"  # the symmetric root costs more than a search
+        if cheap and not state.is_due(limit, sample.version):
             return
         least = min(limit, self.threshold(state.number, state.constants.dimension))
         if least < state.least:
@@ -128,15 +135,10 @@ class AdaptiveTruncation:
             state.append(site, reward, abs(reward) > FAR * limit)
         return state
 
-    def _directions(self, factor: RidgeFactor, features: np.ndarray) -> np.ndarray:
-        """Columns u = V^{-1/2} phi for each row phi."""
+    def _root(self, sample: Sample) -> tuple[Product, Product]:
+        """Rows phi (k, m) to columns V^{-1/2} phi (m, k); totals (m,) to (V^{-1/2})' totals."""
+        factor = sample.factor
         if self.root == "cholesky":
-            return factor.directions(features)
-        root = factor.symmetric_inverse_root.cpu()
-        return (root @ torch.from_numpy(features).T).numpy()  # on the threads of torch
-
-    def _back(self, factor: RidgeFactor, lost: np.ndarray) -> np.ndarray:
-        """(V^{-1/2})' lost."""
-        if self.root == "cholesky":
-            return factor.undirected(lost)
-        return (factor.symmetric_inverse_root.cpu() @ torch.from_numpy(lost)).numpy()
+            return factor.directions, factor.undirected
+        times = factor.symmetric_product(sample.features, sample.counts)
+        return lambda rows: times(rows.T), times

@@ -4,7 +4,11 @@ from surefoot.features.dictionary import Dictionary
 from surefoot.features.exact import Exact
 from surefoot.features.features import Features, fixed_features
 from surefoot.features.fourier import QuadratureFourier, RandomFourier
-from surefoot.features.leverage_sampling import LeverageSampling, oversampling
+from surefoot.features.leverage_sampling import (
+    LeverageSampling,
+    oversampling,
+    oversampling_as_published,
+)
 from surefoot.features.nystrom import Nystrom
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.features.pivoted_cholesky import PivotedCholesky
@@ -25,4 +29,5 @@ __all__ = [
     "RandomFourier",
     "fixed_features",
     "oversampling",
+    "oversampling_as_published",
 ]

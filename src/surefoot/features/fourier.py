@@ -71,10 +71,13 @@ class QuadratureFourier:
 
     Args:
         nodes: Number of nodes on each axis, even; the grid has nodes^d features in d dimensions.
+        folded: Whether pairs of nodes are folded. Without, there are 2 nodes^d features, a cosine
+            and a sine of every node, as in the paper. The kernel is the same, while widths and
+            thresholds that depend on the number of features are larger and smaller.
 
     Raises:
-        InvalidInput: If `nodes` is odd or below 2; at the start of a run, for a kernel that is not
-            squared exponential, and for more than 16384 features.
+        InvalidInput: If `nodes` is odd or below 2, or `folded` is not a boolean; at the start of a
+            run, for a kernel that is not squared exponential, and for more than 16384 features.
 
     References:
         Mutny and Krause 2018, "Efficient high dimensional Bayesian optimization with additivity
@@ -88,11 +91,13 @@ class QuadratureFourier:
     """
 
     nodes: int = 32
+    folded: bool = True
 
     def __post_init__(self) -> None:
         checks.count("nodes", self.nodes, least=2)
         if self.nodes % 2:
             raise InvalidInput(f"`nodes` is {self.nodes}, expected an even number.")
+        checks.truth("folded", self.folded)
 
     def init(
         self,
@@ -121,11 +126,14 @@ class QuadratureFourier:
         """
         dimension, device = space.dimension, space.lower.device
         lengthscale, variance = _squared_exponential(kernel, dimension)
-        if self.nodes**dimension > MOST_FEATURES:
+        copies = 1 if self.folded else 2  # of each function
+        if copies * self.nodes**dimension > MOST_FEATURES:
+            number = f"{'' if self.folded else '2 '}nodes^d"
             raise InvalidInput(
-                f"quadrature in {dimension} dimensions needs nodes^d = {self.nodes}^{dimension} = "
-                f"{self.nodes**dimension} features, expected at most {MOST_FEATURES}: pass fewer "
-                "`nodes`, or Nyström features instead."
+                f"quadrature in {dimension} dimensions needs {number} = "
+                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} = "
+                f"{copies * self.nodes**dimension} features, expected at most {MOST_FEATURES}: "
+                "pass fewer `nodes`, or Nyström features instead."
             )
         relative = float((lengthscale / _extent(space)).min())
         if self.nodes <= 1.0 / relative**2:
@@ -137,9 +145,11 @@ class QuadratureFourier:
         nodes, weights = np.polynomial.hermite.hermgauss(self.nodes)
         grid = np.array(list(product(nodes, repeat=dimension)))
         mass = np.array([math.prod(w) for w in product(weights, repeat=dimension)])
-        half = grid[:, 0] > 0  # one of each pair: the other is its mirror image
-        unit = torch.as_tensor(math.sqrt(2.0) * grid[half], device=device)
-        mass = 2.0 * mass[half] / math.pi ** (dimension / 2)
+        if self.folded:
+            half = grid[:, 0] > 0  # one of each pair: the other is its mirror image
+            grid, mass = grid[half], 2.0 * mass[half]
+        unit = torch.as_tensor(math.sqrt(2.0) * grid, device=device)
+        mass = mass / math.pi ** (dimension / 2)
         amplitudes = torch.as_tensor(np.sqrt(variance * mass), device=device)
         return FourierEmbedding(unit / lengthscale, amplitudes)
 

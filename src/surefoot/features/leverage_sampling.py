@@ -47,10 +47,15 @@ class LeverageSampling:
         feedback: With "batch", adaptive resampling is BBKB's: between draws arms are chosen by the
             mean of the last draw, and only the variance changes; with "immediate", every reward
             moves the mean.
+        root: Root of the dictionary's kernel matrix K_S in the features. "cholesky" leaves out
+            arms that the others explain, so that there are as many features as the numerical rank.
+            "symmetric" are those of the paper on heavy-tailed payoffs, (K_S^{1/2})^+ k_S(x), as
+            many as there are arms in the dictionary; mean and variance of least squares are the
+            same.
 
     Raises:
         InvalidInput: If an argument is out of range, and at the start of a run for a kernel that
-            is fitted, or for incremental resampling on a box.
+            is fitted, or for incremental resampling or the symmetric root on a box.
 
     References:
         Calandriello et al. 2019 (BKB), Algorithm 1; Calandriello et al. 2020 (BBKB), Algorithm 1;
@@ -69,6 +74,7 @@ class LeverageSampling:
     delta: float = 0.1
     accuracy: float = 0.5
     feedback: Literal["batch", "immediate"] = "batch"
+    root: Literal["cholesky", "symmetric"] = "cholesky"
 
     def __post_init__(self) -> None:
         if self.oversampling is not None:
@@ -80,6 +86,7 @@ class LeverageSampling:
             ("resample", ("every-round", "adaptive", "incremental")),
             ("inclusion", ("per-pull", "per-arm")),
             ("feedback", ("batch", "immediate")),
+            ("root", ("cholesky", "symmetric")),
         ):
             checks.choice(name, getattr(self, name), *known)
 
@@ -105,6 +112,10 @@ class LeverageSampling:
             raise InvalidInput(
                 "`resample` is 'incremental', which is for arms: on a box pass 'every-round' or "
                 "'adaptive'."
+            )
+        if self.root == "symmetric":
+            raise InvalidInput(
+                "`root` is 'symmetric', which is for arms: on a box pass 'cholesky'."
             )
         return Refitted(SampledDictionary(self, kernel, ridge, generator), ridge)
 
@@ -168,6 +179,33 @@ def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> flo
     checks.probability("accuracy", accuracy)
     ratio = (1.0 + accuracy) / (1.0 - accuracy)
     return 6.0 * ratio * math.log(4.0 * horizon / delta) / accuracy**2
+
+
+def oversampling_as_published(horizon: int, accuracy: float = 0.1) -> float:
+    r"""The q of the experiments with adaptive truncation, :math:`\ln(T) / \epsilon^2`.
+
+    That of the theory without its constants: no ratio of accuracies, no delta and no factor 6.
+
+    Args:
+        horizon: Number of rounds T, at least 3.
+        accuracy: Relative accuracy epsilon of the variance, in (0, 1).
+
+    Returns:
+        The oversampling factor.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
+
+    Example:
+        >>> round(oversampling_as_published(horizon=12_000))
+        939
+    """
+    checks.count("horizon", horizon, least=3)
+    checks.probability("accuracy", accuracy)
+    return math.log(horizon) / accuracy**2
 
 
 def _at_least_one(name: str, value: float) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
+_NULL = 1e-12  # eigenvalue, relative to the largest, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,8 @@ class NystromEmbedding:
 
     Args:
         kernel: The prior covariance.
-        dictionary: Points (m, d) that do not explain each other.
-        inverse_root: L^{-1} (m, m).
+        dictionary: Points (m, d), which do not explain each other under the triangular root.
+        inverse_root: L^{-1} (m, m), or the symmetric (K_S^{1/2})^+ (`symmetric`).
 
     Example:
         >>> import torch
@@ -104,6 +105,26 @@ class NystromEmbedding:
         """The embedding of a dictionary (m, d) of points that do not explain each other."""
         root = cholesky(kernels.block(kernel, dictionary, dictionary))
         return cls(kernel, dictionary, _inverse(root))
+
+    @classmethod
+    def symmetric(cls, kernel: Kernel, dictionary: Tensor, gram: Tensor) -> NystromEmbedding:
+        """phi(x) = (K_S^{1/2})^+ k_S(x): one feature for each point, whatever the rank of K_S.
+
+        Args:
+            kernel: The prior covariance.
+            dictionary: Points (m, d), which may explain each other.
+            gram: Their kernel matrix (m, m).
+
+        Returns:
+            The embedding of m features.
+
+        References:
+            Chowdhury and Gopalan 2019 (heavy-tailed payoffs), section 5.1 (b).
+        """
+        values, vectors = torch.linalg.eigh(gram)
+        kept = values > _NULL * float(values[-1])
+        powers = torch.where(kept, values, 1.0).rsqrt() * kept
+        return cls(kernel, dictionary, (vectors * powers) @ vectors.T)
 
     @property
     def dimension(self) -> int:

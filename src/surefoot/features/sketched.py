@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
 _SMALL = 2**14  # numbers in a table whose features are computed at once for many rounds
+_KEPT = 2**21  # numbers in the tables of former dictionaries that are kept
 
 
 class Sampling(Protocol):
@@ -31,6 +32,8 @@ class Sampling(Protocol):
 
     @property
     def resample(self) -> str: ...
+    @property
+    def root(self) -> str: ...
     @property
     def batched(self) -> bool: ...
     def is_due(self, explained: float) -> bool: ...
@@ -67,6 +70,7 @@ class Sketched:
     chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
     tabulated: Tabulated = field(init=False)
     _rows: KernelRows = field(init=False, metadata={"saved": False})
+    _tables: dict[tuple[int, ...], Table] = field(default_factory=dict, metadata={"saved": False})
 
     def __post_init__(self) -> None:
         self._rows = KernelRows(self.kernel, self.points)
@@ -179,12 +183,30 @@ class Sketched:
             return Table(embedding, self.points, self.prior, columns, none)
         self._rows.need(chosen)
         points = self.points[chosen.to(self.points.device)]
+        if self.rule.root == "symmetric":
+            return self._symmetric_table(chosen, points)
         embedding, stayed = NystromEmbedding.of_gram(self.kernel, points, self._rows.gram(chosen))
         rows = self._rows.at(chosen[stayed.cpu()])
         if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
             features = rows.T @ embedding.inverse_root.T
             return Table(embedding, self.points, self.prior, features, none)
         return Table(embedding, self.points, self.prior, rows.T, embedding.inverse_root)
+
+    def _symmetric_table(self, chosen: Tensor, points: Tensor) -> Table:
+        """The features of the symmetric root; those of the last dictionaries are kept."""
+        key = tuple(chosen.tolist())
+        table = self._tables.pop(key, None)
+        if table is None:
+            rows, gram = self._rows.at(chosen), self._rows.gram(chosen)
+            embedding = NystromEmbedding.symmetric(self.kernel, points, gram)
+            features = rows.T @ embedding.inverse_root.T
+            none = self.prior.new_zeros(0, 0)
+            table = Table(embedding, self.points, self.prior, features, none)
+        self._tables[key] = table
+        room = max(1, _KEPT // table.columns.numel())
+        while len(self._tables) > room:
+            del self._tables[next(iter(self._tables))]
+        return table
 
 
 def _count(pulls: dict[int, float], arm: int, times: int) -> float:

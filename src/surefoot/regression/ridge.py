@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -132,6 +133,36 @@ class RidgeFactor:
         """V^{-1/2}, the symmetric one (m, m)."""
         values, vectors = torch.linalg.eigh(self.gram)
         return vectors @ torch.diag(values.clamp_min(self.ridge).rsqrt()) @ vectors.T
+
+    def symmetric_product(
+        self, features: Tensor, counts: Tensor
+    ) -> Callable[[np.ndarray], np.ndarray]:  # (m,) or (m, k), the same
+        """Multiplication by the symmetric V^{-1/2}.
+
+        Where sites are fewer than features, from the eigenvalues e of B B', B = diag(counts)^{1/2}
+        F: V^{-1/2} is ridge^{-1/2} less B' g(B B') B, with g(e) the difference of ridge^{-1/2} and
+        (ridge + e)^{-1/2} over e, written without the difference.
+
+        Args:
+            features: Features F (S, m) of the sites.
+            counts: Rewards at each site (S,).
+
+        Returns:
+            The product of V^{-1/2} with columns in main memory.
+        """
+        if len(features) >= self.dimension:
+            root = self.symmetric_inverse_root.cpu()
+            return lambda columns: (root @ torch.from_numpy(columns)).numpy()
+        B = counts.sqrt()[:, None].cpu() * features.cpu()
+        values, vectors = torch.linalg.eigh(B @ B.T)
+        least, root = math.sqrt(self.ridge), (values.clamp_min(0.0) + self.ridge).sqrt()
+        inner = (vectors / (least * root * (least + root))) @ vectors.T
+
+        def product(columns: np.ndarray) -> np.ndarray:
+            given = torch.from_numpy(columns)
+            return (given / least - B.T @ (inner @ (B @ given))).numpy()
+
+        return product
 
     @property
     def information_gain(self) -> float:

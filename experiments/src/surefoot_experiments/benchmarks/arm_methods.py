@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any
 
 import surefoot as sf
-from surefoot_experiments.papers.arm_methods import ata, robust, tgp
+from surefoot_experiments.papers.arm_methods import robust
+from surefoot_experiments.papers.arm_settings import (
+    OWN_EXACT,
+    OWN_NYSTROM,
+    OWN_QFF,
+    PUBLISHED_TGP,
+)
 from surefoot_experiments.problems import ArmProblem
 
 Build = Callable[[ArmProblem, int, int], sf.Optimizer]  # problem, horizon, seed
@@ -51,9 +57,9 @@ WITHOUT_MOMENTS: dict[str, Build] = {
     "median-of-means-standardised": partial(gp, sf.MedianOfMeans, True),
 }
 WITH_MOMENTS: dict[str, Build] = {
-    "tgp": tgp,
-    "ata-exact": partial(ata, features="exact"),
-    "ata-fourier": partial(ata, features="fourier"),
-    "ata-nystrom": partial(ata, features="nystrom"),
+    "tgp": PUBLISHED_TGP,
+    "ata-exact": OWN_EXACT,
+    "ata-fourier": OWN_QFF,
+    "ata-nystrom": OWN_NYSTROM,
 }
 METHODS = WITH_MOMENTS | WITHOUT_MOMENTS

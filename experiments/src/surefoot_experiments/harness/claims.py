@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from pandas import DataFrame, Series
 
@@ -54,11 +53,11 @@ def no_worse(tables: Tables, name: str, other: str, slack: float = 1.05) -> Chec
     )
 
 
-def falling(tables: Tables, only: str | None = None) -> Check:
-    """Mean regret falls by milestones, for one algorithm or for all, in every task."""
+def falling(tables: Tables, *only: str) -> Check:
+    """Mean regret falls by milestones, for some algorithms or for all, in every task."""
     numbers = tables[NUMBERS]
-    if only is not None:
-        numbers = numbers[numbers["algorithm"] == only]
+    if only:
+        numbers = numbers[numbers["algorithm"].isin(only)]
     rounds = milestones(int(numbers["round"].max()))
     curves = [name for name in ("task", "algorithm") if name in numbers]
     means = numbers.pivot_table("regret", curves, "round", sort=False)[rounds]
@@ -68,7 +67,7 @@ def falling(tables: Tables, only: str | None = None) -> Check:
         f"{', '.join(f'{value:.3g}' for value in row)}"
         for name, row in means.T.items()
     )
-    whose = "" if only is None else f"{only}: "
+    whose = f"{only[0]}: " if len(only) == 1 else ""
     return Check(
         f"{whose}mean regret falls (rounds {', '.join(f'{one:,}' for one in rounds)})",
         bool(fell.all()) and len(rounds) > 1,
@@ -91,17 +90,15 @@ def named(values: object) -> str:
     return ", ".join(f"{name} {value:.3g}" for name, value in pairs)
 
 
-def published_order(tables: Tables, adaptive: Sequence[str], plain: str) -> list[Check]:
-    """The claims of the heavy-tails paper about its figures 1a to 1e."""
-    checks = [*below(tables, adaptive, plain), falling(tables)]
-    if len(adaptive) == 2:
-        checks.append(no_worse(tables, adaptive[1], adaptive[0]))
-    return checks
-
-
-def order_of(adaptive: Sequence[str], plain: str) -> Callable[[Tables], list[Check]]:
-    """`published_order` of these algorithms."""
-    return partial(published_order, adaptive=adaptive, plain=plain)
+def inside(tables: Tables, names: Sequence[str], axis: tuple[float, float]) -> Check:
+    """Each of the algorithms ends, in the mean over trials, within the paper's axis."""
+    ends = final(tables)[list(names)].mean()
+    low, high = axis
+    return Check(
+        f"every published row ends inside the paper's axis, {low:g} to {high:g}",
+        bool(ends.between(low, high).all()),
+        named(ends),
+    )
 
 
 def milestones(rounds: int) -> list[int]:

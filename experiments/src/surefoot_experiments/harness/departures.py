@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _LABEL = "setting"
+NOT_STATED: Any = "not stated"  # as a published value
 
 
 def setting(label: str, **options: Any) -> Any:
@@ -23,6 +24,11 @@ def setting(label: str, **options: Any) -> Any:
         The field.
     """
     return field(metadata={_LABEL: label}, **options)
+
+
+def stated(text: str) -> Any:
+    """A published value in words, where it is none that the field can have."""
+    return text
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,10 @@ def departures_table(found: Sequence[Departure]) -> str:
     """The departures as a Markdown table, or a sentence that there are none."""
     if not found:
         return "None."
-    rows = [f"| {it.row} | {it.setting} | {it.published} | {it.here} |" for it in found]
-    return "\n".join(["| row | setting | published | here |", "| --- | --- | --- | --- |", *rows])
+    cells = [(it.row, it.setting, it.published, it.here) for it in found]
+    rows = [" | ".join(text.replace("|", "\\|") for text in row) for row in cells]
+    lines = [f"| {row} |" for row in rows]
+    return "\n".join(["| row | setting | published | here |", "| --- | --- | --- | --- |", *lines])
 
 
 def _shown(value: object) -> str:

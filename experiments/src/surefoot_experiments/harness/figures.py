@@ -28,6 +28,8 @@ _COLOURS = {
     "TGP-UCB": "#d9541e",
     "ATA-GP-UCB-QFF": "#3f86c8",
     "ATA-GP-UCB-Nyström": "#0a7f5a",
+    "surefoot's ATA, quadrature": "#7b3fa0",
+    "surefoot's ATA, Nyström": "#c99700",
     "robust_ucb": "#7b3fa0",
     "GP-UCB": "#6b7280",
     "GP-UCB, truncated": "#3f86c8",
@@ -115,6 +117,8 @@ def curves(tables: Tables, measure: Measure) -> Figure:
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         if measure.logarithmic:
             axis.set_yscale("log")
+        elif measure.axis is not None:
+            axis.set_ylim(*_limits(own, measure.column, measure.axis))
         elif own[measure.column].min() >= 0.0:
             axis.set_ylim(0, None)
     for axis in axes[len(tasks) :]:
@@ -122,6 +126,13 @@ def curves(tables: Tables, measure: Measure) -> Figure:
     axes[0].set_ylabel(measure.label)
     legend(figure, axes[0])
     return figure
+
+
+def _limits(numbers: DataFrame, column: str, axis: tuple[float, float]) -> tuple[float, float]:
+    """The paper's axis, with room for the ends of curves that leave it."""
+    last = numbers[numbers["round"] == numbers["round"].max()]
+    ends = last.groupby("algorithm")[column].mean()
+    return min(axis[0], 0.9 * float(ends.min())), max(axis[1], 1.1 * float(ends.max()))
 
 
 def legend(figure: Figure, axes: Axes) -> None:

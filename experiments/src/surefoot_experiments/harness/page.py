@@ -35,12 +35,14 @@ class Measure:
         band: What is drawn around the mean over trials: one standard deviation of the trials, or
             the 70 % confidence interval of the mean.
         logarithmic: Whether the axis is logarithmic.
+        axis: Least and largest tick of the paper's axis; None where none is known.
     """
 
     column: str
     label: str
     band: Literal["one standard deviation", "the 70 % interval"] = "one standard deviation"
     logarithmic: bool = False
+    axis: tuple[float, float] | None = None
 
 
 MEAN_REGRET = Measure("regret", "time-average regret $R_t / t$")

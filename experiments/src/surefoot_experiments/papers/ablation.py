@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,21 +13,24 @@ from surefoot.widths import Width
 from surefoot_experiments.harness.claims import by_task, decided, falling, final, named
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
-from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import Check, Purpose, Rows, Scale, Tables, Trial
-from surefoot_experiments.papers.arm_methods import ata
 from surefoot_experiments.papers.arm_runs import Build, Make, run_tasks
-from surefoot_experiments.papers.heavy_tails import RECORDED, light_sensors, stock_market
+from surefoot_experiments.papers.arm_settings import OWN_QFF
+from surefoot_experiments.papers.arm_worlds import SENSORS, STOCKS, Recorded
+from surefoot_experiments.papers.heavy_tails import RECORDED, RELATIVE
 from surefoot_experiments.problems import ArmProblem, StudentT, noisy_arms, sensors, stocks
 from surefoot_experiments.problems.recorded_data import Data
 
 OWN = "surefoot's own"
 ALPHAS = (0.3, 0.6, 1.0)
+_WIDTHS = {
+    "published": OWN_QFF,
+    "theorem's": replace(OWN_QFF, width="theorem's", bound="norm of f"),
+}
 _METHODS: Mapping[str, Build] = {
-    f"{root}, {width} width": partial(
-        ata, features="fourier", root=root, theorem=width == "theorem's"
-    )
-    for width in ("published", "theorem's")
+    f"{root}, {width} width": replace(settings, root=root)
+    for width, settings in _WIDTHS.items()
     for root in ("cholesky", "symmetric")
 }
 
@@ -93,9 +97,9 @@ def estimate(
     )
 
 
-def run_recorded(trial: Trial, *, rows: str, make: Make) -> Rows:
+def run_recorded(trial: Trial, *, world: Recorded) -> Rows:
     """Three estimators with each of two widths, as panels."""
-    moment = Moment(1.0, float((trial.array(rows) ** 2).mean()))
+    moment = world.moment_of(trial)
     methods: dict[str, Mapping[str, Build]] = {
         width: {
             name: partial(estimate, estimator=name, width=width, moment=moment)
@@ -103,7 +107,7 @@ def run_recorded(trial: Trial, *, rows: str, make: Make) -> Rows:
         }
         for width in ("TGP's width", "ATA's width")
     }
-    return run_tasks(trial, tasks=dict.fromkeys(methods, make), methods=methods)
+    return run_tasks(trial, tasks=dict.fromkeys(methods, world), methods=methods)
 
 
 def width_checks(tables: Tables) -> list[Check]:
@@ -134,7 +138,7 @@ def width_checks(tables: Tables) -> list[Check]:
 
 
 def _recorded(
-    name: str, letter: str, rows: str, make: Make, load: Callable[[Path | None], Data]
+    name: str, letter: str, world: Recorded, load: Callable[[Path | None], Data]
 ) -> Experiment:
     return Experiment(
         name=f"own-widths-{name}",
@@ -143,7 +147,7 @@ def _recorded(
         title=f"Truncation or width? The {name}",
         published=RECORDED,
         quick=Scale(1, 600),
-        run=partial(run_recorded, rows=rows, make=make),
+        run=partial(run_recorded, world=world),
         says=(
             "On recorded data ATA-GP-UCB outperforms TGP-UCB, which the paper attributes to "
             "truncation in every direction of feature space."
@@ -151,9 +155,10 @@ def _recorded(
         setting=(
             "Each width of the paper's experiments with each estimate: TGP's truncation, ATA's "
             "adaptive truncation, and least squares, which truncates nothing; on the exact "
-            "process, with ridge 1, α = 1 and v the mean square of all entries."
+            "process, with ridge 1, α = 1 and v the mean square of all entries. Regret is divided "
+            "by the largest mean."
         ),
-        output=FigureOutput(width_checks, curves),
+        output=FigureOutput(width_checks, curves, Measure("regret", RELATIVE)),
         load=load,
     )
 
@@ -179,6 +184,6 @@ EXPERIMENTS = [
         ),
         output=FigureOutput(root_checks, curves),
     ),
-    _recorded("stocks", "d", "prices", stock_market, stocks.load),
-    _recorded("sensors", "e", "test", light_sensors, sensors.load),
+    _recorded("stocks", "d", STOCKS, stocks.load),
+    _recorded("sensors", "e", SENSORS, sensors.load),
 ]

@@ -3,63 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Literal
 
-from surefoot import Moment, Optimizer, widths
-from surefoot.algorithms import ata_gp_ucb, gp_ucb, robust_ucb, tgp_ucb
+from surefoot import Optimizer, widths
+from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.estimators import LeastSquares, MedianOfMeans
+from surefoot_experiments.harness.departures import Departure, departures
 from surefoot_experiments.papers.arm_runs import Build
+from surefoot_experiments.papers.arm_settings import (
+    ATA,
+    OWN_NYSTROM,
+    OWN_QFF,
+    PUBLISHED_NYSTROM,
+    PUBLISHED_QFF,
+    PUBLISHED_TGP,
+    TGP,
+)
 from surefoot_experiments.problems import ArmProblem
 
-TGP, QFF, NYSTROM = "TGP-UCB", "ATA-GP-UCB-QFF", "ATA-GP-UCB-Nyström"
+PLAIN, QFF, NYSTROM = "TGP-UCB", "ATA-GP-UCB-QFF", "ATA-GP-UCB-Nyström"
+OURS_QFF, OURS_NYSTROM = "surefoot's ATA, quadrature", "surefoot's ATA, Nyström"
 ROBUST, GP, MEDIANS = "robust_ucb", "GP-UCB", "median of means"
-RIDGE_NOTE = (
-    "Ridge 1; widths and thresholds are those of the authors' code (`truncated_as_published`, "
-    "`adaptive_as_published`), which leave out constants of the theorems, with B = max|f|. The "
-    "Nyström dictionary is resampled adaptively, with an oversampling of 4: that of "
-    "the theorem at ε = 0.1 selects nearly every arm pulled."
-)
+
+PAPER: Mapping[str, TGP | ATA] = {
+    PLAIN: PUBLISHED_TGP,
+    QFF: PUBLISHED_QFF,
+    NYSTROM: PUBLISHED_NYSTROM,
+    OURS_QFF: OWN_QFF,
+    OURS_NYSTROM: OWN_NYSTROM,
+}
+OURS = {OURS_QFF: QFF, OURS_NYSTROM: NYSTROM}  # the row that each is a variant of
 
 
-def tgp(problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None) -> Optimizer:
-    """TGP-UCB with the paper's width; `moment` is that of the problem unless given."""
-    moment = moment or problem.moment
-    return tgp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=moment,
-        norm_bound=problem.largest,
-        width=widths.truncated_as_published(moment, problem.largest),
-        seed=seed,
-    )
+def without_quadrature(rows: Mapping[str, TGP | ATA]) -> dict[str, TGP | ATA]:
+    """The rows whose kernel need not be squared exponential."""
+    return {name: rows[name] for name in rows if name not in (QFF, OURS_QFF)}
 
 
-def ata(
-    problem: ArmProblem,
-    rounds: int,
-    seed: int,
-    *,
-    features: Literal["fourier", "nystrom", "exact"],
-    root: Literal["cholesky", "symmetric"] = "cholesky",
-    theorem: bool = False,
-    moment: Moment | None = None,
-) -> Optimizer:
-    """ATA-GP-UCB with the paper's width, or the theorem's; quadrature features have 32 nodes."""
-    moment = moment or problem.moment
-    published = widths.adaptive_as_published(moment, problem.largest, rounds)
-    return ata_gp_ucb(
-        problem.space,
-        problem.kernel,
-        moment=moment,
-        norm_bound=problem.norm_bound if theorem else problem.largest,
-        horizon=rounds,
-        features=features,
-        resample="adaptive",
-        root=root,
-        width=None if theorem else published,
-        seed=seed,
-    )
+def changed(rows: Mapping[str, TGP | ATA], published: Mapping[str, TGP | ATA]) -> list[Departure]:
+    """Where rows depart from the published ones; surefoot's from those that they vary."""
+    return [
+        one
+        for name, settings in rows.items()
+        for one in departures(published[OURS.get(name, name)], {name: settings})
+    ]
 
 
 def gaussian(
@@ -81,15 +67,15 @@ def robust(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
     return robust_ucb(problem.space, problem.kernel, seed=seed)
 
 
-PAPER: Mapping[str, Build] = {
-    TGP: tgp,
-    QFF: partial(ata, features="fourier"),
-    NYSTROM: partial(ata, features="nystrom"),
-}
-WITHOUT_QUADRATURE: Mapping[str, Build] = {name: PAPER[name] for name in (TGP, NYSTROM)}
+def medians(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
+    """The median of means in place of least squares."""
+    return gaussian(problem, rounds, seed, estimator=MedianOfMeans)
+
+
 ALL: Mapping[str, Build] = {
     ROBUST: robust,
     GP: gaussian,
-    MEDIANS: partial(gaussian, estimator=MedianOfMeans),
-    **WITHOUT_QUADRATURE,
+    MEDIANS: medians,
+    PLAIN: PUBLISHED_TGP,
+    OURS_NYSTROM: OWN_NYSTROM,
 }

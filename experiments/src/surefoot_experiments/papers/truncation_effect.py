@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from matplotlib.figure import Figure
 from pandas import DataFrame
@@ -11,17 +12,18 @@ from pandas import DataFrame
 from surefoot import Moment, Optimizer
 from surefoot.estimators import Estimator, LeastSquares, Truncation
 from surefoot.widths import Progress
+from surefoot_experiments.harness.departures import NOT_STATED, departures, setting
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import legend, new_figure, panel
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_methods import GP
 from surefoot_experiments.papers.arm_runs import regrets
+from surefoot_experiments.papers.arm_worlds import Synthetic
 from surefoot_experiments.papers.heavy_tails import PAPER_NAME
-from surefoot_experiments.problems import ArmProblem, CorruptedArm, random_function
+from surefoot_experiments.problems import ArmProblem, CorruptedArm
 
 TRUNCATED = "GP-UCB, truncated"
-_SIZE = 10.0
 _OFF = 0.1  # of a function with values in [0, 1]: beyond this a mean is off
 
 
@@ -33,16 +35,45 @@ class Logarithm:
         return math.log(progress.round + 1)
 
 
-def problem_of(trial: Trial) -> tuple[ArmProblem, int]:
-    """The same f in [0, 1] in all trials, and +-10 on an arm that is drawn in each: which."""
-    function = random_function(trial.shared_generator(Purpose.PROBLEM), least=0.0)
-    arm = int(trial.generator(Purpose.PROBLEM).integers(len(function.values)))
-    return ArmProblem("corrupted", function, CorruptedArm(arm, _SIZE), 1.0), arm
+@dataclass(frozen=True)
+class Corruption:
+    """Noise on one arm, and the algorithms that meet it."""
+
+    size: float = setting("noise ±", default=10.0)
+    function: Literal["the same in all trials", "drawn in each trial"] = setting(
+        "f", default="the same in all trials"
+    )
+    arm: Literal["drawn in each trial", "the same in all trials"] = setting(
+        "corrupted arm", default="drawn in each trial"
+    )
+    ridge: float = setting("ridge λ", default=1.0)
+
+    def problem(self, trial: Trial, world: Synthetic) -> tuple[ArmProblem, int]:
+        """The problem of a trial, and which arm is corrupted."""
+        sources = {
+            "the same in all trials": trial.shared_generator,
+            "drawn in each trial": trial.generator,
+        }
+        function = world.function(sources[self.function](Purpose.PROBLEM))
+        arm = int(sources[self.arm](Purpose.PROBLEM).integers(len(function.values)))
+        return ArmProblem("corrupted", function, CorruptedArm(arm, self.size), 1.0), arm
+
+
+WORLD = Synthetic(scaling="[0, 1], by minimum and maximum", rewards="±10 on one arm")
+CORRUPTION = Corruption()
+_STATED_WORLD = replace(
+    WORLD,
+    kernel=NOT_STATED,
+    lengthscale=NOT_STATED,
+    supports=NOT_STATED,
+    least=NOT_STATED,
+)
+_STATED = replace(CORRUPTION, function=NOT_STATED, arm=NOT_STATED)
 
 
 def run(trial: Trial) -> Rows:
     """Regrets, and mean and deviation at every arm after the last round."""
-    problem, corrupted = problem_of(trial)
+    problem, corrupted = CORRUPTION.problem(trial, WORLD)
     estimators: dict[str, Estimator] = {
         GP: LeastSquares(),
         TRUNCATED: Truncation(Moment(1.0, 1.0)),  # b_t = t^(1/4)
@@ -54,6 +85,7 @@ def run(trial: Trial) -> Rows:
             problem.kernel,
             estimator=estimator,
             width=Logarithm(),
+            ridge=CORRUPTION.ridge,
             seed=trial.integer(Purpose.METHOD),
         )
         kept = regrets(optimizer, problem, trial)
@@ -169,9 +201,8 @@ EXPERIMENTS = [
             "the noise."
         ),
         setting=(
-            "f is positive (coefficients in [0, 1]), scaled to max f = 1, and the same in all "
-            "trials; the corrupted arm is drawn in each. Squared exponential kernel, lengthscale "
-            "0.2, ridge 1. The picture's interval is μ ± β_t σ, the one that the text speaks of "
+            "f is a random function as in figure 1a, mapped to [0, 1] by its minimum and maximum. "
+            "The picture's interval is μ ± β_t σ, the one that the text speaks of "
             "(the caption has μ ± σ). Thin lines are the means of single trials: averaging makes "
             "the plain mean look better than any of them. The threshold t^(1/4) cuts 10 + f in all "
             "10⁴ rounds, but f − 10 only up to round (10 − f)⁴, from 6,561 to 10,000: rewards of "
@@ -180,5 +211,9 @@ EXPERIMENTS = [
             "pulled on and on."
         ),
         output=FigureOutput(checks, draw),
+        departures=[
+            *departures(_STATED_WORLD, {"problem": WORLD}),
+            *departures(_STATED, {"problem": CORRUPTION}),
+        ],
     )
 ]

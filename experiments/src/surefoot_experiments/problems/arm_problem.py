@@ -25,12 +25,14 @@ class ArmProblem:
         function: Mean rewards.
         law: Distribution of a reward, given arm and mean.
         alpha: Order of the known moment E|y|^(1 + alpha), in (0, 1].
+        unit: What regrets are multiples of, in units of the rewards.
     """
 
     name: str
     function: KernelFunction
     law: Law
     alpha: float
+    unit: float = 1.0
 
     @property
     def space(self) -> Arms:
@@ -81,13 +83,13 @@ class ArmProblem:
         return self.law.draw(pulled, self.values[pulled], generator)
 
     def regret(self, arm: int) -> float:
-        """How far the mean reward of an arm lies below the largest."""
-        return self.optimum - float(self.values[self._indices([arm])[0]])
+        """How far the mean reward of an arm lies below the largest, in units of `unit`."""
+        return (self.optimum - float(self.values[self._indices([arm])[0]])) / self.unit
 
     @cached_property
     def regrets(self) -> Tensor:  # (A,)
-        """The regret of every arm."""
-        return self.optimum - self.values
+        """The regret of every arm, in units of `unit`."""
+        return (self.optimum - self.values) / self.unit
 
     def _indices(self, arms: Tensor | Sequence[int]) -> Tensor:
         indices = torch.as_tensor(arms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from gpytorch.kernels import Kernel
@@ -12,6 +13,7 @@ from surefoot import Arms, InvalidInput, kernels
 from surefoot_experiments.problems.arguments import matrix, vector
 from surefoot_experiments.problems.noise import Generator, uniform
 
+Scaling = Literal["largest", "range"]
 _LENGTHSCALE = 0.2
 _RANK = 1e-10  # of the largest eigenvalue, below which a matrix has none
 
@@ -34,15 +36,21 @@ def random_function(
     dimension: int = 1,
     supports: int = 100,
     least: float = -1.0,
+    scaling: Scaling = "largest",
 ) -> KernelFunction:
-    """f = sum of a_i k(., x_i), scaled to max|f| = 1, on arms of [0, 1]^d.
+    """f = sum of a_i k(., x_i) on arms of [0, 1]^d, scaled.
 
     Support points x_i are arms, drawn with replacement; coefficients are uniform in [least, 1], so
     that `least` = 0 gives a positive f for a positive kernel. Arms are evenly spaced on a line and
     uniform points in more dimensions. The kernel is squared exponential with lengthscale 0.2
-    unless given. The norm sqrt(a'Ka) is exact. Chowdhury and Gopalan 2019 (heavy-tailed payoffs),
-    section 6.
+    unless given. Chowdhury and Gopalan 2019 (heavy-tailed payoffs), section 6.
+
+    With `scaling` "largest", max|f| = 1, and the norm sqrt(a'Ka) is exact. With "range", f is
+    mapped to [0, 1] by its minimum and maximum; the norm is then that of the function before the
+    shift, since few kernels have constants in their space.
     """
+    if scaling not in ("largest", "range"):
+        raise InvalidInput(f"`scaling` is {scaling!r}, expected 'largest' or 'range'.")
     for name, number, minimum in (
         ("arms", arms, 2),
         ("dimension", dimension, 1),
@@ -65,9 +73,11 @@ def random_function(
     used = support.unique()
     with torch.no_grad():
         values = kernels.block(kernel, points, points[used]) @ coefficients[used]
-    largest = float(values.abs().max())
-    squared_norm = float(coefficients @ values)  # a'Ka
-    return KernelFunction(Arms(points), kernel, values / largest, squared_norm**0.5 / largest)
+    shift, spread = 0.0, float(values.abs().max())
+    if scaling == "range":
+        shift, spread = float(values.min()), float(values.max() - values.min())
+    norm = float(coefficients @ values) ** 0.5 / spread  # of a'Ka
+    return KernelFunction(Arms(points), kernel, (values - shift) / spread, norm)
 
 
 def interpolant(
