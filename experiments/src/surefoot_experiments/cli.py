@@ -113,14 +113,19 @@ def storm(
     name: Annotated[
         str,
         typer.Argument(
-            help="kill, terminate, workers, study-files, calls, events or saved-files.",
+            help="kill, terminate, workers, study-files, calls, events, saved-files, storages or "
+            "optuna.",
             show_default=False,
         ),
     ],
-    count: Annotated[int, typer.Option(help="Kills, parents, files, calls or sequences.")] = 20,
+    count: Annotated[
+        int, typer.Option(help="Kills, parents, files, calls, sequences or studies.")
+    ] = 20,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
     workers: Annotated[int, typer.Option(help="Worker processes of a run.")] = 1,
-    storage: Annotated[str, typer.Option(help="sqlite or journal.")] = "sqlite",
+    storage: Annotated[
+        str, typer.Option(help="sqlite, journal or postgresql (a server is started).")
+    ] = "sqlite",
     out: Annotated[Path, typer.Option(help="Folder of the events and the table.")] = Path("storms"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue, or add a storm to the folder.")
@@ -131,8 +136,9 @@ def storm(
     `kill` and `terminate` end runs by kill -9 and SIGTERM and resume them; `workers` kills the
     parent of workers that are starting; `study-files` reads malformed study files; `calls` passes
     wrong arguments; `events` looks at, saves and loads one of two copies of a run; `saved-files`
-    damages saved runs. OUT/storms.md has the figures: orphaned processes, results lost or doubled,
-    runs that differ, errors that are not surefoot's. Exit code 1 if there are any.
+    and `storages` damage saved runs and the storages of studies; `optuna` kills workers of an
+    Optuna study. OUT/storms.md has the figures: orphaned processes, results lost or doubled, runs
+    that differ, errors that are not surefoot's. Exit code 1 if there are any.
     """
     with _one_line_errors():
         from surefoot_experiments.storms.storm import run_storm

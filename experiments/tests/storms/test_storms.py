@@ -67,7 +67,9 @@ def test_what_is_wrong_is_refused(tmp_path, name, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), [("calls", 700), ("events", 12), ("saved-files", 100)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("calls", 700), ("events", 12), ("saved-files", 100), ("storages", 20)]
+)
 def test_storms_in_the_process(tmp_path, name, count):
     events = run_storm(name, tmp_path, count=count, seed=5)
     assert sum(one.count for one in events) == count

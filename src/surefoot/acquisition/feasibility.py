@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
 from torch import Tensor
 
 from surefoot import kernels
@@ -20,53 +20,74 @@ _REACH = 4  # power of the correlation: weights reach half a lengthscale
 class Votes(NamedTuple):
     """What successes and failures say of some points."""
 
-    points: Tensor  # (n, d)
-    in_favour: Tensor  # (n,)
-    against: Tensor  # (n, f)
+    in_favour: Tensor  # (n,), of the successes nearby
+    against: Tensor  # (n,), of the failures nearby
+    nearest: Tensor  # (n,), correlation with the nearest failure
+
+    @property
+    def chance(self) -> Tensor:
+        """Probability (n,) of success."""
+        voted = (self.in_favour + _DOUBT) / (self.in_favour + self.against + _DOUBT)
+        return voted * (1.0 - (1.0 - _DOUBT) * self.nearest.pow(_SPOT))
 
 
-@dataclass(eq=False)
 class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
     lowers its neighbourhood and several exclude a region. The point of a failure is not tried
-    again, however many successes surround it. Values at one set of points are kept for the next
-    round: those of many arms take longer than the rest of it.
+    again, however many successes surround it.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
-        succeeded: Points (s, d) that were measured.
-        failed: Points (f, d) where measuring failed.
+        arms: Points (n, d) whose probability is asked for in every round, empty in a box: it is
+            kept, and updated site by site, so that its rounding does not depend on when it is
+            asked for.
     """
 
-    kernel: Kernel
-    succeeded: Tensor
-    failed: Tensor
-    _votes: Votes | None = None
+    def __init__(self, kernel: Kernel, arms: Tensor) -> None:
+        self._kernel = kernel
+        self._arms = arms
+        self._succeeded = self._failed = arms[:0]
+        self._votes = Votes(*arms.new_zeros(3, len(arms)))
+        self._chance = self._votes.chance
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities, differentiable in the points."""
-        votes = self._votes
-        if votes is None or points is not votes.points:
-            in_favour = _correlation(self.kernel, points, self.succeeded).pow(_REACH).sum(-1)
-            votes = Votes(points, in_favour, _correlation(self.kernel, points, self.failed))
-            if not points.requires_grad:
-                self._votes = votes
-        voted = (votes.in_favour + _DOUBT) / (
-            votes.in_favour + votes.against.pow(_REACH).sum(-1) + _DOUBT
-        )
-        return voted * (1.0 - (1.0 - _DOUBT) * votes.against.amax(-1).pow(_SPOT))
+        if points is self._arms:
+            return self._chance
+        near = _correlation(self._kernel, points, self._failed)
+        return Votes(
+            _correlation(self._kernel, points, self._succeeded).pow(_REACH).sum(-1),
+            near.pow(_REACH).sum(-1),
+            near.amax(-1),
+        ).chance
 
-    def renewed(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
-        """That of other points, or this one where they are as many.
+    def updated(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
+        """That of the sites (s, d) measured and (f, d) failed so far, under a kernel."""
+        if kernel is not self._kernel or not (
+            _begins(succeeded, self._succeeded) and _begins(failed, self._failed)
+        ):
+            return Feasibility(kernel, self._arms).updated(kernel, succeeded, failed)
+        in_favour, against, nearest = self._votes
+        more, worse = succeeded[len(self._succeeded) :], failed[len(self._failed) :]
+        if len(self._arms) and len(more) + len(worse):
+            for site in more:
+                in_favour = in_favour + self._of_arms(site).pow(_REACH)
+            for site in worse:
+                near = self._of_arms(site)
+                against, nearest = against + near.pow(_REACH), torch.maximum(nearest, near)
+            self._votes = Votes(in_favour, against, nearest)
+            self._chance = self._votes.chance
+        self._succeeded, self._failed = succeeded, failed
+        return self
 
-        Not from the sums so far: their rounding would depend on when somebody looked.
-        """
-        same = kernel is self.kernel and len(succeeded) == len(self.succeeded)
-        if same and len(failed) == len(self.failed):
-            return self
-        return Feasibility(kernel, succeeded, failed)
+    def _of_arms(self, site: Tensor) -> Tensor:
+        return _correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
+
+
+def _begins(sites: Tensor, former: Tensor) -> bool:
+    return len(former) == 0 or torch.equal(sites[: len(former)], former)
 
 
 def _correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:  # (n, s)

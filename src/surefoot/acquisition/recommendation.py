@@ -86,7 +86,8 @@ def first_location(
         if not failed:
             return several[0]
         points = torch.stack([location.point for location in several])
-        chance = Feasibility(kernel, points[:0], torch.stack([*failed]))
+        none = points[:0]
+        chance = Feasibility(kernel, none).updated(kernel, none, torch.stack([*failed]))
         return several[int(chance(points).argmax())]
     variance = kernels.diagonal(kernel, space.points).cpu().clone()
     tried = [*failed, *(query.point for query in pending.queries)]

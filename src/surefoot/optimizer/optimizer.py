@@ -483,8 +483,10 @@ class Optimizer:
             return None
         kernel, sites = self._model.fitted.kernel, self._model.observations.sites
         failed = torch.stack(self._failed)
-        before = self._feasibility or Feasibility(kernel, sites, failed)
-        self._feasibility = before.renewed(kernel, sites, failed)
+        seen = self.space.seen
+        arms = seen.points if isinstance(seen, Arms) else sites[:0]
+        before = self._feasibility or Feasibility(kernel, arms)
+        self._feasibility = before.updated(kernel, sites, failed)
         return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:

@@ -9,7 +9,7 @@ from surefoot_experiments.storms.optuna_storm import storm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", ["continuous", "discrete"])
-@pytest.mark.parametrize("storage", ["sqlite:///{}/storm.db", "journal:{}/storm.log"])
+@pytest.mark.parametrize("storage", ["sqlite:///{}/storm.db", "journal:///{}/storm.log"])
 def test_nothing_is_lost_and_nothing_is_measured_twice_at_once(
     storage: str, space: str, tmp_path: Path
 ) -> None:

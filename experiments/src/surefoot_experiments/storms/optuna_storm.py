@@ -1,11 +1,11 @@
 """An Optuna study shared by several processes, of which one at a time is killed (`kill -9`).
 
-Prints what went wrong: workers that raised, trials that were lost or told twice, and pairs of
-trials that measured the same configuration at the same time. Run it with
+It counts workers that raised, trials that were lost or told twice, and pairs of trials that
+measured the same configuration at the same time. For a storage of your own, run it with
 
     python -m surefoot_experiments.storms.optuna_storm sqlite:///storm.db --trials 240 --kills 5
 
-and with `journal:storm.log` or a PostgreSQL URL in place of the SQLite one.
+and with `journal:///storm.log` or the URL of a server in place of the SQLite one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +30,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot.integrations.optuna import INTERRUPTED, SurefootSampler
+from surefoot_experiments.storms.records import Event
+from surefoot_experiments.storms.servers import STORAGES, case_of
 
 BEGAN, PROCESS = "began", "process"
 NAME = "storm"
 SPACES = ("continuous", "discrete")
-_JOURNAL = "journal:"
+_JOURNAL = "journal:///"
+TRIALS, KILLS = 120, 5  # of a study in a storm
 _LIMIT = 600.0  # seconds without a new trial after which a storm has failed
 
 
@@ -62,7 +65,7 @@ class Outcome:
 
 
 def storage_of(location: str) -> BaseStorage:
-    """The storage at a database URL, or at `journal:FILE`."""
+    """The storage at a database URL, or at `journal:///FILE`."""
     if location.startswith(_JOURNAL):
         return JournalStorage(JournalFileBackend(location.removeprefix(_JOURNAL)))
     options = {"connect_args": {"timeout": 60}} if location.startswith("sqlite") else {}
@@ -125,6 +128,45 @@ def storm(
             for line in report.read_text().splitlines()
         ]
     return _outcome(study.get_trials(), reported, killed, raised)
+
+
+def events(count: int, seed: int, workers: int, storage: str, done: set[int]) -> Iterator[Event]:
+    """The events of a storm, a study of `TRIALS` trials and `KILLS` kills each.
+
+    Args:
+        count: Number of studies, in continuous and discrete spaces in turn.
+        seed: Seed of the samplers and of the times.
+        workers: Processes of a study.
+        storage: A name of `servers.STORAGES`.
+        done: Indices of events that took place before.
+    """
+    for index in sorted(set(range(count)) - done):
+        started = time.monotonic()
+        with (
+            tempfile.TemporaryDirectory(prefix="storage-") as name,
+            STORAGES[storage](Path(name)) as url,
+        ):
+            found = storm(
+                url,
+                trials=TRIALS,
+                workers=workers,
+                kills=KILLS,
+                space=SPACES[index % len(SPACES)],
+                seed=seed + index,
+            )
+        yield Event(
+            "optuna",
+            case_of(storage, workers),
+            index,
+            seed,
+            count=found.killed,
+            results=found.trials,
+            lost=found.lost,
+            doubled=found.doubled + found.identical,
+            raw=found.raised + (found.trials < TRIALS),
+            seconds=round(time.monotonic() - started, 2),
+            detail="" if not found.identical else f"{found.identical} pairs are identical",
+        )
 
 
 def _start(
@@ -197,7 +239,7 @@ def _outcome(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a storm and print its figures; 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("storage", help="database URL, or journal:FILE")
+    parser.add_argument("storage", help="database URL, or journal:///FILE")
     parser.add_argument("--trials", type=int, default=240)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--kills", type=int, default=0)

@@ -10,8 +10,7 @@ import torch
 
 import surefoot as sf
 from surefoot import algorithms
-
-KINDS = ("bit", "byte", "cut", "removed", "repeated")
+from surefoot_experiments.storms.damage import damaged
 
 
 def damage(count: int, seed: int = 0) -> list[str]:
@@ -30,11 +29,10 @@ def damage(count: int, seed: int = 0) -> list[str]:
         _run().save(path)
         content = path.read_bytes()
         for _ in range(count):
-            kind = KINDS[random.integers(len(KINDS))]
-            damaged = _damaged(content, kind, random)
-            if damaged == content:
+            kind, changed = damaged(content, random)
+            if changed == content:
                 continue
-            path.write_bytes(damaged)
+            path.write_bytes(changed)
             try:
                 sf.Optimizer.load(path)
                 wrong.append(f"{kind}: loaded")
@@ -51,20 +49,3 @@ def _run() -> sf.Optimizer:
     for step in range(20):
         optimizer.tell(optimizer.ask(), float(np.sin(step)))
     return optimizer
-
-
-def _damaged(content: bytes, kind: str, random: np.random.Generator) -> bytes:
-    damaged, at = bytearray(content), int(random.integers(len(content)))
-    length = int(random.integers(1, 40))
-    match kind:
-        case "bit":
-            damaged[at] ^= 1 << int(random.integers(8))
-        case "byte":
-            damaged[at] = int(random.integers(256))
-        case "cut":
-            del damaged[at:]
-        case "removed":
-            del damaged[at : at + length]
-        case "repeated":
-            damaged[at:at] = damaged[at : at + length]
-    return bytes(damaged)

@@ -12,13 +12,26 @@ from surefoot import InvalidInput
 from surefoot_experiments.storms import (
     event_sequences,
     hostile_calls,
+    optuna_storm,
     saved_files,
+    storages,
     study_files,
     tune_runs,
 )
 from surefoot_experiments.storms.records import Event, Records, table
+from surefoot_experiments.storms.servers import STORAGES, case_of
 
-STORMS = ("kill", "terminate", "workers", "study-files", "calls", "events", "saved-files")
+STORMS = (
+    "kill",
+    "terminate",
+    "workers",
+    "study-files",
+    "calls",
+    "events",
+    "saved-files",
+    "storages",
+    "optuna",
+)
 
 
 def run_storm(
@@ -40,7 +53,7 @@ def run_storm(
         count: Number of kills, parents, files, calls or sequences.
         seed: Seed of all random choices.
         workers: Worker processes of a run, or of a parent.
-        storage: `sqlite` or `journal`.
+        storage: A name of `servers.STORAGES`.
         resume: Continue an interrupted storm, or add another one to the folder.
         say: Shows what went wrong, and the table.
 
@@ -52,8 +65,8 @@ def run_storm(
     """
     if name not in STORMS:
         raise InvalidInput(f"no storm is named {name!r}, expected one of {', '.join(STORMS)}")
-    if storage not in tune_runs.STORAGES:
-        raise InvalidInput(f"`storage` is {storage!r}, expected sqlite or journal")
+    if storage not in STORAGES:
+        raise InvalidInput(f"`storage` is {storage!r}, expected one of {', '.join(STORAGES)}")
     if count < 1 or workers < 1:
         raise InvalidInput(f"got --count {count} and --workers {workers}, expected at least 1")
     records = Records(out / "events.jsonl", resume)
@@ -61,13 +74,16 @@ def run_storm(
     if name in BATCHED:
         produced = _in_batches(name, count, seed, records)
     else:
-        case = f"{storage}, {workers} worker" + "s" * (workers > 1)
+        case = case_of(storage, workers)
         done = {
             one.index
             for one in records.events
             if (one.storm, one.case, one.seed) == (name, case, seed)
         }
-        produced = tune_runs.events(name, count, seed, workers, storage, done)  # type: ignore[arg-type]
+        if name == "optuna":
+            produced = optuna_storm.events(count, seed, workers, storage, done)
+        else:
+            produced = tune_runs.events(name, count, seed, workers, storage, done)  # type: ignore[arg-type]
     for event in produced:
         records.add(event)
         found.append(event)
@@ -134,9 +150,14 @@ def _saved_files(seed: int, size: int) -> Found:
     return Found(saved_files.damage(size, seed), [])
 
 
+def _storages(seed: int, size: int) -> Found:
+    return Found(storages.damage(size, seed), [])
+
+
 BATCHED = {
     "study-files": Batched("malformed", 500, _study_files),
     "calls": Batched("wrong arguments", 500, _calls),
     "events": Batched("random compositions", 10, _events),
     "saved-files": Batched("damaged", 200, _saved_files),
+    "storages": Batched("damaged", 100, _storages),
 }

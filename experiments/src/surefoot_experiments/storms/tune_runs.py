@@ -23,10 +23,10 @@ from surefoot.tune.storage import NoStudy
 from surefoot.tune.trial_attributes import is_round
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
+from surefoot_experiments.storms.servers import STORAGES, case_of
 
 Kind = Literal["kill", "terminate", "workers"]
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
-STORAGES = {"sqlite": "sqlite:///storm.db", "journal": "journal:///storm.log"}
 ROUNDS = 100_000  # more than a storm reaches
 STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
@@ -69,14 +69,18 @@ def events(
         count: Number of events.
         seed: Seed of the moments.
         workers: Worker processes.
-        storage: A name of `STORAGES`.
+        storage: A name of `servers.STORAGES`.
         done: Indices of events that took place before.
     """
-    with tempfile.TemporaryDirectory(prefix="storm-") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="storm-") as name,
+        tempfile.TemporaryDirectory(prefix="storage-") as files,
+        STORAGES[storage](Path(files)) as url,
+    ):
         folder = Path(name)
         (folder / "bench.sh").write_text(BENCH)
-        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=STORAGES[storage]))
-        case = f"{storage}, {workers} worker" + "s" * (workers > 1)
+        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=url))
+        case = case_of(storage, workers)
         reported: dict[int, float] = {}
         for index in range(count):
             if index in done:

@@ -1,0 +1,84 @@
+"""Damage the storage of a study at random: it is read, or refused in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import optuna
+
+from surefoot import SurefootError, tune
+from surefoot_experiments.storms.damage import damaged
+
+STUDY = """
+[study]
+name = "storm"
+direction = "minimize"
+rounds = {rounds}
+storage = "{storage}"
+
+[objective]
+command = "sh -c 'echo 1$1' {{mode}} {{x}}"
+
+[parameters]
+x = {{ type = "int", low = 0, high = 9 }}
+mode = {{ type = "categorical", choices = ["a", "b"] }}
+"""
+_ROUNDS, _CONTINUED = 6, 5  # rounds of the study; one storage in so many is also continued
+
+
+def damage(count: int, seed: int = 0) -> list[str]:
+    """Open, summarise and export studies whose storage is damaged, and continue some of them.
+
+    Args:
+        count: Number of damaged storages: SQLite databases and journals in turn.
+        seed: Seed of the damage.
+
+    Returns:
+        Descriptions of the errors that are not surefoot's.
+    """
+    random, wrong = np.random.default_rng(seed), []
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with tempfile.TemporaryDirectory(prefix="storm-") as name:
+        folder = Path(name)
+        storages = [
+            _study(folder / "a", "sqlite:///storm.db"),
+            _study(folder / "b", "journal:///storm.db"),
+        ]
+        for index in range(count):
+            study, content = storages[index % 2]
+            kind, changed = damaged(content, random)
+            for step, action in _steps(study, index % _CONTINUED == 0).items():
+                (study.parent / "storm.db").write_bytes(changed)
+                try:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        action()
+                except SurefootError:
+                    continue
+                except Exception as error:
+                    what = f"{step} {study.parent.name} {kind} ({seed} {index})"
+                    wrong.append(f"{what}: {type(error).__name__}: {error}"[:300])
+    return wrong
+
+
+def _study(folder: Path, storage: str) -> tuple[Path, bytes]:
+    """A study file, and the content of its storage after some rounds."""
+    folder.mkdir()
+    path = folder / "study.toml"
+    path.write_text(STUDY.format(rounds=_ROUNDS, storage=storage))
+    tune.run(path, quiet=True)
+    return path, (folder / "storm.db").read_bytes()
+
+
+def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
+    steps: dict[str, Callable[[], object]] = {
+        "summarise": lambda: tune.summarise(*tune.open_study(study)),
+        "export": lambda: tune.export(*tune.open_study(study), study.with_name("out.csv")),
+    }
+    if continued:
+        steps["continue"] = lambda: tune.run(study, rounds=_ROUNDS + 1, quiet=True)
+    return steps
