@@ -214,5 +214,18 @@ def nystrom_width(
     return B * (1 + 1 / math.sqrt(1 - epsilon)) + noise
 
 
+# Section 6: the constants of the authors' code
+
+
+def published_threshold(v: float, alpha: float, t: int, m: int, T: int) -> float:
+    """b_t with ln(m T): no delta and no factor."""
+    return (v / math.log(m * T)) ** (1 / (1 + alpha)) * t ** _drift(alpha)
+
+
+def published_oversampling(T: int, epsilon: float) -> float:
+    """q = ln T / epsilon^2."""
+    return math.log(T) / epsilon**2
+
+
 def _drift(alpha: float) -> float:
     return (1 - alpha) / (2 * (1 + alpha))

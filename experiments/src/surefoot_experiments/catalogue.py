@@ -17,6 +17,7 @@ from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.papers import (
     ablation,
+    ata_steps,
     heavy_tails,
     noise_families,
     regret_against_time,
@@ -32,6 +33,7 @@ _PAPERS = (
     regret_against_time,
     value_at_risk,
     ablation,
+    ata_steps,
     noise_families,
 )
 _BENCHMARKS = (

@@ -113,7 +113,8 @@ def ata_gp_ucb(
             "nystrom" is for any kernel on arms; "exact" are those of the Gaussian process itself.
         nodes: Quadrature nodes on each axis.
         oversampling: q-bar of the dictionary. The paper's is
-            `features.oversampling(horizon, delta, accuracy)`, which includes nearly every arm.
+            `features.oversampling(horizon, delta, accuracy)`, and that of its experiments
+            `features.oversampling_as_published(horizon)`; both include nearly every arm.
         accuracy: Relative accuracy epsilon of the sketched variance, for the width of Theorem 4.
         resample: When the dictionary is drawn.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound and costs less.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 TOLERANCE = 1e-10  # residual variance, relative to the largest, below which a point adds nothing
+_NULL = 1e-12  # eigenvalue, relative to the largest, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,7 @@ class NystromEmbedding:
             Chowdhury and Gopalan 2019 (heavy-tailed payoffs), section 5.1 (b).
         """
         values, vectors = torch.linalg.eigh(gram)
-        kept = values > TOLERANCE * float(values[-1])
+        kept = values > _NULL * float(values[-1])
         powers = torch.where(kept, values, 1.0).rsqrt() * kept
         return cls(kernel, dictionary, (vectors * powers) @ vectors.T)
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _LABEL = "setting"
+NOT_STATED: Any = "not stated"  # as a published value
 
 
 def setting(label: str, **options: Any) -> Any:
@@ -23,6 +24,11 @@ def setting(label: str, **options: Any) -> Any:
         The field.
     """
     return field(metadata={_LABEL: label}, **options)
+
+
+def stated(text: str) -> Any:
+    """A published value in words, where it is none that the field can have."""
+    return text
 
 
 @dataclass(frozen=True)

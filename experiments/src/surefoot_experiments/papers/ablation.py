@@ -13,12 +13,12 @@ from surefoot.widths import Width
 from surefoot_experiments.harness.claims import by_task, decided, falling, final, named
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
-from surefoot_experiments.harness.page import FigureOutput
+from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_runs import Build, Make, run_tasks
 from surefoot_experiments.papers.arm_settings import OWN_QFF
 from surefoot_experiments.papers.arm_worlds import SENSORS, STOCKS, Recorded
-from surefoot_experiments.papers.heavy_tails import RECORDED
+from surefoot_experiments.papers.heavy_tails import RECORDED, RELATIVE
 from surefoot_experiments.problems import ArmProblem, StudentT, noisy_arms, sensors, stocks
 from surefoot_experiments.problems.recorded_data import Data
 
@@ -155,10 +155,10 @@ def _recorded(
         setting=(
             "Each width of the paper's experiments with each estimate: TGP's truncation, ATA's "
             "adaptive truncation, and least squares, which truncates nothing; on the exact "
-            "process, with ridge 1, α = 1 and v the mean square of all entries. Regret is divided by "
-            "the largest mean."
+            "process, with ridge 1, α = 1 and v the mean square of all entries. Regret is divided "
+            "by the largest mean."
         ),
-        output=FigureOutput(width_checks, curves),
+        output=FigureOutput(width_checks, curves, Measure("regret", RELATIVE)),
         load=load,
     )
 

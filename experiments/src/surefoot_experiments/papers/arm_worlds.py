@@ -15,6 +15,7 @@ from surefoot_experiments.problems import (
     Additive,
     ArmProblem,
     KernelFunction,
+    Law,
     ParetoRewards,
     StudentT,
     random_function,
@@ -23,12 +24,11 @@ from surefoot_experiments.problems import (
 from surefoot_experiments.problems.kernel_function import Scaling
 from surefoot_experiments.problems.noise import Generator
 
-NOT_STATED = "not stated"
 _SCALES: dict[str, Scaling] = {
     "max|f| = 1": "largest",
     "[0, 1], by minimum and maximum": "range",
 }
-_LAWS = {
+_LAWS: dict[str, Law] = {
     "f + Student-t(3) noise": Additive(StudentT(3.0, 1.0)),
     "Pareto of shape 2 and scale f / 2": ParetoRewards(2.0),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from surefoot import Optimizer, kernels, widths
 from surefoot.algorithms import bbkb, bkb, gp_ucb
 from surefoot.widths import Progress
 from surefoot_experiments.harness.claims import final
+from surefoot_experiments.harness.departures import NOT_STATED, departures, setting, stated
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, colour_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
@@ -24,8 +26,33 @@ from surefoot_experiments.papers.variance_starvation import PAPER_NAME
 from surefoot_experiments.problems import KernelFunction, random_function
 
 LITERAL, EXACT, SKETCH, BATCHED = "GP-UCB, all t rewards", "GP-UCB", "BKB", "BBKB"
-_ARMS, _NOISE = 500, 0.1
-_WIDTH = widths.srinivas()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Random functions on arms, and what all methods have in common."""
+
+    arms: int = setting("arms, uniform in [0, 1]²", default=500)
+    lengthscale: float = setting("lengthscale of the squared exponential kernel", default=0.2)
+    noise: float = setting("standard deviation of the noise", default=0.1)
+    ridge: float = setting("ridge λ", default=0.01)
+    width: str = setting("width", default="√(2 ln(t²π²/0.6))")
+    oversampling: float = setting("oversampling q of BKB and BBKB", default=5.0)
+
+    def beta(self, progress: Progress) -> float:
+        """The width of all methods."""
+        return {"√(2 ln(t²π²/0.6))": widths.srinivas()}[self.width](progress)
+
+
+HERE = Comparison()
+THEORY = Comparison(  # the paper has no such experiment
+    arms=NOT_STATED,
+    lengthscale=NOT_STATED,
+    noise=NOT_STATED,
+    ridge=NOT_STATED,
+    width=stated("Theorem 2"),
+    oversampling=stated("6 a ln(4 T / δ) / ε²"),
+)
 
 
 class Player(Protocol):
@@ -50,11 +77,12 @@ class Literal:
         if t == 0:
             return 0
         across = self._gram[self._arms]
-        factor = cho_factor(across[:, self._arms] + _NOISE**2 * np.eye(t), lower=True)
+        factor = cho_factor(across[:, self._arms] + HERE.ridge * np.eye(t), lower=True)
         mean = across.T @ cho_solve(factor, np.array(self._rewards))
         explained = (solve_triangular(factor[0], across, lower=True) ** 2).sum(0)
         variance = np.maximum(np.diagonal(self._gram) - explained, 0.0)
-        return int(np.argmax(mean + _WIDTH(Progress(t, 0.0, 0, _NOISE**2)) * np.sqrt(variance)))
+        beta = HERE.beta(Progress(t, 0.0, 0, HERE.ridge))
+        return int(np.argmax(mean + beta * np.sqrt(variance)))
 
     def learn(self, arm: int, reward: float) -> None:
         self._arms.append(arm)
@@ -76,16 +104,16 @@ class Asking:
 
 def players(problem: KernelFunction, seed: int) -> dict[str, Callable[[], Player]]:
     """All with one width and the same ridge, so that they differ in their posterior alone."""
-    space, kernel, ridge = problem.space, problem.kernel, _NOISE**2
+    space, kernel, ridge = problem.space, problem.kernel, HERE.ridge
 
     def sketch(make: Callable[..., Optimizer]) -> Callable[[], Player]:
         return lambda: Asking(
             make(
                 space,
                 kernel,
-                noise=_NOISE,
-                oversampling=5.0,
-                width=_WIDTH,
+                noise=HERE.noise,
+                oversampling=HERE.oversampling,
+                width=HERE.beta,
                 ridge=ridge,
                 seed=seed,
             )
@@ -93,7 +121,7 @@ def players(problem: KernelFunction, seed: int) -> dict[str, Callable[[], Player
 
     return {
         LITERAL: lambda: Literal(problem),
-        EXACT: lambda: Asking(gp_ucb(space, kernel, width=_WIDTH, ridge=ridge, seed=seed)),
+        EXACT: lambda: Asking(gp_ucb(space, kernel, width=HERE.beta, ridge=ridge, seed=seed)),
         SKETCH: sketch(bkb),
         BATCHED: sketch(bbkb),
     }
@@ -103,13 +131,13 @@ def run(trial: Trial) -> Rows:
     """All on the same function and noise; the first round is on one random arm."""
     problem = random_function(
         trial.generator(Purpose.PROBLEM),
-        kernels.squared_exponential(0.2),
-        arms=_ARMS,
+        kernels.squared_exponential(HERE.lengthscale),
+        arms=HERE.arms,
         dimension=2,
     )
     world = trial.generator(Purpose.NOISE)
-    first = int(world.integers(_ARMS))
-    errors = _NOISE * world.standard_normal(trial.rounds)
+    first = int(world.integers(HERE.arms))
+    errors = HERE.noise * world.standard_normal(trial.rounds)
     values = problem.values.numpy()
     numbers: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
@@ -186,13 +214,13 @@ EXPERIMENTS = [
             "neither; this is the comparison that its theorems suggest."
         ),
         setting=(
-            f"Random functions on {_ARMS} uniform arms of [0, 1]², squared exponential kernel of "
-            "lengthscale 0.2, Gaussian noise of standard deviation 0.1, ridge 0.01, oversampling "
-            "5, and one width for all, √(2 ln(t²π²/0.6)). “GP-UCB, all t rewards” factors the "
+            f"Random functions on {HERE.arms} uniform arms of [0, 1]², Gaussian noise, and one "
+            "width and ridge for all. “GP-UCB, all t rewards” factors the "
             "kernel matrix of all rewards again each round, in NumPy; “GP-UCB” is the same process "
             "here, which counts pulls by arm. BBKB (2020) draws its dictionary once a batch. Times "
             "are of this machine, and not part of the numbers that a seed determines."
         ),
         output=FigureOutput(checks, draw),
+        departures=departures(THEORY, {"all": HERE}),
     )
 ]

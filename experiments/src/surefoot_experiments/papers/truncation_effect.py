@@ -12,14 +12,14 @@ from pandas import DataFrame
 from surefoot import Moment, Optimizer
 from surefoot.estimators import Estimator, LeastSquares, Truncation
 from surefoot.widths import Progress
-from surefoot_experiments.harness.departures import departures, setting
+from surefoot_experiments.harness.departures import NOT_STATED, departures, setting
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import legend, new_figure, panel
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_methods import GP
 from surefoot_experiments.papers.arm_runs import regrets
-from surefoot_experiments.papers.arm_worlds import NOT_STATED, Synthetic
+from surefoot_experiments.papers.arm_worlds import Synthetic
 from surefoot_experiments.papers.heavy_tails import PAPER_NAME
 from surefoot_experiments.problems import ArmProblem, CorruptedArm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from surefoot import Arms, Optimizer, kernels
 from surefoot.algorithms import bkb, gp_ucb
+from surefoot_experiments.harness.departures import NOT_STATED, departures, setting, stated
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import new_figure, panel
 from surefoot_experiments.harness.page import FigureOutput, Measure
@@ -19,25 +21,51 @@ from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Sc
 PAPER_NAME = "Calandriello et al. 2019, Gaussian Process Optimization with Adaptive Sketching"
 REGRESSORS, SKETCH, EXACT = "subset of regressors", "BKB", "exact Gaussian process"
 EVALUATIONS = (6, 63, 215)
-_LENGTHSCALE = 200**-0.5  # exp(-100 (x - x')^2)
-_NOISE, _POINTS, _DEVIATIONS = 0.1, 401, 3.0
-_OVERSAMPLING = 4.0
 _FAR = 0.75  # five lengthscales and more from the half that is measured
+
+
+@dataclass(frozen=True)
+class Starvation:
+    """A function drawn from a Gaussian process, measured on a part of [0, 1]."""
+
+    decay: float = setting("c of the kernel exp(−c (x − x')²)", default=100.0)
+    noise: float = setting("standard deviation of the noise", default=0.1)
+    ridge: float = setting("ridge λ", default=0.01)
+    oversampling: float = setting("oversampling q", default=4.0)
+    points: int = setting("points of [0, 1]", default=401)
+    measured: float = setting("measurements are uniform in [0, c], c", default=0.5)
+    deviations: float = setting("deviations in an interval", default=3.0)
+
+    @property
+    def lengthscale(self) -> float:
+        """That of the squared exponential kernel."""
+        return float((2.0 * self.decay) ** -0.5)
+
+
+HERE = Starvation()
+PUBLISHED = replace(
+    HERE,
+    decay=stated("“bandwidth” 100"),
+    noise=NOT_STATED,
+    ridge=NOT_STATED,
+    oversampling=NOT_STATED,
+    points=NOT_STATED,
+)
 
 
 def run(trial: Trial) -> Rows:
     """Bounds of the three on [0, 1] after 6, 63, 215 measurements on [0, 1/2]."""
-    points = torch.linspace(0, 1, _POINTS, dtype=torch.float64).unsqueeze(-1)
+    points = torch.linspace(0, 1, HERE.points, dtype=torch.float64).unsqueeze(-1)
     drawn = _sample(points, trial.generator(Purpose.PROBLEM))
     world = trial.generator(Purpose.NOISE)
-    arms = world.integers(_POINTS // 2, size=trial.rounds)
-    rewards = drawn[arms] + _NOISE * world.standard_normal(trial.rounds)
+    arms = world.integers(int(HERE.measured * HERE.points), size=trial.rounds)
+    rewards = drawn[arms] + HERE.noise * world.standard_normal(trial.rounds)
     numbers: list[dict[str, Any]] = []
     bounds: list[dict[str, Any]] = []
     for rounds in sorted({*(n for n in EVALUATIONS if n < trial.rounds), trial.rounds}):
         seed = trial.integer(Purpose.METHOD)
         for name, mean, deviation in _bounds(points, arms[:rounds], rewards[:rounds], seed):
-            outside = np.abs(drawn - mean) > _DEVIATIONS * deviation
+            outside = np.abs(drawn - mean) > HERE.deviations * deviation
             numbers.append({"algorithm": name, "round": rounds, "outside": float(outside.mean())})
             far = points[:, 0].numpy() > _FAR
             numbers[-1]["far"] = float(deviation[far].mean())
@@ -54,7 +82,7 @@ def run(trial: Trial) -> Rows:
 def _sample(points: Tensor, generator: np.random.Generator) -> np.ndarray:
     """A function drawn from the prior."""
     distances = (points - points.T).square().numpy()
-    gram = np.exp(-0.5 * distances / _LENGTHSCALE**2)
+    gram = np.exp(-0.5 * distances / HERE.lengthscale**2)
     root = np.linalg.cholesky(gram + 1e-8 * np.eye(len(gram)))
     return np.asarray(root @ generator.standard_normal(len(gram)))
 
@@ -63,9 +91,11 @@ def _bounds(
     points: Tensor, arms: np.ndarray, rewards: np.ndarray, seed: int
 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Mean and deviation of each approximation, on one dictionary, and of the exact process."""
-    space, kernel = Arms(points), kernels.squared_exponential(_LENGTHSCALE)
-    ridge = _NOISE**2
-    sketch = bkb(space, kernel, noise=_NOISE, oversampling=_OVERSAMPLING, ridge=ridge, seed=seed)
+    space, kernel = Arms(points), kernels.squared_exponential(HERE.lengthscale)
+    ridge = HERE.ridge
+    sketch = bkb(
+        space, kernel, noise=HERE.noise, oversampling=HERE.oversampling, ridge=ridge, seed=seed
+    )
     exact = gp_ucb(space, kernel, ridge=ridge, seed=seed)
     for optimizer in (sketch, exact):
         optimizer.tell_all(arms.tolist(), rewards.tolist())
@@ -119,7 +149,7 @@ def draw(tables: Tables, measure: Measure) -> Figure:
             axis = axes[row * len(counts) + column]
             one = bounds[(bounds["algorithm"] == name) & (bounds["round"] == count)]
             colour = panel(axis, name, f"{count} measurements" if row == 0 else "")
-            low, high = (one["mean"] + sign * _DEVIATIONS * one["sd"] for sign in (-1, 1))
+            low, high = (one["mean"] + sign * HERE.deviations * one["sd"] for sign in (-1, 1))
             axis.fill_between(one["x"], low, high, color=colour, alpha=0.25, linewidth=0)
             axis.plot(one["x"], one["mean"], color=colour)
             axis.plot(one["x"], one["truth"], color="black", linestyle="--", linewidth=1)
@@ -143,8 +173,7 @@ EXPERIMENTS = [
             "variance is that of the exact process up to a constant factor."
         ),
         setting=(
-            "Kernel exp(−100 (x − x')²), noise of standard deviation 0.1, measurements at random "
-            "points of [0, 1/2], oversampling 4. The subset of regressors has BKB's dictionary, "
+            "The subset of regressors has BKB's dictionary, "
             "and only what that explains as variance. `round` counts measurements; the column "
             "`outside` is the share of 401 points of [0, 1] at which f lies outside the mean ± 3 "
             "deviations, `far` the mean deviation beyond 0.75. The picture is the first trial."
@@ -152,5 +181,6 @@ EXPERIMENTS = [
         output=FigureOutput(
             checks, draw, Measure("outside", "share of points outside mean ± 3 deviations")
         ),
+        departures=departures(PUBLISHED, {"problem": HERE}),
     )
 ]

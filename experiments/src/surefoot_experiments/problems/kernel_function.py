@@ -45,9 +45,9 @@ def random_function(
     uniform points in more dimensions. The kernel is squared exponential with lengthscale 0.2
     unless given. Chowdhury and Gopalan 2019 (heavy-tailed payoffs), section 6.
 
-    With `scaling` "largest", max|f| = 1, and the norm sqrt(a'Ka) is exact. With "range", f is mapped
-    to [0, 1] by its minimum and maximum; the norm is then that of the function before the shift,
-    since few kernels have constants in their space.
+    With `scaling` "largest", max|f| = 1, and the norm sqrt(a'Ka) is exact. With "range", f is
+    mapped to [0, 1] by its minimum and maximum; the norm is then that of the function before the
+    shift, since few kernels have constants in their space.
     """
     if scaling not in ("largest", "range"):
         raise InvalidInput(f"`scaling` is {scaling!r}, expected 'largest' or 'range'.")
