@@ -36,6 +36,7 @@ __all__ = [
     "srinivas",
     "truncated",
     "truncated_as_published",
+    "tuning_free",
 ]
 
 
@@ -51,6 +52,8 @@ class Progress:
         effective_dimension: Function without arguments that returns the sum of
             sigma^2(x_s) / ridge over all pulls s, with the present variance.
         prior_variance: Largest prior variance k(x, x).
+        threshold: Threshold of the estimate, in (standardised) reward units; infinite for least
+            squares.
 
     Example:
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
@@ -64,6 +67,7 @@ class Progress:
     ridge: float
     effective_dimension: Callable[[], float] = lambda: 0.0
     prior_variance: float = 1.0
+    threshold: float = math.inf
 
 
 class Width(Protocol):
@@ -486,6 +490,60 @@ class adaptive_as_published:  # noqa: N801
         horizon, _ = doubling.horizon(self.horizon, 0.5, progress.round)
         deviation = _adaptive_deviation(self.moment, float(horizon), progress)
         return self.scale * (_norm(self.norm_bound, self.moment, progress) + deviation)
+
+
+@dataclass(frozen=True)
+class tuning_free:  # noqa: N801
+    """Width of rewards that are truncated by leverage, for no known moment.
+
+    B + (4.1 + 3.8 K) b_t L_t / sqrt(ridge), with the threshold b_t and the logarithm L_t of
+    `TuningFreeTruncation`. In place of a moment, K says how regular tails are:
+    E[|y|; |y| > s] <= K s P(|y| > s) beyond the threshold. Pareto tails of index p have
+    K = p / (p - 1), lighter ones less; 2 is for p >= 2, and 3 for p >= 1.5.
+
+    The parts are Pinelis's inequality for the sum of what is kept, of squares at most
+    V <= 3.73 b^2 L (Bernstein's inequality for the empirical sum b^2 L), and the bias K V / b of
+    what is truncated; the union over thresholds is not in the constants. By the equation of b_t,
+    b_t L_t is at most a constant times sqrt(m) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), the
+    width of `adaptive_fourier`, for every a and v for which the moment is bounded.
+
+    Args:
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            b_t sqrt(L_t), which bounds the root mean square of a reward.
+        delta: Probability that the bounds fail in some round, in (0, 1); give it to
+            `TuningFreeTruncation` too.
+        tail: K, at least 1.
+        scale: Factor on the whole width; 1 is that of the bound.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        Pinelis 1994, Theorem 3.5; Genalti et al. 2024, "(epsilon, u)-adaptive regret minimization
+        in heavy-tailed bandits"; Chowdhury and Gopalan 2019, Theorem 3, for the rate.
+
+    Example:
+        >>> progress = Progress(100, information_gain=12.5, dimension=20, ridge=1.0, threshold=0.5)
+        >>> tuning_free(norm_bound=1.0)(progress)
+        75.3...
+    """
+
+    norm_bound: float | None = None
+    delta: float = 0.1
+    tail: float = 2.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self.norm_bound, None, self.delta, self.scale)
+        if checks.positive("tail", self.tail) < 1.0:
+            raise InvalidInput(f"`tail` is {checks.shown(self.tail)}, expected at least 1.")
+
+    def __call__(self, progress: Progress) -> float:
+        logarithm = doubling.rounds_logarithm(self.delta, progress.round)
+        known = 0.0 if math.isinf(progress.threshold) else progress.threshold  # before a reward
+        norm = doubling.norm_bound(self.norm_bound, known * math.sqrt(logarithm), progress.round)
+        deviation = known * logarithm / math.sqrt(progress.ridge)
+        return self.scale * (norm + (4.1 + 3.8 * self.tail) * deviation)
 
 
 def _norm(given: float | None, moment: Moment, progress: Progress) -> float:

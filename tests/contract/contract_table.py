@@ -89,6 +89,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
     "median-of-means": lambda: sf.MedianOfMeans(3),
+    "tuning-free": sf.estimators.TuningFreeTruncation,
 }
 RISKS: dict[str, Callable[[], Any]] = {
     "var": lambda: sf.VaR(0.3),

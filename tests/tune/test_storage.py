@@ -53,6 +53,15 @@ def test_a_dropped_table(write_study, table):
     refused(path, f"lacks the table {table} of an Optuna storage; restore it from a copy")
 
 
+@pytest.mark.parametrize(("before", "after"), [("IntDist", "IntDisq"), ('"log"', '"lng"')])
+def test_a_damaged_trial(write_study, before, after):
+    path = write_study()
+    tune(trials_of(path, rounds=1), Scripted(), Stop())
+    base = path.parent / "hill.db"
+    base.write_bytes(base.read_bytes().replace(before.encode(), after.encode()))
+    refused(path, "a trial cannot be read: .*; restore the storage from a copy")
+
+
 def test_a_name_of_a_table_that_is_not_text(write_study):
     path = write_study()
     trials_of(path)

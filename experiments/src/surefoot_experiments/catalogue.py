@@ -22,6 +22,7 @@ from surefoot_experiments.papers import (
     noise_families,
     regret_against_time,
     truncation_effect,
+    unknown_moments,
     value_at_risk,
     variance_starvation,
 )
@@ -35,6 +36,7 @@ _PAPERS = (
     ablation,
     ata_steps,
     noise_families,
+    unknown_moments,
 )
 _BENCHMARKS = (
     robust_vs_peers,

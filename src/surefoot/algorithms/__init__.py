@@ -2,7 +2,7 @@
 
 from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
-from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb
+from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb, tuning_free_gp_ucb
 from surefoot.algorithms.risk_averse import cvar_ts, cvar_ucb, rho_kg, stable_opt, v_ucb
 from surefoot.algorithms.robust import robust_ucb
 
@@ -18,5 +18,6 @@ __all__ = [
     "robust_ucb",
     "stable_opt",
     "tgp_ucb",
+    "tuning_free_gp_ucb",
     "v_ucb",
 ]

@@ -7,6 +7,7 @@ from surefoot.estimators.least_squares import LeastSquares
 from surefoot.estimators.median_of_means import MedianOfMeans
 from surefoot.estimators.student_t import StudentT
 from surefoot.estimators.truncation import Truncation
+from surefoot.estimators.tuning_free_truncation import TuningFreeTruncation
 from surefoot.regression.sample import Sample
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Sample",
     "StudentT",
     "Truncation",
+    "TuningFreeTruncation",
 ]

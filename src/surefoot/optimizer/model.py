@@ -284,6 +284,7 @@ class Model:
             ridge=self.fitted.noise,
             effective_dimension=partial(self._effective_dimension, posterior),
             prior_variance=self._constants.prior_variance,
+            threshold=estimate.threshold,
         )
         return Inference(
             len(self.observations),

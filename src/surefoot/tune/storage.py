@@ -141,6 +141,20 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
         ) from error
 
 
+def check_readable(study: optuna.Study, location: Location) -> None:
+    """`StudyFileError` if a trial of the study is damaged, of which Optuna has errors of its own."""
+    try:
+        study.get_trials(deepcopy=False)
+    except UnicodeError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+        raise location.study_file.error(
+            "study.storage",
+            f"{location.label}: a trial cannot be read: {reason(location, error)}; restore the "
+            "storage from a copy",
+        ) from error
+
+
 def reason(location: Location, error: BaseException) -> str:
     """The database's own message, without the statement, the chain of exceptions and passwords."""
     cause: BaseException = error

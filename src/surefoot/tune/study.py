@@ -17,7 +17,13 @@ from optuna.storages import BaseStorage
 from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.schema import RiskDescription
-from surefoot.tune.storage import NoStudy, connect, locate, storage_errors
+from surefoot.tune.storage import (
+    NoStudy,
+    check_readable,
+    connect,
+    locate,
+    storage_errors,
+)
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.types import NotReady
@@ -74,6 +80,7 @@ def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
             )
         sampler = default_sampler(study_file)
         study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+        check_readable(study, location)
         check_compatible(study_file, study, location.label)
     return study_file, study
 
@@ -113,6 +120,7 @@ def create_study(
                 sampler=sampler,
                 load_if_exists=True,
             )
+            check_readable(study, location)
             note = check_compatible(study_file, study, location.label)
             if study.user_attrs.get(DEFINITION) != definition(study_file):
                 study.set_user_attr(DEFINITION, definition(study_file))

@@ -31,7 +31,7 @@ def additive(trial: Trial, *, noise: SymmetricNoise, alpha: float) -> ArmProblem
 
 
 LIGHT = "Gaussian"
-_TASKS: Mapping[str, Make] = {
+TASKS: Mapping[str, Make] = {
     LIGHT: partial(additive, noise=Gaussian(1.0), alpha=1.0),
     "Student-t(3)": partial(additive, noise=StudentT(3.0, 1.0), alpha=1.0),
     "Student-t(1.3)": partial(additive, noise=StudentT(1.3, 1.0), alpha=0.2),
@@ -76,7 +76,7 @@ EXPERIMENTS = [
         title="The robust default against the papers' methods",
         published=Scale(10, 3_000),
         quick=Scale(1, 200),
-        run=partial(run_tasks, tasks=_TASKS, methods=dict.fromkeys(_TASKS, ALL)),
+        run=partial(run_tasks, tasks=TASKS, methods=dict.fromkeys(TASKS, ALL)),
         says=(
             "The papers do not ask what a method costs whose assumption is not met, or how their "
             "methods perform without known moments. Here TGP-UCB and ATA-GP-UCB are given α, v and "
