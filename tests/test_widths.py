@@ -63,7 +63,8 @@ class TestFormulas:
     @given(positive, positive, gains, shares, scales)
     def test_chowdhury_gopalan(self, B: float, R: float, gain: float, d: float, s: float) -> None:
         ours = widths.chowdhury_gopalan(B, R, d, s)(after(5, information_gain=gain))
-        assert ours == pytest.approx(s * width.chowdhury_gopalan(B, R, gain, d), rel=1e-12)
+        relative = R / math.sqrt(0.5)  # the theorem's ridge is 1
+        assert ours == pytest.approx(s * width.chowdhury_gopalan(B, relative, gain, d), rel=1e-12)
 
     @given(positive, positive, alphas, positive, rounds, gains, shares, scales)
     def test_truncated(

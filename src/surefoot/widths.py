@@ -145,9 +145,11 @@ class srinivas:  # noqa: N801
 
 @dataclass(frozen=True)
 class chowdhury_gopalan:  # noqa: N801
-    """Width B + R sqrt(2 (gamma_t + 1 + ln(1 / delta))) for R-sub-Gaussian noise and ||f|| <= B.
+    r"""Width for R-sub-Gaussian noise and ||f|| <= B.
 
-    gamma_t is the information gain of the observed points.
+    .. math:: B + \frac{R}{\sqrt\lambda} \sqrt{2 (\gamma_t + 1 + \ln(1 / \delta))}
+
+    gamma_t is the information gain of the observed points. The theorem has lambda = 1 + 2 / T.
 
     Args:
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
@@ -180,7 +182,7 @@ class chowdhury_gopalan:  # noqa: N801
     def __call__(self, progress: Progress) -> float:
         norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
         exponent = progress.information_gain + 1.0 + math.log(1.0 / self.delta)
-        return self.scale * (norm + self.noise * math.sqrt(2.0 * exponent))
+        return self.scale * (norm + self.noise * math.sqrt(2.0 * exponent / progress.ridge))
 
 
 @dataclass(frozen=True)

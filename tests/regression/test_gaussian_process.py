@@ -90,7 +90,7 @@ class TestAgainstFormulas:
         gain = gaussian_process.information_gain(case.formula, pulled, ridge)
 
         np.testing.assert_allclose(info.information_gain, gain, rtol=1e-7)
-        expected = 0.5 * width.chowdhury_gopalan(2.0, 0.7, gain, 0.05)
+        expected = 0.5 * width.chowdhury_gopalan(2.0, 0.7 / ridge**0.5, gain, 0.05)
         np.testing.assert_allclose(info.width, expected, rtol=1e-7)
         np.testing.assert_allclose(optimizer.width, expected, rtol=1e-7)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -104,8 +103,7 @@ def gp_ts(
             gradients from many starts, without the paper's discretisation.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant R of the noise, in reward units.
-        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from
-            R / sqrt(lambda).
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
         estimator: How rewards become coefficients; least squares by default.
@@ -139,13 +137,12 @@ def gp_ts(
         True
     """
     half = checks.probability("delta", delta) / 2.0  # v_t has ln(2 / delta)
-    relative = checks.non_negative("noise", noise) / math.sqrt(checks.positive("ridge", ridge))
     return Optimizer(
         space,
         kernel,
         features=features or Exact(),
         estimator=estimator or LeastSquares(),
-        width=width_or(width, scale, chowdhury_gopalan(norm_bound, relative, half, scale)),
+        width=width_or(width, scale, chowdhury_gopalan(norm_bound, noise, half, scale)),
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,
         seed=seed,

@@ -142,7 +142,7 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
 
 
 def check_readable(study: optuna.Study, location: Location) -> None:
-    """`StudyFileError` if a trial of the study is damaged, of which Optuna has errors of its own."""
+    """`StudyFileError` if a trial is damaged, of which Optuna has errors of its own."""
     try:
         study.get_trials(deepcopy=False)
     except UnicodeError:
