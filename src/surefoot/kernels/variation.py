@@ -6,7 +6,6 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
-from surefoot._internal import checks
 from surefoot.kernels.evaluation import block
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.types import InvalidInput
@@ -14,7 +13,7 @@ from surefoot.types import InvalidInput
 _RADIAL = (RBFKernel, MaternKernel, GeneralMaternKernel)
 
 
-def radial_lengthscales(kernel: object, dimension: int) -> Tensor:
+def radial_lengthscales(kernel: Kernel, dimension: int) -> Tensor:
     """The lengthscales of a kernel that decreases in the distance measured in them.
 
     Args:
@@ -37,7 +36,7 @@ def radial_lengthscales(kernel: object, dimension: int) -> Tensor:
         radial = radial.base_kernel
     if not isinstance(radial, _RADIAL) or radial.active_dims is not None:
         raise InvalidInput(
-            f"`kernel` is {checks.shown(kernel)}, expected `kernels.squared_exponential` or "
+            f"`kernel` is a {type(radial).__name__}, expected `kernels.squared_exponential` or "
             "`kernels.matern`, also `scaled`: the variation of a function over a cell is known for "
             "kernels that decrease in the distance."
         )
