@@ -18,6 +18,7 @@ from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.papers import (
     ablation,
     heavy_tails,
+    lower_bound,
     noise_families,
     regret_against_time,
     truncation_effect,
@@ -33,6 +34,7 @@ _PAPERS = (
     value_at_risk,
     ablation,
     noise_families,
+    lower_bound,
 )
 _BENCHMARKS = (
     robust_vs_peers,
