@@ -161,7 +161,7 @@ def hard_family(
     norm = 2.0 * gap * _norm(bandwidth, _spectral_density(lengthscale, nu))
     each = 2 * max(round((arms / number - 1.0) / 2.0), 1) + 1  # arms of a peak: odd, for its top
     x = (np.arange(number * each) + 0.5) / (number * each)
-    space = Arms(x[:, None])
+    space = Arms(torch.from_numpy(x[:, None]))
     kernel = (
         kernels.squared_exponential(lengthscale)
         if math.isinf(nu)
