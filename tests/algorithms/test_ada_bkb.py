@@ -230,7 +230,7 @@ class TestBadInput:
             ({"norm_bound": None}, "`norm_bound` is None"),
             ({"norm_bound": -1.0}, "`norm_bound` is -1.0"),
             ({"noise": -1.0}, "noise"),
-            ({"scale": -1.0}, "scale"),
+            ({"scale": 0.0}, "`scale` is 0.0"),
             ({"oversampling": 0.5}, "oversampling"),
             ({"width": sf.widths.constant(1.0), "scale": 0.5}, "scale"),
         ],

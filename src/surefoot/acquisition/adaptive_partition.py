@@ -94,7 +94,7 @@ class AdaptivePartition:
         if among is not None:
             return maximise(UpperConfidenceBound()(context), context, among)
         box: Box = context.space  # type: ignore[assignment]
-        cells: Tensor = context.memory.get(_CELLS, Partition.root(box))
+        cells: Tensor = context.memory.get(_CELLS, Partition.root(box)).cpu()
         partition = self._partition(box, max(self.max_depth, int(cells[:, 0].max())))
         variation = self.norm_bound * kernels.variation(self.kernel, partition.half_sides)
         upper, settled = _bounds(context, partition, variation, cells)

@@ -94,14 +94,15 @@ def ada_bkb(
         oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
     )
     norm = checks.positive("norm_bound", norm_bound)
-    chosen = width_or(width, scale, widths.bkb(norm, noise, delta, accuracy, scale))
+    factor = checks.positive("scale", scale)
+    chosen = width_or(width, factor, widths.bkb(norm, noise, delta, accuracy, factor))
     return Optimizer(
         space,
         kernel,
         features=Nystrom(sampling),
         estimator=estimator or LeastSquares(),
         width=chosen,
-        policy=AdaptivePartition(kernel, scale * norm, branching, max_depth),
+        policy=AdaptivePartition(kernel, factor * norm, branching, max_depth),
         ridge=ridge,
         initial=1,
         seed=seed,

@@ -124,7 +124,7 @@ def hard_family(
     Example:
         >>> family = hard_family(1000, alpha=0.5)
         >>> len(family), round(family.gap, 3), round(family.lower_bound, 1)
-        (9, 0.056, 38.5)
+        (9, 0.065, 41.2)
     """
     if horizon < 1 or arms < 2:
         raise InvalidInput(f"`horizon` = {horizon}, `arms` = {arms}: expected at least 1 and 2.")
