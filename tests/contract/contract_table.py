@@ -1,4 +1,6 @@
-"""The table that every contract is checked on: spaces x features x estimators x risks x batches.
+"""The table that every contract is checked on.
+
+Spaces x features x estimators x risks x batches x policies.
 
 A cell is one choice of each. `PAIRS` holds cells such that any two choices that go together meet in
 at least one of them.
@@ -95,6 +97,10 @@ RISKS: dict[str, Callable[[], Any]] = {
     "mean": sf.Mean,
 }
 BATCHES = (1, 3)
+POLICIES: dict[str, Callable[[], Any]] = {
+    "bound": sf.acquisition.UpperConfidenceBound,
+    "draw": sf.acquisition.ThompsonSampling,
+}
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,7 @@ class Cell:
     estimator: str = "least-squares"
     risk: str | None = None
     batch: int = 1
+    policy: str = "bound"
 
     @property
     def is_possible(self) -> bool:
@@ -164,6 +171,7 @@ class Cell:
             "features": FEATURES[self.features](space),
             "estimator": ESTIMATORS[self.estimator](),
             "risk": None if self.risk is None else RISKS[self.risk](),
+            "policy": POLICIES[self.policy](),
             "ridge": RIDGE,
         }
         return sf.Optimizer(space, kernel_on(self.space), seed=seed, **{**given, **parts})
@@ -175,7 +183,8 @@ class Cell:
         return sf.Optimizer.load(path, **parts)
 
     def __str__(self) -> str:
-        words = (self.space, self.features, self.estimator, self.risk, f"by-{self.batch}")
+        policy = None if self.policy == "bound" else self.policy
+        words = (self.space, self.features, self.estimator, self.risk, f"by-{self.batch}", policy)
         return "-".join(word for word in words if word)
 
 
@@ -195,11 +204,11 @@ def in_pairs(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def crossed() -> Iterator[Cell]:
-    for space, features, estimator, batch in itertools.product(
-        SPACES, FEATURES, ESTIMATORS, BATCHES
+    for space, features, estimator, batch, policy in itertools.product(
+        SPACES, FEATURES, ESTIMATORS, BATCHES, POLICIES
     ):
         for risk in RISKS if space in JOINT else (None,):
-            cell = Cell(space, features, estimator, risk, batch)
+            cell = Cell(space, features, estimator, risk, batch, policy)
             if cell.is_possible:
                 yield cell
 

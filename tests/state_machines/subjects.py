@@ -83,6 +83,25 @@ LASTING: dict[str, Subject] = {
         on_arms(sf.Optimizer, estimator=sf.MedianOfMeans(3), ridge=0.1), fresh=1e-7
     ),
 }
+DRAWN: dict[str, Subject] = {
+    "gp_ts": Subject(on_arms(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-8),
+    "gp_ts-waves": Subject(
+        on_arms(algorithms.gp_ts, noise=0.3, features=sf.QuadratureFourier(8)), fresh=1e-8
+    ),
+    "gp_ts-bare": Subject(
+        bare(algorithms.gp_ts, noise=0.3, ridge=0.1, features=greedy(6)),
+    ),
+    "robust_ucb": Subject(
+        on_arms(algorithms.robust_ucb, policy=sf.acquisition.ThompsonSampling()), fresh=1e-5
+    ),
+    "bkb": Subject(on_many_arms(algorithms.bkb, policy=sf.acquisition.ThompsonSampling())),
+    "bbkb": Subject(on_many_arms(algorithms.bbkb, policy=sf.acquisition.ThompsonSampling())),
+    "cvar_ts": Subject(on_joint(algorithms.cvar_ts, level=0.4), fresh=1e-8),
+    "box": Subject(in_box(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-7, searches=True),
+    "cvar_ts-box": Subject(
+        on_joint(algorithms.cvar_ts, box=True, level=0.4), fresh=1e-7, searches=True
+    ),
+}
 BUDGETED: dict[str, Subject] = {
     "bkb": Subject(on_many_arms(algorithms.bkb), grows=40),
     "bbkb": Subject(on_many_arms(algorithms.bbkb), grows=80),

@@ -6,7 +6,7 @@ the number of examples: 20, say, to look for faults for some minutes.
 
 import pytest
 from optimizer_machine import Subject, drive
-from subjects import BOXES, BUDGETED, JOINT, LASTING, LEARNT, ONE_STEP_AHEAD
+from subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT, ONE_STEP_AHEAD
 
 
 def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
@@ -38,6 +38,11 @@ def test_designs_beside_an_environment(subject: Subject) -> None:
     drive(subject, examples=4, steps=16)
 
 
+@named(only(DRAWN, "gp_ts", "bkb", "cvar_ts"))
+def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
+    drive(subject, examples=4, steps=18)
+
+
 @named(only(BUDGETED, "bbkb"))
 def test_queries_of_another_optimizer(subject: Subject) -> None:
     drive(subject, examples=4, steps=20, foreign=True)
@@ -52,6 +57,12 @@ def test_arms_at_length(subject: Subject) -> None:
 @pytest.mark.slow
 @named({f"box-{name}": subject for name, subject in BOXES.items()}, JOINT)
 def test_boxes_and_environments_at_length(subject: Subject) -> None:
+    drive(subject, examples=5, steps=20)
+
+
+@pytest.mark.slow
+@named(DRAWN)
+def test_functions_drawn_from_the_posterior_at_length(subject: Subject) -> None:
     drive(subject, examples=5, steps=20)
 
 

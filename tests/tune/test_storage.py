@@ -53,6 +53,17 @@ def test_a_dropped_table(write_study, table):
     refused(path, f"lacks the table {table} of an Optuna storage; restore it from a copy")
 
 
+def test_a_name_of_a_table_that_is_not_text(write_study):
+    path = write_study()
+    trials_of(path)
+    base = path.parent / "hill.db"
+    content = base.read_bytes()
+    base.write_bytes(
+        content.replace(b"CREATE TABLE trial_params", b"CREATE TABLE \xb8\xb8ial_params")
+    )
+    refused(path, "is a damaged SQLite file; restore it from a copy|lacks the table trial_params")
+
+
 def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
     path = write_study()
 
@@ -72,7 +83,11 @@ def test_a_storage_is_there_completely_or_not_at_all(write_study, monkeypatch):
     assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.db"}
 
 
-FOREIGN = ["x", 3, [], {}, {"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}]
+FOREIGN = [
+    *("x", 3, [], {}),
+    *({"run": 1}, {"boot": "x"}, {"pid": "12"}, {"pid": True}, {"began": None}),
+    *({"began": float("nan")}, {"began": 1e300}, {"began": -1}),
+]
 
 
 @pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])

@@ -15,7 +15,7 @@ from optuna.trial import TrialState, create_trial
 from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna import INTERRUPTED
-from surefoot.tune import trial_owner, worker_loop
+from surefoot.tune import trial_owner, waiting, worker_loop
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.storage import NoStudy, StorageFailed
@@ -142,6 +142,38 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
     assert study_trials.finished() == 2
     assert waited
     assert all(trial.user_attrs[INTERRUPTED] for trial in study_trials.all()[:2])
+
+
+def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    study_trials = trials_of(write_study(), rounds=2)
+    there = {**trial_owner.this_process("another run"), "host": "far\x1b[2Jaway"}
+    running_trial(study_trials, there)
+    stop, notes = Stop(), []
+
+    def sleep(seconds: float) -> None:
+        stop.requested = len(sleeps) == 3
+        sleeps.append(seconds)
+
+    sleeps: list[float] = []
+    tune(study_trials, Scripted(), stop, note=notes.append, sleep=sleep)
+    (note,) = notes  # once
+    assert note.startswith("waiting for trial 0, which the machine ")
+    assert "counts as lost on" in note
+    assert "\x1b" not in note
+
+
+def test_a_run_that_waits_for_a_process_of_this_machine_says_nothing(write_study, monkeypatch):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    study_trials = trials_of(write_study(), rounds=1)
+    running_trial(study_trials, trial_owner.this_process("another run"))
+    stop, notes = Stop(), []
+
+    def sleep(seconds: float) -> None:
+        stop.requested = True
+
+    tune(study_trials, Scripted(), stop, note=notes.append, sleep=sleep)
+    assert notes == []
 
 
 def test_liveness_of_other_machines_is_a_matter_of_time():

@@ -13,6 +13,7 @@ from surefoot.acquisition.policy import (
     UpperConfidenceBound,
 )
 from surefoot.acquisition.surrogate_bound import SurrogateBound
+from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
 __all__ = [
     "AdaptivePartition",
@@ -26,6 +27,7 @@ __all__ = [
     "ScorePolicy",
     "ScoreRule",
     "SurrogateBound",
+    "ThompsonSampling",
     "UpperConfidenceBound",
     "maximise",
 ]

@@ -10,17 +10,23 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.pending import PendingQueries
+from surefoot.types import InvalidInput
 
 Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, larger is better
 
 _ROOM = 2**27  # numbers in the largest array, 1 GiB
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)
+
+
+def _no_prior(generator: torch.Generator) -> Path:
+    raise InvalidInput("functions are to be drawn, but this `Context` has no `prior`: pass one.")
 
 
 class Bounds(NamedTuple):
@@ -55,6 +61,7 @@ class Context:
         measured: Distinct designs (D, dx) that were measured, on a `Joint` space.
         feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
             measurement has failed.
+        prior: Draws a function of the prior, model inputs (n, d) -> (n,), in the model's units.
         z: Values (m, dz) that stand for the environment; see `sampled`.
         weights: Their probabilities (m,).
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
@@ -70,6 +77,7 @@ class Context:
     generator: torch.Generator
     measured: Tensor = _NO_COORDINATES
     feasible: Score | None = None
+    prior: Callable[[torch.Generator], Path] = _no_prior
     z: Tensor = _NO_COORDINATES
     weights: Tensor = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
@@ -111,7 +119,16 @@ class Context:
         if not isinstance(self.space, Joint):
             mean, deviation = self.posterior.mean_and_deviation(x)
             return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
-        risks = [self.risk(self._shifted(chunk, width), self.weights) for chunk in self._chunks(x)]
+        return self.risk_of(lambda points: self._shifted(points, width), x)
+
+    def risk_of(self, function: Path, x: Tensor) -> Tensor:
+        """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
+        if not isinstance(self.space, Joint):
+            return function(x)
+        risks = []
+        for part in self._chunks(x):
+            values = function(self._points(part, self.z)).reshape(len(part), -1)
+            risks.append(self.risk(values, self.weights))
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
@@ -154,11 +171,9 @@ class Context:
         chance = self.feasible(points)
         return chance * bound + (1.0 - chance) * worst
 
-    def _shifted(self, x: Tensor, width: float) -> Tensor:  # (n, m)
-        points = self._points(x, self.z)
+    def _shifted(self, points: Tensor, width: float) -> Tensor:  # (n, d) -> (n,)
         mean, deviation = self.posterior.mean_and_deviation(points)
-        shifted = self._discounted(points, mean + width * deviation, self.width)
-        return shifted.reshape(len(x), -1)
+        return self._discounted(points, mean + width * deviation, self.width)
 
     def _points(self, x: Tensor, z: Tensor) -> Tensor:  # (n * m, d)
         """What the model sees of every design with every z."""

@@ -2,9 +2,9 @@
 
 from surefoot.algorithms.adaptive_discretization import ada_bkb
 from surefoot.algorithms.budgeted import bbkb, bkb
-from surefoot.algorithms.gaussian import gp_ucb
+from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb
-from surefoot.algorithms.risk_averse import cvar_ucb, rho_kg, stable_opt, v_ucb
+from surefoot.algorithms.risk_averse import cvar_ts, cvar_ucb, rho_kg, stable_opt, v_ucb
 from surefoot.algorithms.robust import robust_ucb
 
 __all__ = [
@@ -12,7 +12,9 @@ __all__ = [
     "ata_gp_ucb",
     "bbkb",
     "bkb",
+    "cvar_ts",
     "cvar_ucb",
+    "gp_ts",
     "gp_ucb",
     "rho_kg",
     "robust_ucb",

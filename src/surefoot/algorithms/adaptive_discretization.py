@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surefoot import widths
 from surefoot._internal import checks
 from surefoot.acquisition import AdaptivePartition
-from surefoot.algorithms._defaults import width_or
-from surefoot.estimators import Estimator, LeastSquares
-from surefoot.features import LeverageSampling, Nystrom
+from surefoot.algorithms.budgeted import bkb
+from surefoot.estimators import Estimator
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Box
 from surefoot.widths import Width
@@ -90,21 +88,23 @@ def ada_bkb(
         >>> optimizer.ask().point.tolist()
         [0.5, 0.5]
     """
-    sampling = LeverageSampling(
-        oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
-    )
-    norm = checks.positive("norm_bound", norm_bound)
     factor = checks.positive("scale", scale)
-    chosen = width_or(width, factor, widths.bkb(norm, noise, delta, accuracy, factor))
-    return Optimizer(
+    norm = checks.positive("norm_bound", norm_bound)
+    return bkb(
         space,
         kernel,
-        features=Nystrom(sampling),
-        estimator=estimator or LeastSquares(),
-        width=chosen,
+        noise=noise,
+        norm_bound=norm,
+        oversampling=oversampling,
+        horizon=horizon,
+        delta=delta,
+        accuracy=accuracy,
+        inclusion=inclusion,
+        estimator=estimator,
+        width=width,
         policy=AdaptivePartition(kernel, factor * norm, branching, max_depth),
         ridge=ridge,
-        initial=1,
+        scale=factor,
         seed=seed,
         device=device,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot import widths
+from surefoot.acquisition import Policy, ScoreRule
 from surefoot.algorithms._defaults import width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
@@ -31,6 +32,7 @@ def bkb(
     inclusion: Literal["per-pull", "per-arm"] = "per-pull",
     estimator: Estimator | None = None,
     width: Width | None = None,
+    policy: Policy | ScoreRule | None = None,
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
@@ -55,6 +57,8 @@ def bkb(
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
+        policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
+            function in the sketch, with what the sketch does not explain.
         ridge: Regularization lambda.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
@@ -88,6 +92,7 @@ def bkb(
         features=Nystrom(sampling),
         estimator=estimator or LeastSquares(),
         width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        policy=policy,
         ridge=ridge,
         initial=1,
         seed=seed,
@@ -109,6 +114,7 @@ def bbkb(
     inclusion: Literal["per-pull", "per-arm"] = "per-pull",
     estimator: Estimator | None = None,
     width: Width | None = None,
+    policy: Policy | ScoreRule | None = None,
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
@@ -136,6 +142,8 @@ def bbkb(
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
+        policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
+            function in the sketch, with what the sketch does not explain.
         ridge: Regularization lambda.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
@@ -169,6 +177,7 @@ def bbkb(
         features=Nystrom(sampling),
         estimator=estimator or LeastSquares(),
         width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        policy=policy,
         ridge=ridge,
         initial=1,
         seed=seed,

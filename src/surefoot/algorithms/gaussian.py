@@ -1,17 +1,20 @@
-"""GP-UCB, the algorithm that the others start from."""
+"""GP-UCB, the algorithm that the others start from, and GP-TS."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot._internal import checks
+from surefoot.acquisition import ThompsonSampling
 from surefoot.algorithms._defaults import width_or
-from surefoot.estimators import LeastSquares
+from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
-from surefoot.widths import Width, srinivas
+from surefoot.widths import Width, chowdhury_gopalan, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -66,6 +69,84 @@ def gp_ucb(
         features=features or Exact(),
         estimator=LeastSquares(),
         width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        seed=seed,
+        device=device,
+    )
+
+
+def gp_ts(
+    space: Space,
+    kernel: Kernel,
+    *,
+    noise: float,
+    norm_bound: float | None = None,
+    delta: float = 0.1,
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float = 1.0,
+    scale: float = 1.0,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    r"""GP-TS: in each round, the maximiser of a function drawn from a widened posterior.
+
+    The function is drawn from :math:`GP(\mu, v_t^2 \Sigma)` with
+    :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
+    theorem, where :math:`\lambda` is about 1. At `scale` = 1 it hardly differs from random arms for
+    a thousand rounds. `width=widths.constant(1.0)` draws from the posterior itself, as is usual in
+    practice, and `recommend` then gives an interval of one deviation. With
+    `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier features.
+
+    Args:
+        space: `Arms` or `Box`. Draws are joint over all arms; on a box they are maximised by
+            gradients from many starts, without the paper's discretisation.
+        kernel: The prior covariance.
+        noise: Sub-Gaussian constant R of the noise, in reward units.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from
+            R / sqrt(lambda).
+        delta: Probability with which the regret bound may fail.
+        features: The feature map; exact by default.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width in place of v_t.
+        ridge: Regularization lambda, the noise variance in reward units.
+        scale: Factor of v_t.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or `scale` came beside `width`.
+
+    References:
+        Chowdhury and Gopalan 2017, "On kernelized multi-armed bandits", Algorithm 2 and Theorem 4;
+        Mutny and Krause 2018, "Efficient high dimensional Bayesian optimization with additivity
+        and quadrature Fourier features", for Fourier features.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[i / 20] for i in range(21)])
+        >>> optimizer = sf.algorithms.gp_ts(
+        ...     arms, sf.kernels.squared_exponential(0.2), noise=0.1, ridge=0.01, scale=0.2
+        ... )
+        >>> for _ in range(20):
+        ...     query = optimizer.ask()
+        ...     info = optimizer.tell(query, -float((query.point - 0.3).square()))
+        >>> abs(float(optimizer.recommend().point) - 0.3) < 0.06
+        True
+    """
+    half = checks.probability("delta", delta) / 2.0  # v_t has ln(2 / delta)
+    relative = checks.non_negative("noise", noise) / math.sqrt(checks.positive("ridge", ridge))
+    return Optimizer(
+        space,
+        kernel,
+        features=features or Exact(),
+        estimator=estimator or LeastSquares(),
+        width=width_or(width, scale, chowdhury_gopalan(norm_bound, relative, half, scale)),
+        policy=ThompsonSampling(by_width=True),
         ridge=ridge,
         seed=seed,
         device=device,

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot._internal import checks
-from surefoot.acquisition import Policy, RiskKnowledgeGradient, ScorePolicy, SurrogateBound
+from surefoot.acquisition import (
+    Policy,
+    RiskKnowledgeGradient,
+    ScorePolicy,
+    SurrogateBound,
+    ThompsonSampling,
+)
 from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
@@ -382,6 +388,89 @@ def _risk_averse(
         hyperparameters=fit if kernel is None else None,
         ridge=1.0 if ridge is None else ridge,
         initial=first if initial is None else initial,
+        seed=seed,
+        device=device,
+    )
+
+
+def cvar_ts(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    level: float,
+    lacing: Literal["prob", "unif"] = "prob",
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """CV-TS: Thompson sampling of the conditional value at risk over a random environment.
+
+    The design maximises the conditional value at risk of a function drawn from the posterior. As
+    in `cvar_ucb`, it is measured under a lacing value of the level, among those up to `level`,
+    whose value at risk is least certain. For another risk, pass `risk` and
+    `policy=acquisition.ThompsonSampling()` to `Optimizer` or `robust_ucb`.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        level: Level alpha in (0, 1) of the lower tail: the conditional value at risk is the mean of
+            the worst share alpha of the values of f(x, Z).
+        lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
+            "unif" a random one.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: How rewards become coefficients; least squares by default.
+        width: The width of the bounds by which the lacing value is chosen;
+            `widths.srinivas()`, which is sqrt(2 ln(t^2 pi^2 / 0.6)), by default.
+        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
+            default.
+        scale: Factor of the draw's deviation from the posterior mean.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none beside a kernel.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, or `ridge` came
+            without a kernel.
+
+    References:
+        Nguyen, Dai, Low and Jaillet 2021, "Optimizing conditional value-at-risk of black-box
+        functions" (CV-TS).
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.cvar_ts(space, kernel, level=0.2, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
+    """
+    return _risk_averse(
+        space,
+        kernel,
+        CVaR(level),
+        ScorePolicy(ThompsonSampling(scale), lacing=lacing),
+        features=features,
+        estimator=estimator,
+        width=srinivas() if width is None else width,
+        ridge=ridge,
+        initial=initial,
         seed=seed,
         device=device,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot.acquisition import Policy, ScoreRule
 from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -25,6 +26,7 @@ def robust_ucb(
     kernel: Kernel | None = None,
     *,
     risk: Risk | None = None,
+    policy: Policy | ScoreRule | None = None,
     ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
@@ -41,6 +43,7 @@ def robust_ucb(
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
+        policy: Where to measure next, `UpperConfidenceBound()` by default.
         ridge: The noise variance as a share of the prior variance, beside a kernel; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none beside a kernel.
@@ -76,6 +79,7 @@ def robust_ucb(
             features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
             width=srinivas(scale=scale),
+            policy=policy,
             hyperparameters=HyperparameterFit(lengthscales="long" if risk is None else "short"),
             initial=initial_design_size(seen) if initial is None else initial,
             seed=seed,
@@ -87,6 +91,7 @@ def robust_ucb(
         risk=risk,
         estimator=Huber(),
         width=srinivas(scale=scale),
+        policy=policy,
         standardise=True,
         ridge=1.0 if ridge is None else ridge,
         initial=0 if initial is None else initial,

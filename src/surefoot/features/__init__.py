@@ -8,6 +8,7 @@ from surefoot.features.leverage_sampling import LeverageSampling, oversampling
 from surefoot.features.nystrom import Nystrom
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.features.pivoted_cholesky import PivotedCholesky
+from surefoot.features.prior_paths import PriorPaths
 from surefoot.regression.embedding import Embedding
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Nystrom",
     "NystromEmbedding",
     "PivotedCholesky",
+    "PriorPaths",
     "QuadratureFourier",
     "RandomFourier",
     "fixed_features",

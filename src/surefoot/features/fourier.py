@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.features.features import fixed_features
+from surefoot.regression.draws import Path, ResidualDraw, no_residual
 from surefoot.spaces import Space
 from surefoot.types import InvalidInput
 
@@ -51,6 +53,10 @@ class FourierEmbedding:
     ) -> Tensor:
         """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
         return left_features.new_zeros(len(left_features), len(right_features))
+
+    def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
+        """A draw of the residual process, which is 0."""
+        return no_residual(self.amplitudes, self.dimension)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
+from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -122,6 +124,27 @@ class NystromEmbedding:
     ) -> Tensor:
         """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
         return kernels.block(self.kernel, left, right) - left_features @ right_features.T
+
+    def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
+        """A draw of the Gaussian process with the residual as its covariance.
+
+        It is a draw h of the prior less its interpolation at the dictionary S,
+        h(x) - k_S(x)' K_S^{-1} h(S).
+
+        Args:
+            prior: Draws a function of the prior.
+
+        Returns:
+            The function h, and the coefficients (m,) of its interpolation.
+
+        References:
+            Wilson et al. 2020, "Efficiently sampling functions from Gaussian process posteriors",
+            eq. 13, without noise.
+        """
+        function = prior()
+        if not self.dimension:
+            return ResidualDraw(function, self.inverse_root.new_zeros(0))
+        return ResidualDraw(function, self.inverse_root @ function(self.dictionary))
 
 
 def _inverse(root: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
-from surefoot.features import Features
+from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Fitted
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
@@ -107,6 +107,7 @@ class Model:
     observations: Observations = field(init=False)
     fitted: Fitted = field(init=False)
     fitted_at: int = 0
+    prior: PriorPaths = field(init=False, metadata={"saved": False})
     regression: Regression = field(init=False)
     state: Any = field(init=False)  # of the estimator
     outstanding: list[Outstanding] = field(default_factory=list)
@@ -342,6 +343,7 @@ class Model:
         """Regression and state before the first reward, for the kernel in use."""
         fitted, space = self.fitted, self.space
         lasting = self.hyperparameters.lasting
+        self.prior = PriorPaths(fitted.kernel, space)
         self.regression = self.features.init(
             fitted.kernel, space, fitted.noise, self.generator, lasting=lasting
         )

@@ -481,6 +481,7 @@ class Optimizer:
             self._generator,
             self._designs,
             self._feasible(),
+            self._model.prior,
             memory=memory,
         )
 

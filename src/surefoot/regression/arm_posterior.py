@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior, Pull
 from surefoot.regression.ridge import RidgeFactor
@@ -172,6 +173,15 @@ class ArmPosterior:
     def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
         """Coefficients of functions from the posterior, for standard normal draws."""
         return self.elsewhere.sample_coefficients(normals)
+
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
+        """A function drawn from the posterior, whose values at all arms are one product."""
+        return self.elsewhere.path(generator, prior, width)
 
     def evaluate(self, points: Tensor) -> Evaluation:
         """What `covariance` and `evaluated_mean` need of points (p, d)."""

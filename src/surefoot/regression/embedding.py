@@ -8,7 +8,11 @@ from torch import Tensor
 
 
 class Embedding(Protocol):
-    """A fixed feature map phi with phi(x)'phi(x') close to k(x, x')."""
+    """A fixed feature map phi with phi(x)'phi(x') close to k(x, x').
+
+    One that leaves a residual needs a method `residual_draw(prior)` for Thompson sampling, as
+    `NystromEmbedding` has; see `surefoot.regression.draws`.
+    """
 
     @property
     def dimension(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
+from surefoot.regression.draws import Path, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor
@@ -93,6 +94,24 @@ class Posterior(Protocol):
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:
         """Coefficients (n, m) of functions from the posterior, for normal draws (n, m)."""
+        ...
+
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
+        """A function drawn from the posterior of the rewards, points (n, d) -> (n,).
+
+        Args:
+            generator: Source of randomness.
+            prior: Draws a function of the prior, for what the features do not explain.
+            width: Factor of the deviation of the draw from the mean.
+
+        Returns:
+            The function, in reward units, differentiable in the points.
+        """
         ...
 
     def evaluate(self, points: Tensor) -> Evaluation:
@@ -189,6 +208,49 @@ class FeaturePosterior:
         """Coefficients of functions from the posterior of the rewards, for normal draws."""
         spread = torch.linalg.solve_triangular(self.factor.root.T, normals.T, upper=True).T
         return self.coefficients + self.factor.ridge**0.5 * spread
+
+    def path(
+        self,
+        generator: torch.Generator,
+        prior: Callable[[torch.Generator], Path],
+        width: float = 1.0,
+    ) -> Path:
+        r"""A function drawn from the posterior of the rewards.
+
+        .. math:: c + s\,[\phi(x)^\top\theta
+            + \beta\,(\phi(x)^\top(\sqrt\lambda V^{-1/2}\xi - p) + h(x))]
+
+        with m normal numbers :math:`\xi`, and :math:`h(x) - \phi(x)^\top p` drawn from the residual
+        process. Mean and covariance are those of the posterior, the covariance times the squared
+        width. As in decoupled sampling, what the data determine is drawn in the features, and the
+        rest is a draw h of the prior.
+
+        Args:
+            generator: Source of randomness.
+            prior: Draws a function of the prior; called only where there is a residual.
+            width: Factor beta of the deviation of the draw from the mean.
+
+        Returns:
+            The function, points (n, d) -> (n,), in reward units.
+
+        References:
+            Wilson et al. 2020, "Efficiently sampling functions from Gaussian process posteriors".
+        """
+        with torch.no_grad():
+            theta = self.coefficients
+            residual = residual_draw(self.embedding, lambda: prior(generator), theta)
+            normals = torch.randn(1, len(theta), dtype=theta.dtype, generator=generator)
+            drawn = self.sample_coefficients(normals.to(theta))[0]
+            theta = theta + width * (drawn - theta - residual.projection)
+
+        def path(points: Tensor) -> Tensor:
+            if self.tabulates(points):
+                explained = self.embedding.product(theta)  # type: ignore[attr-defined]
+            else:
+                explained = self.embedding(points) @ theta
+            return self.center + self.scale * (explained + width * residual.function(points))
+
+        return path
 
     def evaluate(self, points: Tensor) -> Evaluation:
         """What `covariance` and `evaluated_mean` need of points (p, d)."""

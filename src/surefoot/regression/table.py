@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,11 +10,13 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
+from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.ridge import RidgeFactor
 
 _CHUNK = 4096  # arms at a time, which bounds memory
 _STRIP = 1024  # and where the product should stay in the cache
+_EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +104,10 @@ class Table:
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
         return self.embedding.cross_residual(left, left_features, right, right_features)
+
+    def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
+        """A draw of the residual process, which is 0 where the features explain all arms."""
+        most = _EXPLAINED * float(self.prior.max())
+        if self._is_plain and float(self.residuals.max()) <= most:
+            return no_residual(self.columns, self.dimension)
+        return residual_draw(self.embedding, prior, self.columns)

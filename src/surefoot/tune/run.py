@@ -118,7 +118,14 @@ def _tune(
         return
     with set_up(trials.study_file, kept, stop, display.note):
         if workers == 1:
-            tune(trials, objective, stop, began=display.began, finished=display.finished)
+            tune(
+                trials,
+                objective,
+                stop,
+                began=display.began,
+                finished=display.finished,
+                note=display.note,
+            )
         else:
             objective.close()  # each worker has its own
             tune_with_workers(

@@ -215,7 +215,12 @@ def _check_sqlite(study_file: StudyFile, file: Path) -> None:
     """Check, without changing it, that an existing file is Optuna's."""
     try:
         with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
+            base.text_factory = lambda name: name.decode(errors="replace")
             rows = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
+        raise study_file.error(
+            "study.storage", f"{file} is a damaged SQLite file; restore it from a copy"
+        ) from None
     except sqlite3.DatabaseError as error:
         # The journal of a killed process cannot be rolled back on a read-only connection; the
         # actual connection does that.

@@ -18,6 +18,7 @@ from surefoot.tune.trial_attributes import OWNER
 
 MARGIN = 600.0  # seconds beyond the timeout until a trial of another machine counts as lost
 NO_TIMEOUT = 86400.0  # seconds until it does where there is no timeout
+_LATEST = 1e11  # seconds since 1970, beyond which no clock is
 _KINDS: dict[str, Any] = {
     "run": str,
     "host": str,
@@ -53,6 +54,8 @@ def mismatch(owner: object) -> str:
         value = owner.get(key)
         if not isinstance(value, kinds) or isinstance(value, bool):
             return f"has {key} = {shown(value)}, expected another type"
+    if not 0 <= owner["began"] < _LATEST:
+        return f"has began = {shown(owner['began'])}, expected seconds since 1970"
     boot = owner.get("boot")
     if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
         return f"has boot = {shown(boot)}, expected a list of two"
@@ -71,8 +74,18 @@ def is_gone(process: dict[str, Any], timeout: float | None) -> bool:
             return True  # the machine has been restarted since
         if boot == _boot():
             return _born(int(process["pid"])) != process["born"]
-    age = time.time() - float(process.get("began", 0.0))
-    return age > (NO_TIMEOUT if timeout is None else timeout + MARGIN)
+    return time.time() > lost_at(process, timeout)
+
+
+def is_elsewhere(process: dict[str, Any]) -> bool:
+    """Whether the process is of another machine, or container, than this one."""
+    return process.get("host") != socket.gethostname() or process.get("boot") != _boot()
+
+
+def lost_at(process: dict[str, Any], timeout: float | None) -> float:
+    """When a trial of another machine counts as lost, in seconds since the epoch."""
+    began = float(process.get("began", 0.0))
+    return began + (NO_TIMEOUT if timeout is None else timeout + MARGIN)
 
 
 @cache

@@ -80,6 +80,16 @@ class StudyTrials:
             self._choose_environment(trial)
             return trial
 
+    def awaited(self) -> list[FrozenTrial]:
+        """The running trials of other machines, if all that is left of the study are these."""
+        trials = self.all()
+        running = [trial for trial in trials if trial.state == TrialState.RUNNING]
+        owners = [trial_owner.owner_of(trial) for trial in running]
+        elsewhere = all(owner is None or trial_owner.is_elsewhere(owner) for owner in owners)
+        owned = [trial for trial, owner in zip(running, owners, strict=True) if owner is not None]
+        complete = sum(map(is_round, trials)) + len(owned) >= self.rounds
+        return owned if elsewhere and complete else []
+
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile."""
         what = result.value if isinstance(result, Measurement) else result.reason

@@ -13,6 +13,7 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.trial_attributes import failure_reason, trial_environment, trial_output
 from surefoot.tune.trials import NoTrial, StudyTrials
+from surefoot.tune.waiting import WaitingNote
 from surefoot.types import SurefootError
 
 MAX_FAILURES = 5  # in a row
@@ -43,6 +44,7 @@ def tune(
     *,
     began: Callable[[], None] = lambda: None,
     finished: Callable[[], None] = lambda: None,
+    note: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Run trials until the study has its rounds, or until `stop` is requested.
@@ -56,6 +58,7 @@ def tune(
         stop: Ends the loop after the running trial.
         began: Called when a trial is about to be measured.
         finished: Called when a trial has been recorded.
+        note: Shows a message, if the run has to wait for other machines.
         sleep: Waits for other processes, in seconds.
 
     Raises:
@@ -64,6 +67,7 @@ def tune(
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
     """
+    waiting = WaitingNote(trials, note)
     try:
         while True:
             stop.check()
@@ -74,8 +78,10 @@ def tune(
             if trial is NoTrial.DONE:
                 return
             if isinstance(trial, NoTrial):
+                waiting.look()
                 sleep(PAUSE)
                 continue
+            waiting = WaitingNote(trials, note)
             if stop.requested:
                 trials.interrupt_own("stopped before it began")
                 return

@@ -17,6 +17,7 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import Tail
 from surefoot.tune.trials import StudyTrials
+from surefoot.tune.waiting import WaitingNote
 from surefoot.tune.worker_loop import TooManyFailures
 from surefoot.types import SurefootError
 
@@ -115,11 +116,12 @@ def tune_with_workers(
                 workers.append(Worker(trials, index, count, kept))
             except OSError as error:
                 raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
-        alive = list(workers)
+        alive, waiting = list(workers), WaitingNote(trials, note)
         while alive:
             with stop.interruptible():
                 time.sleep(POLL)
                 finished()
+                waiting.look()
             if stop.requested and not forwarded:
                 forwarded = True
                 for one in alive:

@@ -80,5 +80,12 @@ def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
         "export": lambda: tune.export(*tune.open_study(study), study.with_name("out.csv")),
     }
     if continued:
-        steps["continue"] = lambda: tune.run(study, rounds=_ROUNDS + 1, quiet=True)
+        steps["continue"] = lambda: _continue(study)
     return steps
+
+
+def _continue(study: Path) -> None:
+    """One more round, unless a trial seems to run on another machine, which would be waited for."""
+    trials = tune.open_study(study)[1].get_trials(deepcopy=False)
+    if all(trial.state.is_finished() for trial in trials):
+        tune.run(study, rounds=_ROUNDS + 1, quiet=True)

@@ -1,0 +1,54 @@
+"""A message when all that is left of a study is measured by other machines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from surefoot.tune import trial_owner
+from surefoot.tune.plain_text import shown
+from surefoot.tune.trials import StudyTrials
+
+PATIENCE = 20.0  # seconds of waiting without a message
+
+
+class WaitingNote:
+    """Notes, once, which trials of other machines a run waits for.
+
+    Args:
+        trials: The study's trials.
+        note: Shows a message.
+        clock: The present time, in seconds.
+    """
+
+    def __init__(
+        self,
+        trials: StudyTrials,
+        note: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._trials = trials
+        self._note = note
+        self._clock = clock
+        self._due = clock() + PATIENCE
+
+    def look(self) -> None:
+        """Look at the study, at most every few seconds."""
+        if self._clock() < self._due:
+            return
+        self._due = self._clock() + PATIENCE
+        awaited = self._trials.awaited()
+        if not awaited:
+            return
+        self._due = float("inf")
+        first = awaited[0]
+        owner = trial_owner.owner_of(first) or {}
+        timeout = self._trials.study_file.objective.timeout
+        lost = datetime.fromtimestamp(trial_owner.lost_at(owner, timeout))
+        more = f" and {len(awaited) - 1} more" if len(awaited) > 1 else ""
+        self._note(
+            f"waiting for trial {first.number}{more}, which the machine "
+            f"{shown(owner.get('host'))} began; unless it is finished, it counts as lost on "
+            f"{lost:%d %B at %H:%M}, and is measured again"
+        )
