@@ -281,6 +281,11 @@ class TestBadInput:
             assert optimizer.pending == []
             assert optimizer._memory == {}
 
+    def test_a_cell_that_would_be_split_into_too_many_is_refused(self) -> None:
+        optimizer = ada_bkb(UNIT, SMOOTH, branching=10**9, max_depth=2, **GIVEN)
+        optimizer.tell_all([[0.5, 0.5]] * 50, [1.0] * 50)
+        refused(optimizer.ask, "`branching` = 1000000000")
+
     def test_a_policy_of_another_depth_goes_on_with_the_partition(self, tmp_path: Path) -> None:
         optimizer = ada_bkb(UNIT, SMOOTH, scale=0.1, **GIVEN)
         run(optimizer, 30)

@@ -105,6 +105,7 @@ class AdaptivePartition:
             depth = int(cells[best, 0])
             if depth >= self.max_depth or not bool(settled[best]):
                 break
+            self._check_number(len(cells) + self.branching - 1)
             children = partition.children(cells[best])
             child_upper, child_settled = _bounds(context, partition, variation, children)
             cap = upper[best] + variation[depth]
@@ -114,7 +115,6 @@ class AdaptivePartition:
             upper = torch.cat([upper[others], child_upper])
             settled = torch.cat([settled[others], child_settled])
             index = torch.cat([index[others], child_index])
-            self._check_number(cells)
         context.memory[_CELLS] = cells
         return box.location(partition.centroids(cells[best].unsqueeze(0))[0])
 
@@ -122,12 +122,12 @@ class AdaptivePartition:
         scales = kernels.radial_lengthscales(self.kernel, box.dimension)
         return Partition.of(box, scales, self.branching, depth)
 
-    def _check_number(self, cells: Tensor) -> None:
-        if len(cells) > _MOST_CELLS:
+    def _check_number(self, cells: int) -> None:
+        if cells > _MOST_CELLS:
             raise InvalidInput(
                 f"the partition has more than {_MOST_CELLS:,} cells: `norm_bound` = "
-                f"{self.norm_bound} is too large beside the width, or `max_depth` = "
-                f"{self.max_depth} too large."
+                f"{self.norm_bound} is too large beside the width, or `branching` = "
+                f"{self.branching} or `max_depth` = {self.max_depth} too large."
             )
 
 
