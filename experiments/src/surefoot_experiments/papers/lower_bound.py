@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,10 +17,8 @@ from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
-from surefoot_experiments.papers.arm_runs import regrets
+from surefoot_experiments.papers.arm_runs import Build, regrets
 from surefoot_experiments.problems import ArmProblem, HardFamily, hard_family
-
-Build = Callable[[ArmProblem, int, int], Optimizer]  # problem, rounds, seed
 
 ALPHAS = (0.25, 0.5, 1.0)
 RANDOM = "uniformly random arms"
@@ -213,7 +211,7 @@ EXPERIMENTS = [
         paper="Chowdhury and Gopalan 2019, Bayesian Optimization under Heavy-tailed Payoffs",
         figure="Theorem 2",
         title="The lower bound, and algorithms on its hard instances",
-        published=Scale(8, 3_000),
+        published=Scale(6, 3_000),
         quick=Scale(2, 400),
         run=run,
         says=(
