@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from pandas import DataFrame
 
 from surefoot import Optimizer, widths
@@ -169,6 +170,8 @@ def draw(tables: Tables, measure: Measure) -> Figure:
         axis.plot(lines.index, scaled, "k:", linewidth=1, label="rate of Theorem 2")
         axis.plot(lines.index, lines[RANDOM], "k--", linewidth=1, label=RANDOM)
         axis.set(title=task, xlabel="horizon $T$", xscale="log", yscale="log")
+        axis.set_xticks(lines.index, [f"{horizon:,}" for horizon in lines.index])
+        axis.xaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel(measure.label)
     legend(figure, axes[0])
     return figure
