@@ -114,6 +114,30 @@ def test_policies_and_scores_alternate(name: str) -> None:
     )
 
 
+class Sweep:
+    """Even points one after another: it remembers how many there were."""
+
+    def check(self, space: object, risk: object) -> None:
+        pass
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        step = context.memory.get("step", 0)
+        context.memory["step"] = step + 1
+        return context.space.location(torch.tensor([step / 16], dtype=torch.float64))
+
+
+def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Path) -> None:
+    optimizer = sf.Optimizer(SPACES["box"], sf.kernels.linear(), policy=Sweep())
+    optimizer.tell([0.5], 1.0)
+    assert [float(query.point) for query in optimizer.ask_batch(3)] == [0.0, 1 / 16, 2 / 16]
+    optimizer.policy.choose(optimizer.context, None)
+    optimizer.recommend()
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run", policy=Sweep())
+    for one in (optimizer, loaded):
+        assert float(one.ask().point) == 3 / 16
+
+
 @pytest.mark.slow
 @every
 def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:

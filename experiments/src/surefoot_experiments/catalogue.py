@@ -19,6 +19,7 @@ from surefoot_experiments.papers import (
     ablation,
     ata_steps,
     heavy_tails,
+    lower_bound,
     noise_families,
     regret_against_time,
     truncation_effect,
@@ -37,6 +38,7 @@ _PAPERS = (
     ata_steps,
     noise_families,
     unknown_moments,
+    lower_bound,
 )
 _BENCHMARKS = (
     robust_vs_peers,

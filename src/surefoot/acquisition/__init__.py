@@ -1,5 +1,6 @@
 """Acquisition: policies that choose where to measure next, and what to recommend."""
 
+from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.context import Bounds, Context, Score
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
@@ -15,6 +16,7 @@ from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
 __all__ = [
+    "AdaptivePartition",
     "Alternating",
     "Bounds",
     "Context",

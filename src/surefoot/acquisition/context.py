@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -64,6 +64,8 @@ class Context:
         prior: Draws a function of the prior, model inputs (n, d) -> (n,), in the model's units.
         z: Values (m, dz) that stand for the environment; see `sampled`.
         weights: Their probabilities (m,).
+        memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
+            dicts of them. It is saved with the run; only `choose` may change it.
     """
 
     space: Arms | Box | Joint
@@ -78,6 +80,7 @@ class Context:
     prior: Callable[[torch.Generator], Path] = _no_prior
     z: Tensor = _NO_COORDINATES
     weights: Tensor = _CERTAIN
+    memory: dict[str, Any] = field(default_factory=dict)
 
     @property
     def round(self) -> int:

@@ -1,5 +1,6 @@
 """Algorithms by name, each a composition of features, estimator, width and policy."""
 
+from surefoot.algorithms.adaptive_discretization import ada_bkb
 from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb, tuning_free_gp_ucb
@@ -7,6 +8,7 @@ from surefoot.algorithms.risk_averse import cvar_ts, cvar_ucb, rho_kg, stable_op
 from surefoot.algorithms.robust import robust_ucb
 
 __all__ = [
+    "ada_bkb",
     "ata_gp_ucb",
     "bbkb",
     "bkb",

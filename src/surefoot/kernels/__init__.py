@@ -9,6 +9,7 @@ from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
 from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
+from surefoot.kernels.variation import radial_lengthscales, variation
 
 __all__ = [
     "CustomKernel",
@@ -22,8 +23,10 @@ __all__ = [
     "linear",
     "matern",
     "precomputed",
+    "radial_lengthscales",
     "scaled",
     "squared_exponential",
     "to_recipe",
     "validated",
+    "variation",
 ]

@@ -45,6 +45,7 @@ _STATE = (
     "_failed",
     "_initial",
     "_initial_used",
+    "_memory",
 )  # what changes in a run
 
 
@@ -146,6 +147,7 @@ class Optimizer:
         self._designs = design.lower.new_zeros(0, design.dimension)  # measured, on a `Joint` space
         self._failed: list[Tensor] = []
         self._feasibility: Feasibility | None = None  # of the last round
+        self._memory: dict[str, Any] = {}  # of the policy
 
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
         """Choose the next point to measure.
@@ -337,7 +339,7 @@ class Optimizer:
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
         look = self._model.look()
-        return self._context_with(look.posterior, look.width, PendingQueries())
+        return self._context_with(look.posterior, look.width, PendingQueries(), {**self._memory})
 
     @property
     def width(self) -> float:
@@ -463,9 +465,12 @@ class Optimizer:
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
-        return self._context_with(posterior, self._model.latest.width, self._pending)
+        width = self._model.latest.width
+        return self._context_with(posterior, width, self._pending, self._memory)
 
-    def _context_with(self, posterior: Posterior, width: float, pending: PendingQueries) -> Context:
+    def _context_with(
+        self, posterior: Posterior, width: float, pending: PendingQueries, memory: dict[str, Any]
+    ) -> Context:
         return Context(
             self.space,
             self._risk,
@@ -477,6 +482,7 @@ class Optimizer:
             self._designs,
             self._feasible(),
             self._model.prior,
+            memory=memory,
         )
 
     def _feasible(self) -> Score | None:

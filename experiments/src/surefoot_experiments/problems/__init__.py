@@ -14,6 +14,7 @@ from surefoot_experiments.problems.functions import (
     robust_tasks,
     rosenbrock,
 )
+from surefoot_experiments.problems.hard_instances import HardFamily, RareRewards, hard_family
 from surefoot_experiments.problems.kernel_function import (
     KernelFunction,
     interpolant,
@@ -54,11 +55,13 @@ __all__ = [
     "CenteredPareto",
     "CorruptedArm",
     "Gaussian",
+    "HardFamily",
     "KernelFunction",
     "Law",
     "Noise",
     "ParetoRewards",
     "Problem",
+    "RareRewards",
     "ResampledRows",
     "RiskProblem",
     "RobotPushing",
@@ -71,6 +74,7 @@ __all__ = [
     "branin_11",
     "corrupted_arms",
     "goldstein_price_11",
+    "hard_family",
     "hartmann",
     "hartmann_12",
     "hartmann_21",
