@@ -37,12 +37,11 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
         >>> round(formula(x, x)[0, 1].item(), 4)
         0.6065
     """
-    scaled = type(kernel) is ScaleKernel and kernel.active_dims is None and not kernel.batch_shape
-    base = kernel.base_kernel if scaled else kernel
-    correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
-    if correlation is None or base.active_dims is not None or base.batch_shape:
+    parts = _parts(kernel)
+    if parts is None:
         return None
-    lengthscale, variance = base.lengthscale, kernel.outputscale if scaled else None
+    correlation, base, variance = parts
+    lengthscale = base.lengthscale
 
     def formula(left: Tensor, right: Tensor) -> Tensor:
         values = correlation(_exponents(left, right, lengthscale))
@@ -65,11 +64,25 @@ def constant_diagonal(kernel: Kernel) -> Tensor | None:
         >>> float(constant_diagonal(kernels.squared_exponential(0.5)))
         1.0
     """
-    if closed_form(kernel) is None:
+    parts = _parts(kernel)
+    if parts is None:
         return None
-    if type(kernel) is ScaleKernel:
-        return kernel.outputscale
-    return kernel.raw_lengthscale.new_ones(())
+    _, base, variance = parts
+    return base.raw_lengthscale.new_ones(()) if variance is None else variance
+
+
+def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
+    """Correlation function, its kernel and the variance; None for any other or a batch of them."""
+    scaled = type(kernel) is ScaleKernel
+    base = kernel.base_kernel if scaled else kernel
+    correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
+    if correlation is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:
+        return None
+    if not scaled:
+        return correlation, base, None
+    variance = kernel.outputscale
+    single = kernel.active_dims is None and variance.ndim == 0
+    return (correlation, base, variance) if single else None
 
 
 def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
