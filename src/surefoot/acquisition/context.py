@@ -14,6 +14,7 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
+from surefoot.spaces.finite_environment import WeightFunction
 from surefoot.spaces.pending import PendingQueries
 
 Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, larger is better
@@ -56,7 +57,7 @@ class Context:
         feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
             measurement has failed.
         z: Values (m, dz) that stand for the environment; see `sampled`.
-        weights: Their probabilities (m,).
+        weights: Their probabilities (m,), or a function of designs; see `weights_at`.
     """
 
     space: Arms | Box | Joint
@@ -69,7 +70,7 @@ class Context:
     measured: Tensor = _NO_COORDINATES
     feasible: Score | None = None
     z: Tensor = _NO_COORDINATES
-    weights: Tensor = _CERTAIN
+    weights: Tensor | WeightFunction = _CERTAIN
 
     @property
     def round(self) -> int:
@@ -97,7 +98,12 @@ class Context:
             number, generator or self.generator, isinstance(self.risk, WorstCase)
         )
         device = self.designs.device
-        return replace(self, z=z.to(device), weights=weights.to(device))
+        known = weights if callable(weights) else weights.to(device)
+        return replace(self, z=z.to(device), weights=known)
+
+    def weights_at(self, x: Tensor) -> Tensor:
+        """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
+        return self.weights(x) if callable(self.weights) else self.weights
 
     def bound(self, x: Tensor, width: float) -> Tensor:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
@@ -108,7 +114,10 @@ class Context:
         if not isinstance(self.space, Joint):
             mean, deviation = self.posterior.mean_and_deviation(x)
             return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
-        risks = [self.risk(self._shifted(chunk, width), self.weights) for chunk in self._chunks(x)]
+        risks = [
+            self.risk(self._shifted(chunk, width), self.weights_at(chunk))
+            for chunk in self._chunks(x)
+        ]
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
@@ -127,9 +136,10 @@ class Context:
 
     def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
-        bounds = [self.bounds(chunk) for chunk in self._chunks(x)]
-        weights = self.weights.to(self.designs)
-        risks = [torch.stack([self.risk(one, weights) for one in chunk]) for chunk in bounds]
+        risks = []
+        for chunk in self._chunks(x):
+            weights = self.weights_at(chunk).to(self.designs)
+            risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
 

@@ -15,7 +15,7 @@ from surefoot.acquisition.context import Context
 from surefoot.acquisition.fantasies import Draws, Fantasies
 from surefoot.acquisition.pairs import Pairs
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
@@ -87,11 +87,17 @@ class RiskKnowledgeGradient:
         checks.count("values", self.values, least=2)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse a space without an environment."""
+        """Refuse a space without an environment, or with weights that depend on the design."""
         if not isinstance(space, Joint):
             raise InvalidInput(
                 "`RiskKnowledgeGradient` is for a `Joint` space: pass `Joint(design, environment)` "
                 "as the space, or `NoisyExpectedImprovement()` as the policy."
+            )
+        environment = space.environment
+        if isinstance(environment, FiniteEnvironment) and callable(environment.weights):
+            raise InvalidInput(
+                "`RiskKnowledgeGradient` needs weights of the environment that are the same for "
+                "all designs: pass them as numbers, or use V-UCB."
             )
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:

@@ -120,7 +120,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
     locations = space.spread(_TRIED, torch.Generator().manual_seed(0))
     points = torch.stack([location.point for location in locations])
     try:
-        gram = block(copied, points, points)
+        gram = copied(points, points).to_dense()  # by GPyTorch, which checks dimensions
     except InvalidInput:
         raise
     except (RuntimeError, ValueError, IndexError) as error:

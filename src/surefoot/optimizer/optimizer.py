@@ -186,7 +186,7 @@ class Optimizer:
         Returns:
             The query, which is pending until it is told or forgotten.
         """
-        location, _ = self._locate(where, self._supposed(environment))
+        location, _ = self._locate(where, self._supposed(where, environment))
         return self._add_pending(location, 1)
 
     def tell(self, where: Where, y: float, environment: EnvironmentValue = None) -> Info:
@@ -275,7 +275,7 @@ class Optimizer:
         checks.truth("failed", failed)
         pending = self._pending.find(query) if isinstance(query, Query) else None
         if pending is None:
-            location, id_ = self._locate(query, self._supposed(environment))
+            location, id_ = self._locate(query, self._supposed(query, environment))
         else:
             location, id_ = pending.location, pending.query.id
         if id_ is not None:
@@ -518,10 +518,13 @@ class Optimizer:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
         self._model.observe(location.point, location.arm, reward)
 
-    def _supposed(self, environment: EnvironmentValue) -> EnvironmentValue:
+    def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
-        if environment is None and self.space.observed and isinstance(self.space, Joint):
-            return self.space.environment.sample(1, torch.Generator().manual_seed(0))[0]
+        space = self.space
+        if environment is None and space.observed and isinstance(space, Joint):
+            point = where.point if isinstance(where, Query) else where
+            design = space.design.locate(point).design.unsqueeze(0)
+            return space.environment.sample_at(design, torch.Generator().manual_seed(0))[0]
         return environment
 
     def _locate(
