@@ -1,22 +1,18 @@
 """Acquisition: policies that choose where to measure next, and what to recommend."""
 
 from surefoot.acquisition.argmax import maximise
-from surefoot.acquisition.context import Bounds, Context, Score
+from surefoot.acquisition.context import Bounds, Context, Score, ScoreRule
+from surefoot.acquisition.expected_risk import ExpectedRisk
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
-from surefoot.acquisition.policy import (
-    Alternating,
-    Policy,
-    ScorePolicy,
-    ScoreRule,
-    UpperConfidenceBound,
-)
+from surefoot.acquisition.policy import Alternating, Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 
 __all__ = [
     "Alternating",
     "Bounds",
     "Context",
+    "ExpectedRisk",
     "NoisyExpectedImprovement",
     "Policy",
     "RiskKnowledgeGradient",

@@ -19,6 +19,8 @@ from surefoot.spaces.pending import PendingQueries
 
 Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, larger is better
 
+ScoreRule = Callable[["Context"], Score]  # an acquisition function
+
 _ROOM = 2**27  # numbers in the largest array, 1 GiB
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)

@@ -17,7 +17,16 @@ from surefoot.spaces import Joint
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
+_ENDS = 1e-6  # of the unit interval, where normals are cut off
 _SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
+
+
+def quasi_normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
+    """Quasi-random standard normals (number, dimension)."""
+    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
+    unit = sobol.draw(number, dtype=torch.float64)
+    return torch.special.ndtri(unit.clamp(_ENDS, 1.0 - _ENDS))
 
 
 class Draws(NamedTuple):

@@ -87,7 +87,8 @@ def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor |
 
 def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
     """-|x - y|^2 / 2 for every pair (..., n, m), by one product of matrices."""
-    same, center = left is right, right[..., :1, :].detach()
+    same = left is right
+    center = right[..., :1, :].detach().sum(-2, keepdim=True)  # 0 where there are no points
     left = (left - center) / lengthscale
     right = left if same else (right - center) / lengthscale
     left_half = -0.5 * left.square().sum(-1, keepdim=True)
