@@ -69,8 +69,8 @@ class RiskProblem(Bounded):
         """`initial` random designs (n, dx) and environments (n, dz) to measure first.
 
         Designs are uniform in the box. Environments are uniform among a finite number of values,
-        however likely these are, as in the experiments of Nguyen et al. 2021; of a continuous
-        environment they are drawn from its distribution.
+        however likely these are, and uniform between the bounds of a continuous environment, as in
+        the experiments of Nguyen et al. 2021.
         """
         box, environment = self._box, self.joint.environment
         unit = torch.from_numpy(uniform((self.initial, box.dimension), generator))
@@ -78,8 +78,8 @@ class RiskProblem(Bounded):
             chosen = torch.from_numpy(uniform((self.initial,), generator)) * len(environment)
             z = environment.points[chosen.long().clamp_max(len(environment) - 1)]
         else:
-            seed = int(2**31 * uniform((1,), generator)[0])
-            z = environment.sample(self.initial, torch.Generator().manual_seed(seed))
+            share = torch.from_numpy(uniform((self.initial, environment.dimension), generator))
+            z = environment.lower + (environment.upper - environment.lower) * share
         return box.lower + box.span * unit, z
 
     def risk_of(
