@@ -123,7 +123,7 @@ class RiskKnowledgeGradient:
         z, generator = context.z, context.generator
         outcomes = quasi_normals(self.fantasies, 1, generator)[:, 0].to(z)
         functions = quasi_normals(self.samples, len(z), generator).to(z)
-        return Draws(z, context.weights, outcomes, functions)
+        return Draws(z, context.weights_at(context.designs), outcomes, functions)
 
     def _search(self, gain: Fantasies, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The points (n, e) that may be best."""

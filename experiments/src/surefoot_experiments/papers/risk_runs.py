@@ -54,7 +54,8 @@ def _regrets(
     for _ in range(trial.rounds):
         if by_chance:
             design = problem.joint.design.sample(1, chance)[0]  # type: ignore[union-attr]
-            query = optimizer.expect(design, problem.joint.environment.sample(1, chance)[0])
+            z = problem.joint.environment.sample_at(design.unsqueeze(0), chance)[0]
+            query = optimizer.expect(design, z)
         else:
             query = optimizer.ask()
         reward = problem.measure(query.point, query.environment, noise)  # type: ignore[arg-type]

@@ -168,11 +168,11 @@ def v_ucb_rows(initial: int, *, continuous: bool) -> dict[str, Row]:
     """
     search = "surrogate" if continuous else "quantiles"
     prob = VUCB("prob-random", search, srinivas(delta=0.1, initial=initial))
-    unif, code = {"lacing": "unif"}, {"width": constant(3.0)}
+    unif, code = replace(prob, lacing="unif"), replace(prob, width=constant(3.0))
     rows = [
         Row(PROB, prob, prob),
-        Row(UNIF, replace(prob, **unif), replace(prob, **unif)),
-        Row(CODE, replace(prob, **code), replace(prob, **code)),
+        Row(UNIF, unif, unif),
+        Row(CODE, code, code),
         Row(QUANTILES, replace(prob, search="quantiles"), prob),
         Row(OWN, surefoot_v_ucb(), prob),
     ]
