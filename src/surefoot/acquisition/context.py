@@ -21,7 +21,7 @@ Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, l
 
 ScoreRule = Callable[["Context"], Score]  # an acquisition function
 
-_ROOM = 2**27  # numbers in the largest array, 1 GiB
+_STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)
 
@@ -178,11 +178,11 @@ class Context:
         return self.space.points(x, z).flatten(0, 1)
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Designs in chunks that bound the memory of arrays over z's and features."""
+        """Designs in chunks that bound the size of arrays over z's and features."""
         if self._tabulates(x, self.z):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
-        return x.split(max(1, _ROOM // (4 * each)))
+        return x.split(max(1, _STRIP // each))
 
     def _tabulates(self, x: Tensor, z: Tensor) -> bool:
         """Whether the posterior has a table of these very designs, with all values of Z."""
