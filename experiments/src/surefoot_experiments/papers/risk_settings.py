@@ -10,9 +10,7 @@ import numpy as np
 import torch
 
 from surefoot import Optimizer
-from surefoot.acquisition import ExpectedRisk
-from surefoot.acquisition.lacing import Lacing
-from surefoot.acquisition.recommendation import By
+from surefoot.acquisition import By, ExpectedRisk, Lacing
 from surefoot.algorithms import rho_kg, v_ucb
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit

@@ -14,7 +14,6 @@ from torch.quasirandom import SobolEngine
 
 from surefoot import Box, FiniteEnvironment, InvalidInput, Joint, WorstCase
 from surefoot.risks import Risk
-from surefoot.spaces.finite_environment import WeightFunction
 from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.moments import Bounded, largest_magnitude
 from surefoot_experiments.problems.noise import Generator, Noise, uniform
@@ -102,7 +101,7 @@ class RiskProblem(Bounded):
         return self._over_environments(designs, risk)
 
     @cached_property
-    def environments(self) -> tuple[Tensor, Tensor | WeightFunction]:
+    def environments(self) -> tuple[Tensor, Tensor | Function]:
         """The values of Z (m, dz) that risks are computed from, with their weights (m,).
 
         A function of designs in place of the weights where they depend on the design.
