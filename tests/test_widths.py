@@ -328,3 +328,16 @@ class TestBadInput:
         ):
             with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
                 make()
+
+
+@given(rounds, st.integers(0, 10**6), shares)
+def test_initial_rewards_do_not_count(rewards: int, initial: int, delta: float) -> None:
+    counted = widths.srinivas(delta, initial=initial)
+    assert counted(after(rewards + initial)) == widths.srinivas(delta)(after(rewards))
+    assert counted(after(min(rewards, initial))) == widths.srinivas(delta)(after(0))
+
+
+@pytest.mark.parametrize("initial", [-1, 1.5, True, None])
+def test_the_number_of_initial_rewards_is_a_count(initial: Any) -> None:
+    with pytest.raises(sf.InvalidInput, match="initial"):
+        widths.srinivas(initial=initial)

@@ -114,9 +114,15 @@ class constant:  # noqa: N801
 class srinivas:  # noqa: N801
     """Width sqrt(2 ln(t^2 pi^2 / (6 delta))), t the next round.
 
+    The theorem bounds the rounds in which a point is chosen, with the posterior given all rewards
+    before it. Rewards of an initial design, or of an earlier run, precede the first of these rounds
+    and need not count: with `initial`, t is 1 after so many. By default every reward counts, which
+    is valid too, and wider.
+
     Args:
         delta: Probability that the bounds fail in some round, in (0, 1).
         scale: Factor on the whole width; 1 is that of the theorem.
+        initial: Number of rewards before the first chosen point that do not count.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -129,17 +135,21 @@ class srinivas:  # noqa: N801
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
         >>> srinivas(delta=0.1)(progress)
         4.905...
+        >>> srinivas(delta=0.1, initial=100)(progress)
+        2.366...
     """
 
     delta: float = 0.1
     scale: float = 1.0
+    initial: int = 0
 
     def __post_init__(self) -> None:
         checks.probability("delta", self.delta)
         checks.non_negative("scale", self.scale)
+        checks.count("initial", self.initial, least=0)
 
     def __call__(self, progress: Progress) -> float:
-        t = progress.round + 1
+        t = max(progress.round - self.initial, 0) + 1
         return self.scale * math.sqrt(2.0 * math.log(t**2 * math.pi**2 / (6.0 * self.delta)))
 
 

@@ -90,3 +90,25 @@ def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
         scales[name] = fitted.kernel.base_kernel.lengthscale.detach().reshape(-1)
     assert float(scales["short"][0]) < 2.0 < 4.0 < float(scales["long"][0])
     assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)
+
+
+def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(30, 2, generator=generator, dtype=torch.float64)
+    rewards = function(points) + 0.3 * torch.randn(30, generator=generator, dtype=torch.float64)
+
+    def log_likelihood(fitted) -> float:
+        y = (rewards - fitted.center) / fitted.scale
+        noise = fitted.noise * torch.eye(30, dtype=torch.float64)
+        with torch.no_grad():
+            covariance = fitted.kernel(points).to_dense() + noise
+        law = torch.distributions.MultivariateNormal(torch.zeros_like(y), covariance)
+        return float(law.log_prob(y) - 30 * torch.tensor(fitted.scale).log())
+
+    def fitted(prior: str):
+        fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=prior)
+        return fit.fit(points, rewards, LOWER, SPAN)
+
+    flat = log_likelihood(fitted("flat"))
+    assert flat > log_likelihood(fitted("short")) + 0.01
+    assert flat > log_likelihood(fitted("long")) + 0.01

@@ -7,7 +7,8 @@ import pytest
 from surefoot_experiments.harness.claims import below, decided, falling
 from surefoot_experiments.harness.page import table_of
 from surefoot_experiments.harness.trial import NUMBERS, Check, count
-from surefoot_experiments.papers.risk_runs import KG, LEAST, PROB, order
+from surefoot_experiments.papers.risk_runs import LEAST, order
+from surefoot_experiments.papers.risk_settings import KG, PROB
 
 
 def regrets(**curves: list[float]) -> dict[str, pd.DataFrame]:

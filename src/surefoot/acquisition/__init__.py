@@ -2,16 +2,13 @@
 
 from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import maximise
-from surefoot.acquisition.context import Bounds, Context, Score
+from surefoot.acquisition.context import Bounds, Context, Score, ScoreRule
+from surefoot.acquisition.expected_risk import ExpectedRisk
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
+from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
-from surefoot.acquisition.policy import (
-    Alternating,
-    Policy,
-    ScorePolicy,
-    ScoreRule,
-    UpperConfidenceBound,
-)
+from surefoot.acquisition.policy import Alternating, Policy, ScorePolicy, UpperConfidenceBound
+from surefoot.acquisition.recommendation import By
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
@@ -19,7 +16,10 @@ __all__ = [
     "AdaptivePartition",
     "Alternating",
     "Bounds",
+    "By",
     "Context",
+    "ExpectedRisk",
+    "Lacing",
     "NoisyExpectedImprovement",
     "Policy",
     "RiskKnowledgeGradient",

@@ -15,12 +15,15 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
+from surefoot.spaces.finite_environment import WeightFunction
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
 Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, larger is better
 
-_ROOM = 2**27  # numbers in the largest array, 1 GiB
+ScoreRule = Callable[["Context"], Score]  # an acquisition function
+
+_STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)
 
@@ -63,7 +66,7 @@ class Context:
             measurement has failed.
         prior: Draws a function of the prior, model inputs (n, d) -> (n,), in the model's units.
         z: Values (m, dz) that stand for the environment; see `sampled`.
-        weights: Their probabilities (m,).
+        weights: Their probabilities (m,), or a function of designs; see `weights_at`.
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
     """
@@ -79,7 +82,7 @@ class Context:
     feasible: Score | None = None
     prior: Callable[[torch.Generator], Path] = _no_prior
     z: Tensor = _NO_COORDINATES
-    weights: Tensor = _CERTAIN
+    weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -108,7 +111,12 @@ class Context:
             number, generator or self.generator, isinstance(self.risk, WorstCase)
         )
         device = self.designs.device
-        return replace(self, z=z.to(device), weights=weights.to(device))
+        known = weights if callable(weights) else weights.to(device)
+        return replace(self, z=z.to(device), weights=known)
+
+    def weights_at(self, x: Tensor) -> Tensor:
+        """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
+        return self.weights(x) if callable(self.weights) else self.weights
 
     def bound(self, x: Tensor, width: float) -> Tensor:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
@@ -128,7 +136,7 @@ class Context:
         risks = []
         for part in self._chunks(x):
             values = function(self._points(part, self.z)).reshape(len(part), -1)
-            risks.append(self.risk(values, self.weights))
+            risks.append(self.risk(values, self.weights_at(part)))
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
@@ -147,9 +155,10 @@ class Context:
 
     def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
-        bounds = [self.bounds(chunk) for chunk in self._chunks(x)]
-        weights = self.weights.to(self.designs)
-        risks = [torch.stack([self.risk(one, weights) for one in chunk]) for chunk in bounds]
+        risks = []
+        for chunk in self._chunks(x):
+            weights = self.weights_at(chunk).to(self.designs)
+            risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
 
@@ -184,11 +193,11 @@ class Context:
         return self.space.points(x, z).flatten(0, 1)
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Designs in chunks that bound the memory of arrays over z's and features."""
+        """Designs in chunks that bound the size of arrays over z's and features."""
         if self._tabulates(x, self.z):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
-        return x.split(max(1, _ROOM // (4 * each)))
+        return x.split(max(1, _STRIP // each))
 
     def _tabulates(self, x: Tensor, z: Tensor) -> bool:
         """Whether the posterior has a table of these very designs, with all values of Z."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context
+from surefoot.regression.posterior import Evaluation
 from surefoot.risks import CVaR, Mean, VaR, WorstCase
 from surefoot.risks.batched import batched_risk
 from surefoot.spaces import Joint
@@ -16,7 +17,16 @@ from surefoot.spaces import Joint
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
+_ENDS = 1e-6  # of the unit interval, where normals are cut off
 _SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
+
+
+def quasi_normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
+    """Quasi-random standard normals (number, dimension)."""
+    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
+    unit = sobol.draw(number, dtype=torch.float64)
+    return torch.special.ndtri(unit.clamp(_ENDS, 1.0 - _ENDS))
 
 
 class Draws(NamedTuple):
@@ -33,6 +43,26 @@ class _Update(NamedTuple):
 
     covariance: Tensor  # (b, g, n), of values and what is measured
     reduction: Tensor  # (b, g, M), by what multiple of it each draw is reduced
+
+    def of(self, row: Tensor, design: Tensor | int) -> _Update:
+        """Of some designs for each measurement."""
+        return _Update(self.covariance[row, design], self.reduction[row, design])
+
+
+class _Measurement(NamedTuple):
+    """Pairs (x, z) that may be measured."""
+
+    at: Evaluation  # b points
+    variance: Tensor  # (b,), of the observations
+
+    @property
+    def deviation(self) -> Tensor:
+        """Standard deviation (b,) of the observations."""
+        return self.variance.sqrt()
+
+    def rows(self, chosen: Tensor) -> _Measurement:
+        """Some of the pairs."""
+        return _Measurement(self.at.rows(chosen), self.variance[chosen])
 
 
 class Fantasies:
@@ -72,12 +102,14 @@ class Fantasies:
         self.designs = self._best_of_many(context.designs)  # (D, dx)
         points = self._joint.points(self.designs, draws.z)  # (D, n, d)
         self._evaluated = self._posterior.evaluate(points.flatten(0, 1))
-        starts = range(0, len(self._evaluated.points), number)
-        each = [self._evaluated.rows(slice(i, i + number)) for i in starts]
-        prior = self._posterior.embedding.residual(points[0], each[0].features)
-        prior = prior + each[0].features.square().sum(-1)
+        first = self._evaluated.features[:number]
+        prior = self._posterior.embedding.residual(points[0], first) + first.square().sum(-1)
         self._jitter = _JITTER * self._posterior.scale**2 * float(prior.mean())
-        self._roots = self._root(torch.stack([self._posterior.covariance(a, a) for a in each]))
+        groups = self._evaluated.groups(number)
+        few = max(1, _STRIP // number**2)
+        parts = [groups.rows(slice(i, i + few)) for i in range(0, len(self.designs), few)]
+        covariances = [self._posterior.covariance(part, part) for part in parts]
+        self._roots = self._root(torch.cat(covariances))
         means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
         self.today = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
@@ -106,24 +138,32 @@ class Fantasies:
 
         A lower bound of the value, which it equals, with its gradient, where `best` is optimal.
         """
-        measured = best.clamp_max(len(self.designs) - 1)
-        chosen, index = measured.unique(return_inverse=True)
-        update, own_update, values, scale = self._updates(x, z, chosen)
+        number = len(self.designs)
+        measurement = self._measurement(x, z)
+        chosen, index = best.clamp_max(number - 1).unique(return_inverse=True)
         row = torch.arange(len(x), device=x.device).unsqueeze(-1)
-        is_own = (best == len(self.designs)).unsqueeze(-1)
-        covariance = torch.where(is_own, own_update.covariance, update.covariance[row, index])
-        reduction = torch.where(is_own, own_update.reduction, update.reduction[row, index])
-        before = torch.where(is_own.unsqueeze(-1), values.unsqueeze(1), self._values[measured])
-        shift = self._draws.outcomes.unsqueeze(-1) / scale[:, None, None] - reduction  # (b, K, M)
-        after = before + shift.unsqueeze(-1) * covariance.unsqueeze(-2)
+        update = self._update_of_designs(measurement, chosen)
+        after = self._after(
+            self._values[chosen[index]], update.of(row, index), self._draws.outcomes, measurement
+        )
+        is_own = best == number
+        if bool(is_own.any()):  # the root of their covariance, and its gradient, are expensive
+            own = is_own.any(-1).nonzero().squeeze(-1)
+            subset = measurement.rows(own)
+            values, update = self._update_of_own(x[own], subset)
+            update = update.of(torch.arange(len(own), device=x.device).unsqueeze(-1), 0)
+            own_after = self._after(values.unsqueeze(1), update, self._draws.outcomes, subset)
+            own_after = torch.zeros_like(after).index_copy(0, own, own_after)
+            after = torch.where(is_own[..., None, None], own_after, after)
         return self._risk(after, self._draws.weights).mean((-1, -2))
 
     def _best(self, x: Tensor, z: Tensor, normals: Tensor) -> tuple[Tensor, Tensor]:
         """The values of few pairs, in arrays that stay small."""
-        update, own_update, values, scale = self._updates(x, z, None)
-        step = normals / scale.unsqueeze(-1)  # (b, K)
-        shift = step.unsqueeze(-1) - own_update.reduction  # (b, K, M)
-        after = values.unsqueeze(1) + shift.unsqueeze(-1) * own_update.covariance.unsqueeze(-2)
+        measurement = self._measurement(x, z)
+        update = self._update_of_designs(measurement, None)
+        values, own_update = self._update_of_own(x, measurement)
+        step = normals / measurement.deviation.unsqueeze(-1)  # (b, K)
+        after = self._after(values.unsqueeze(1), own_update, normals, measurement)
         best = self._many(after).mean(-1)  # (b, K), of x itself
         winner = torch.full_like(best, len(self.designs), dtype=torch.int64)
         upper = self._upper(update, step)  # (b, K, D)
@@ -159,30 +199,43 @@ class Fantasies:
         upper = self.today + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
         return upper + 1e-12 * self.today.abs().max()  # of rounding
 
-    def _updates(
-        self, x: Tensor, z: Tensor, chosen: Tensor | None
-    ) -> tuple[_Update, _Update, Tensor, Tensor]:
-        """Of the measured designs `chosen`, and of x; values (b, M, n) of that, and sqrt(s)."""
-        number, pairs = len(self._draws.z), len(x)
-        own = self._joint.points(x, self._draws.z)
-        points = torch.cat([own, self._joint.pairs(x, z).unsqueeze(1)], 1).flatten(0, 1)
-        evaluated = self._posterior.evaluate(points)
-        each = [evaluated.rows(slice(i, i + number + 1)) for i in range(0, len(points), number + 1)]
-        full = torch.stack([self._posterior.covariance(one, one) for one in each])
-        variance = full[:, -1, -1].clamp_min(0.0) + self._noise
-        root = self._root(full[:, :-1, :-1])
-        mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, -1)[:, :-1]
-        values = mean.unsqueeze(1) + self._draws.functions @ root.mT
-        own_update = self._update(root, full[:, :-1, -1:], variance.unsqueeze(-1), paired=True)
-        measured = evaluated.rows(slice(number, None, number + 1))
+    def _measurement(self, x: Tensor, z: Tensor) -> _Measurement:
+        at = self._posterior.evaluate(self._joint.pairs(x, z))
+        single = at.groups(1)
+        variance = self._posterior.covariance(single, single)[:, 0, 0]
+        return _Measurement(at, variance.clamp_min(0.0) + self._noise)
+
+    def _update_of_designs(self, measurement: _Measurement, chosen: Tensor | None) -> _Update:
+        """Of the measured designs, or of those chosen."""
+        number = len(self._draws.z)
         seen, roots = self._evaluated, self._roots
         if chosen is not None:
             roots = roots[chosen]
-            rows = chosen.unsqueeze(-1) * number + torch.arange(number, device=x.device)
+            rows = chosen.unsqueeze(-1) * number + torch.arange(number, device=roots.device)
             seen = seen.rows(rows.flatten())
-        covariance = self._posterior.covariance(seen, measured).reshape(-1, number, pairs)
-        update = self._update(roots, covariance, variance, paired=False)
-        return update, own_update, values, variance.sqrt()
+        covariance = self._posterior.covariance(seen, measurement.at)
+        covariance = covariance.reshape(-1, number, len(measurement.variance))
+        return self._update(roots, covariance, measurement.variance, paired=False)
+
+    def _update_of_own(self, x: Tensor, measurement: _Measurement) -> tuple[Tensor, _Update]:
+        """Of the designs x (b, dx) that are measured: their values (b, M, n), and the update."""
+        number, pairs = len(self._draws.z), len(x)
+        evaluated = self._posterior.evaluate(self._joint.points(x, self._draws.z).flatten(0, 1))
+        own, at = evaluated.groups(number), measurement.at.groups(1)
+        root = self._root(self._posterior.covariance(own, own))
+        mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, number)
+        values = mean.unsqueeze(1) + self._draws.functions @ root.mT
+        covariance = self._posterior.covariance(own, at)
+        variance = measurement.variance.unsqueeze(-1)
+        return values, self._update(root, covariance, variance, paired=True)
+
+    def _after(
+        self, values: Tensor, update: _Update, normals: Tensor, measurement: _Measurement
+    ) -> Tensor:  # (b, K, M, n)
+        """Values (b, K or 1, M, n) after each outcome (K,) of the measurements."""
+        step = normals / measurement.deviation.unsqueeze(-1)
+        shift = step.unsqueeze(-1) - update.reduction  # (b, K, M)
+        return values + shift.unsqueeze(-1) * update.covariance.unsqueeze(-2)
 
     def _update(self, roots: Tensor, covariance: Tensor, s: Tensor, *, paired: bool) -> _Update:
         """From roots (g, n, n) and covariances (g, n, b); `paired` makes g measurements of g."""

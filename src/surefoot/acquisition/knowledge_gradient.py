@@ -12,17 +12,16 @@ from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import diverse
 from surefoot.acquisition.context import Context
-from surefoot.acquisition.fantasies import Draws, Fantasies
+from surefoot.acquisition.fantasies import Draws, Fantasies, quasi_normals
 from surefoot.acquisition.pairs import Pairs
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
 _ANCHORS = 8  # measured designs of largest expected risk, to start from
 _UPDATES = 3  # times in an ascent that the best designs after each fantasy are found
 _SCREENED = 64  # listed pairs that are evaluated with all fantasies
-_ENDS = 1e-6  # of the unit interval, where normals are cut off
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,8 @@ class RiskKnowledgeGradient:
 
     The probability of failure is ignored, pending queries count as if their rewards were their
     means, and where z is observed, x is that of the best pair. The authors recommend the argmax of
-    E[risk(f(x, Z))]; `Optimizer.recommend` uses the risk of the mean, as for every policy.
+    E[risk(f(x, Z))], which is `ExpectedRisk`; by default `Optimizer.recommend` uses the risk of the
+    mean, as for every policy.
 
     Args:
         fantasies: Number K of fantasised outcomes; 10 in the authors' code.
@@ -87,11 +87,17 @@ class RiskKnowledgeGradient:
         checks.count("values", self.values, least=2)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse a space without an environment."""
+        """Refuse a space without an environment, or with weights that depend on the design."""
         if not isinstance(space, Joint):
             raise InvalidInput(
                 "`RiskKnowledgeGradient` is for a `Joint` space: pass `Joint(design, environment)` "
                 "as the space, or `NoisyExpectedImprovement()` as the policy."
+            )
+        environment = space.environment
+        if isinstance(environment, FiniteEnvironment) and callable(environment.weights):
+            raise InvalidInput(
+                "`RiskKnowledgeGradient` needs weights of the environment that are the same for "
+                "all designs: pass them as numbers, or use V-UCB."
             )
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:
@@ -115,9 +121,9 @@ class RiskKnowledgeGradient:
 
     def _draws(self, context: Context) -> Draws:
         z, generator = context.z, context.generator
-        outcomes = _normals(self.fantasies, 1, generator)[:, 0].to(z)
-        functions = _normals(self.samples, len(z), generator).to(z)
-        return Draws(z, context.weights, outcomes, functions)
+        outcomes = quasi_normals(self.fantasies, 1, generator)[:, 0].to(z)
+        functions = quasi_normals(self.samples, len(z), generator).to(z)
+        return Draws(z, context.weights_at(context.designs), outcomes, functions)
 
     def _search(self, gain: Fantasies, pairs: Pairs, generator: torch.Generator) -> Tensor:
         """The points (n, e) that may be best."""
@@ -133,14 +139,6 @@ class RiskKnowledgeGradient:
         found = torch.cat([starts, ascended])
         best = found[int(gain.best(*pairs(found))[0].argmax())]
         return torch.cat([best.unsqueeze(0), pairs.under_all(best)])
-
-
-def _normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
-    """Quasi-random standard normals (number, dimension)."""
-    seed = int(torch.randint(2**31 - 1, (), generator=generator))
-    sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=seed)
-    unit = sobol.draw(number, dtype=torch.float64)
-    return torch.special.ndtri(unit.clamp(_ENDS, 1.0 - _ENDS))
 
 
 def _ascend(gain: Fantasies, pairs: Pairs, starts: Tensor, steps: int) -> Tensor:

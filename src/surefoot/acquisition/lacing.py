@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -12,12 +12,14 @@ from surefoot.acquisition.context import Context
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
 
-Lacing = Literal["prob", "unif"]
+Lacing = Literal["prob", "unif", "prob-random"]
+"""Which lacing value to measure under: "prob" for the one of largest weight or density, of several
+the least certain; "prob-random" for the same, of several a random one; "unif" for a random one."""
 
 
 def check_lacing(lacing: str) -> None:
-    """Refuse anything but "prob" and "unif"."""
-    checks.choice("lacing", lacing, "prob", "unif")
+    """Refuse anything but the names of `Lacing`."""
+    checks.choice("lacing", lacing, *get_args(Lacing))
 
 
 def check_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> None:
@@ -31,7 +33,7 @@ def check_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> None
 
 def _by_density(space: Joint, risk: Risk, lacing: Lacing) -> bool:
     """Whether the density matters; the worst case is the least value, however likely."""
-    return lacing == "prob" and not space.observed and not isinstance(risk, WorstCase)
+    return lacing != "unif" and not space.observed and not isinstance(risk, WorstCase)
 
 
 def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
@@ -40,7 +42,7 @@ def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
     Args:
         context: The state of the optimization on a `Joint` space, with values of Z.
         x: The design.
-        lacing: "prob" for the one of largest weight or density, "unif" for a random one.
+        lacing: Which of them.
 
     References:
         Nguyen et al. 2021, Definition 1 and Theorem 1.
@@ -48,17 +50,24 @@ def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
     space: Joint = context.space  # type: ignore[assignment]
     environment, z = space.environment, context.z
     _, lower, upper = context.bounds(x.unsqueeze(0))
-    laces = context.risk.lacing(lower[0], upper[0], context.weights)
-    if lacing == "prob" and int(laces.sum()) == 1:
+    likely = context.weights_at(x.unsqueeze(0)).reshape(-1)
+    laces = context.risk.lacing(lower[0], upper[0], likely)
+    if lacing != "unif" and int(laces.sum()) == 1:
         return z[int(laces.int().argmax())]
     continuous = isinstance(environment, ContinuousEnvironment)
     if lacing == "unif" or (continuous and not _by_density(space, context.risk, lacing)):
-        allowed = laces.nonzero().squeeze(-1)
-        return z[allowed[torch.randint(len(allowed), (), generator=context.generator)]]
-    likely = context.weights
+        return z[_random(laces, context.generator)]
     if isinstance(environment, ContinuousEnvironment):
         likely = environment.log_prob(z.cpu()).to(laces.device)
     most = likely[laces].max()
     # A density may be infinite at an end, where a difference is not a number.
     best = laces & ((likely == most) | (likely >= most - 1e-12 * most.abs()))
+    if lacing == "prob-random":
+        return z[_random(best, context.generator)]
     return z[int((upper - lower)[0].masked_fill(~best, -torch.inf).argmax())]
+
+
+def _random(allowed: Tensor, generator: torch.Generator) -> int:
+    """Index of a random true entry of a mask (m,)."""
+    indices = allowed.nonzero().squeeze(-1)
+    return int(indices[torch.randint(len(indices), (), generator=generator)])

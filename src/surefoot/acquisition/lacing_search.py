@@ -76,7 +76,7 @@ def search(
         low: Finite lower bounds of z (dz,).
         high: Finite upper bounds of z (dz,).
         generator: Source of randomness.
-        lacing: "prob" or "unif".
+        lacing: "prob" or "unif"; "prob-random" is "prob" here, where no two densities are equal.
         steps: Number of steps.
         reach: Length of the first step, as a share of the box.
 
@@ -87,8 +87,9 @@ def search(
         Nguyen et al. 2021, Definition 1, Section 3.5 and eq. 8.
     """
     check_lacing(lacing)
-    if lacing == "prob" and log_density is None:
-        raise InvalidInput("lacing='prob' needs a `log_density`: pass one, or lacing='unif'.")
+    by_density = lacing != "unif"
+    if by_density and log_density is None:
+        raise InvalidInput(f"lacing={lacing!r} needs a `log_density`: pass one, or lacing='unif'.")
     steps, reach = checks.count("steps", steps), checks.positive("reach", reach)
     span, z = high - low, starts.clamp(low, high)
     unknown = torch.full_like(z[:, 0], torch.inf)
@@ -107,7 +108,7 @@ def search(
                     never = log_p == -torch.inf
                     laces = laces & ~never
                     violation = violation.masked_fill(never, torch.inf)
-                    loss = torch.where(laces, -log_p, loss) if lacing == "prob" else loss
+                    loss = torch.where(laces, -log_p, loss) if by_density else loss
                 (slope,) = torch.autograd.grad(loss.sum(), tracked)
             violation = violation.detach()
             score = torch.where(laces, -loss.detach(), -violation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -11,15 +10,13 @@ import torch
 from surefoot import risks
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import ArmBound, maximise
-from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.risks import Mean, Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
-
-ScoreRule = Callable[[Context], Score]  # an acquisition function
 
 
 @runtime_checkable

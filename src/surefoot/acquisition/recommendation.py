@@ -12,7 +12,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
-from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -23,28 +23,33 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
     from torch import Tensor
 
-By = Literal["mean", "lower"]
+By = Literal["mean", "lower"] | ScoreRule
+"""How designs are recommended: by the risk of the mean or of the lower bound, or by a score."""
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 
 
-def check_by(by: str) -> None:
-    """Refuse anything but "mean" and "lower"."""
-    checks.choice("by", by, "mean", "lower")
+def check_by(name: str, by: object) -> None:
+    """Refuse anything but "mean", "lower" and functions of a context."""
+    if isinstance(by, type) or not callable(by):
+        checks.choice(name, by, "mean", "lower")
 
 
 def recommend(context: Context, by: By) -> Recommendation:
-    """The design of largest risk of the mean, or of the lower bound.
+    """The design of largest risk of the mean, or of the lower bound, or of largest score.
 
-    Of a `Joint` space, one of the designs measured (Nguyen et al. 2021, Section 3.2).
+    Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
+    Section 3.2); by a score any design.
 
     Args:
         context: The state of the optimization, without pending queries.
-        by: "mean" or "lower".
+        by: "mean", "lower", or a function of a `Context` that returns a score.
     """
     context = _represented(context)
+    if callable(by):
+        return _best_by(by, context)
     width = -context.width if by == "lower" else 0.0
 
     def value(x: Tensor) -> Tensor:
@@ -61,6 +66,14 @@ def recommend(context: Context, by: By) -> Recommendation:
         x, arm = _best_in_box(value, space, context), None
     interval = (float(part) for part in assess(context, x.unsqueeze(0)))
     return Recommendation(x.clone(), arm, *interval)
+
+
+def _best_by(rule: ScoreRule, context: Context) -> Recommendation:
+    """The design of largest score, found without a trace in the run."""
+    context = replace(context, generator=torch.Generator().manual_seed(0))
+    best = maximise(rule(context), context)
+    interval = (float(part) for part in assess(context, best.design.unsqueeze(0)))
+    return Recommendation(best.design.clone(), best.design_arm, *interval)
 
 
 def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -113,7 +113,7 @@ class SurrogateBound:
             low, high = quantile_by_pinball(
                 lambda k: torch.cat(context.bounds(x.unsqueeze(0), draw(k))[1:]), level
             ).tolist()
-        density = self.lacing == "prob" and not space.observed
+        density = self.lacing != "unif" and not space.observed
         found = lacing_search.search(
             lambda z: context.bounds(x.unsqueeze(0), z).lower[0],
             lambda z: context.bounds(x.unsqueeze(0), z).upper[0],

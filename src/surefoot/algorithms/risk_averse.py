@@ -14,6 +14,8 @@ from surefoot.acquisition import (
     SurrogateBound,
     ThompsonSampling,
 )
+from surefoot.acquisition.lacing import Lacing
+from surefoot.acquisition.recommendation import By
 from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
@@ -33,11 +35,12 @@ def v_ucb(
     kernel: Kernel | None = None,
     *,
     level: float,
-    lacing: Literal["prob", "unif"] = "prob",
+    lacing: Lacing = "prob",
     search: Literal["quantiles", "surrogate"] = "quantiles",
     features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
+    hyperparameters: HyperparameterFit | None = None,
     ridge: float | None = None,
     scale: float = 1.0,
     initial: int | None = None,
@@ -57,14 +60,17 @@ def v_ucb(
         level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
             f(x, Z).
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
-            "unif" a random one.
+            of several the least certain; "prob-random" of several a random one; "unif" a random
+            one of all.
         search: How a continuous environment is handled: by "quantiles" of values that fill it
             evenly, or by the paper's local neural "surrogate", which takes seconds a round.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
-            sqrt(2 ln(t^2 pi^2 / 0.6)).
+            sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
+            from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
+        hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel.
         ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
             default.
         scale: Factor of the default width.
@@ -107,6 +113,7 @@ def v_ucb(
         features=features,
         estimator=estimator,
         width=width_or(width, scale, srinivas(scale=scale)),
+        hyperparameters=hyperparameters,
         ridge=ridge,
         initial=initial,
         seed=seed,
@@ -119,7 +126,7 @@ def cvar_ucb(
     kernel: Kernel | None = None,
     *,
     level: float,
-    lacing: Literal["prob", "unif"] = "prob",
+    lacing: Lacing = "prob",
     features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
@@ -143,7 +150,8 @@ def cvar_ucb(
         level: Level alpha in (0, 1) of the lower tail: the conditional value at risk is the mean of
             the worst share alpha of the values of f(x, Z).
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
-            "unif" a random one.
+            of several the least certain; "prob-random" of several a random one; "unif" a random
+            one of all.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: How rewards become coefficients; least squares by default.
@@ -278,9 +286,12 @@ def rho_kg(
     level: float,
     fantasies: int = 10,
     samples: int = 40,
+    values: int = 40,
+    recommendation: By = "mean",
     features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
+    hyperparameters: HyperparameterFit | None = None,
     ridge: float | None = None,
     scale: float = 1.0,
     initial: int | None = None,
@@ -301,12 +312,20 @@ def rho_kg(
             f(x, Z).
         fantasies: Number of outcomes of a measurement that the expectation is over.
         samples: Number of functions drawn from each posterior.
+        values: Number of values that represent a continuous environment; those of a finite one are
+            all used.
+        recommendation: How `recommend` does it: by the "mean" or the "lower" bound among the
+            designs measured, or by a score among all designs. The authors' rule is
+            `acquisition.ExpectedRisk(values, samples)`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6));
             only the interval of `recommend` depends on it.
+        hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel;
+            `HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")` is as in the authors'
+            code.
         ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
             default.
         scale: Factor of the default width.
@@ -342,10 +361,12 @@ def rho_kg(
         space,
         kernel,
         VaR(level),
-        RiskKnowledgeGradient(fantasies, samples),
+        RiskKnowledgeGradient(fantasies, samples, values),
         features=features,
         estimator=estimator,
         width=width_or(width, scale, srinivas(scale=scale)),
+        hyperparameters=hyperparameters,
+        recommendation=recommendation,
         ridge=ridge,
         initial=initial,
         seed=seed,
@@ -366,6 +387,8 @@ def _risk_averse(
     initial: int | None,
     seed: int,
     device: str | torch.device,
+    hyperparameters: HyperparameterFit | None = None,
+    recommendation: By = "mean",
 ) -> Optimizer:
     """The optimizer of a policy and a risk, whose kernel is given or fitted."""
     if not isinstance(space, Joint):
@@ -374,7 +397,7 @@ def _risk_averse(
         raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
-    fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
+    fit = hyperparameters or HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
     first = 0 if kernel is not None else initial_design_size(space.seen)
     return Optimizer(
@@ -385,7 +408,8 @@ def _risk_averse(
         estimator=estimator,
         width=width,
         policy=policy,
-        hyperparameters=fit if kernel is None else None,
+        hyperparameters=fit if kernel is None else hyperparameters,
+        recommendation=recommendation,
         ridge=1.0 if ridge is None else ridge,
         initial=first if initial is None else initial,
         seed=seed,

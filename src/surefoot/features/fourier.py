@@ -51,8 +51,8 @@ class FourierEmbedding:
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
-        return left_features.new_zeros(len(left_features), len(right_features))
+        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
+        return left_features.new_zeros(*left_features.shape[:-1], right_features.shape[-2])
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the residual process, which is 0."""

@@ -143,8 +143,8 @@ class NystromEmbedding:
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
-        return kernels.block(self.kernel, left, right) - left_features @ right_features.T
+        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
+        return kernels.block(self.kernel, left, right) - left_features @ right_features.mT
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the Gaussian process with the residual as its covariance.

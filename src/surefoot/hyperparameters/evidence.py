@@ -36,7 +36,12 @@ def _log_median(dimension: int) -> float:
     return math.sqrt(2.0) + 0.5 * math.log(dimension)
 
 
-LENGTHSCALE_PRIORS = {"long": _long, "short": _short}
+def _flat(scales: Tensor) -> Tensor:
+    """Log density, up to a constant, of the improper uniform prior."""
+    return scales.new_zeros(())
+
+
+LENGTHSCALE_PRIORS = {"long": _long, "short": _short, "flat": _flat}
 
 
 class Hyperparameters(torch.nn.Module):
@@ -80,7 +85,9 @@ class Hyperparameters(torch.nn.Module):
         return floor + self.log_noise.exp()
 
     def log_prior(self) -> Tensor:
-        """Log prior density of all parameters, up to a constant."""
+        """Log prior density of all parameters, up to a constant; 0 with a flat prior."""
+        if self.prior is _flat:
+            return _flat(self.log_noise)
         prior = self.prior(self.kernel.base_kernel.lengthscale.reshape(-1))
         prior = prior - 0.5 * (self.kernel.outputscale.log() / 3.0).square()
         return prior - 0.5 * ((self.noise.log() + 3.0) / 3.0).square()

@@ -114,7 +114,8 @@ class HyperparameterFit:
             median that grows with the square root of the dimension (Hvarfner et al. 2024);
             "short" is Gamma(3, 6) with mode 1/3. Few rewards hardly distinguish a constant from a
             slowly varying function, and an acquisition function that relies on the credible
-            interval then stops exploring: it needs "short".
+            interval then stops exploring: it needs "short". "flat" is no prior at all, neither of
+            lengthscales nor of variances: maximum likelihood.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -139,7 +140,7 @@ class HyperparameterFit:
     steps: int = 40
     dof: float | None = None
     every: int = 1
-    lengthscales: Literal["long", "short"] = "long"
+    lengthscales: Literal["long", "short", "flat"] = "long"
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:

@@ -9,6 +9,7 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.kernels.closed_form import closed_form, constant_diagonal
 from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Space
@@ -23,11 +24,11 @@ def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
 
     Args:
         kernel: A GPyTorch kernel.
-        left: Points (n, d).
-        right: Points (m, d).
+        left: Points (..., n, d).
+        right: Points (..., m, d).
 
     Returns:
-        k(left_i, right_j) as (n, m).
+        k(left_i, right_j) as (..., n, m).
 
     Example:
         >>> import torch
@@ -37,7 +38,13 @@ def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
         tensor([[2.],
                 [4.]], dtype=torch.float64)
     """
-    return kernel(left, right).to_dense()
+    formula = closed_form(kernel)
+    if formula is not None:
+        return formula(left, right)
+    if left.ndim == 2:
+        return kernel(left, right).to_dense()
+    # One by one: a user's kernel need not know of batches.
+    return torch.stack([block(kernel, *pair) for pair in zip(left, right, strict=True)])
 
 
 def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
@@ -56,7 +63,8 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
         >>> diagonal(kernels.linear(), torch.tensor([[1.0], [2.0]], dtype=torch.float64))
         tensor([1., 4.], dtype=torch.float64)
     """
-    return kernel(points, points, diag=True)
+    variance = constant_diagonal(kernel)
+    return kernel(points, points, diag=True) if variance is None else variance.expand(len(points))
 
 
 def check(kernel: object) -> None:
@@ -112,7 +120,7 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
     locations = space.spread(_TRIED, torch.Generator().manual_seed(0))
     points = torch.stack([location.point for location in locations])
     try:
-        gram = block(copied, points, points)
+        gram = copied(points, points).to_dense()  # by GPyTorch, which checks dimensions
     except InvalidInput:
         raise
     except (RuntimeError, ValueError, IndexError) as error:

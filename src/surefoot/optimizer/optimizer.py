@@ -70,6 +70,8 @@ class Optimizer:
             (in squared reward units where rewards are not standardised).
         standardise: Whether rewards are centered by their median and scaled by their MAD, beside a
             kernel; with `Huber()`, the prior has an empirical-Bayes mean and output scale then.
+        recommendation: How `recommend` does it unless told otherwise: by "mean", "lower", or a
+            function of a `Context` that returns a score.
         initial: Number of points of the initial design.
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
@@ -102,6 +104,7 @@ class Optimizer:
         hyperparameters: HyperparameterFit | None = None,
         ridge: float = 1.0,
         standardise: bool = False,
+        recommendation: By = "mean",
         initial: int = 0,
         repeat_until: float = 1.0,
         seed: int = 0,
@@ -128,6 +131,8 @@ class Optimizer:
             own = kernels.validated(kernel, self.space.seen).to(device)
             fit = GivenHyperparameters(own, self.ridge, checks.truth("standardise", standardise))
         self._standardise = standardise
+        check_by("recommendation", recommendation)
+        self.recommendation = recommendation
         self._model = Model(
             self.space.seen,
             fit,
@@ -188,7 +193,7 @@ class Optimizer:
         Returns:
             The query, which is pending until it is told or forgotten.
         """
-        location, _ = self._locate(where, self._supposed(environment))
+        location, _ = self._locate(where, self._supposed(where, environment))
         return self._add_pending(location, 1)
 
     def tell(self, where: Where, y: float, environment: EnvironmentValue = None) -> Info:
@@ -277,7 +282,7 @@ class Optimizer:
         checks.truth("failed", failed)
         pending = self._pending.find(query) if isinstance(query, Query) else None
         if pending is None:
-            location, id_ = self._locate(query, self._supposed(environment))
+            location, id_ = self._locate(query, self._supposed(query, environment))
         else:
             location, id_ = pending.location, pending.query.id
         if id_ is not None:
@@ -286,7 +291,7 @@ class Optimizer:
         if failed:
             self._failed.append(location.point)
 
-    def recommend(self, by: By = "mean") -> Recommendation:
+    def recommend(self, by: By | None = None) -> Recommendation:
         """The best point, with the interval mean +- width deviations of the function there.
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
@@ -294,7 +299,9 @@ class Optimizer:
         discounted by the probability of failure.
 
         Args:
-            by: "mean" for the largest posterior mean, "lower" for the largest lower bound.
+            by: "mean" for the largest posterior mean, "lower" for the largest lower bound; a
+                function of a `Context` that returns a score of designs, such as `ExpectedRisk()`,
+                for the largest score of any design; None for the `recommendation` of the optimizer.
 
         Returns:
             The recommendation.
@@ -305,9 +312,10 @@ class Optimizer:
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
-        check_by(by)
+        rule = self.recommendation if by is None else by
+        check_by("by", rule)
         with one_thread():
-            return recommend(self.context, by)
+            return recommend(self.context, rule)
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
@@ -391,6 +399,7 @@ class Optimizer:
             "policy": self.policy,
             "hyperparameters": None if lasting else model.hyperparameters,
             "risk": self.risk,
+            "recommendation": self.recommendation,
             "kernel": model.fitted.kernel if lasting else None,
         }
         options = {
@@ -527,10 +536,13 @@ class Optimizer:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
         self._model.observe(location.point, location.arm, reward)
 
-    def _supposed(self, environment: EnvironmentValue) -> EnvironmentValue:
+    def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
-        if environment is None and self.space.observed and isinstance(self.space, Joint):
-            return self.space.environment.sample(1, torch.Generator().manual_seed(0))[0]
+        space = self.space
+        if environment is None and space.observed and isinstance(space, Joint):
+            point = where.point if isinstance(where, Query) else where
+            design = space.design.locate(point).design.unsqueeze(0)
+            return space.environment.sample_at(design, torch.Generator().manual_seed(0))[0]
         return environment
 
     def _locate(

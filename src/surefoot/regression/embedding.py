@@ -30,5 +30,5 @@ class Embedding(Protocol):
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (n, d) and (p, d), as (n, p)."""
+        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
         ...

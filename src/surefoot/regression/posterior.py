@@ -39,6 +39,10 @@ class Evaluation(NamedTuple):
         """The evaluation of some of the points."""
         return Evaluation(*(part[chosen] for part in self))
 
+    def groups(self, number: int) -> Evaluation:
+        """The evaluation in groups of so many points, whose covariances are computed at once."""
+        return Evaluation(*(part.unflatten(0, (-1, number)) for part in self))
+
 
 class Posterior(Protocol):
     """The distribution of the unknown function given the rewards."""
@@ -123,7 +127,7 @@ class Posterior(Protocol):
         ...
 
     def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
-        """Posterior covariance (p, r) of the function, in squared reward units."""
+        """Posterior covariance (..., p, r) of the function, in squared reward units."""
         ...
 
 
@@ -263,14 +267,14 @@ class FeaturePosterior:
         """Posterior mean at points that were evaluated."""
         return self.center + self.scale * (at.features @ self.coefficients)
 
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (p, r)
-        """Posterior covariance of the function, in squared reward units."""
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
+        """Posterior covariance of the function, in squared reward units; also of groups."""
         residual = self.embedding.cross_residual(
             left.points, left.features, right.points, right.features
         )
-        covariance = residual + left.explained @ right.explained.T
+        covariance = residual + left.explained @ right.explained.mT
         if self.pulls:
-            covariance = covariance - left.conditioned @ right.conditioned.T
+            covariance = covariance - left.conditioned @ right.conditioned.mT
         return self.scale**2 * covariance
 
     def _conditioned(self, points: Tensor, features: Tensor, explained: Tensor) -> Tensor:

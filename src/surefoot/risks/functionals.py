@@ -31,7 +31,8 @@ class Risk(Protocol):
 
         Args:
             values: Values (..., n) of f(x, z) at n environments, in reward units.
-            weights: Probabilities (n,) of the environments, which sum to 1.
+            weights: Probabilities (n,) of the environments, which sum to 1; (..., n) where they
+                depend on the design.
 
         Returns:
             Risks (...), in reward units.
@@ -50,7 +51,7 @@ class Risk(Protocol):
         Args:
             lower: Lower bounds (..., n) of f(x, z), in reward units.
             upper: Upper bounds (..., n).
-            weights: Probabilities (n,) of the environments, which sum to 1.
+            weights: Probabilities (n,) or (..., n) of the environments, which sum to 1.
 
         Returns:
             Boolean mask (..., n) with at least one entry true, and none where the weight is 0.
@@ -243,10 +244,11 @@ def _matching(values: Tensor, weights: Tensor) -> Tensor:
     for name, given in (("values", values), ("weights", weights)):
         if not isinstance(given, Tensor):
             raise InvalidInput(f"`{name}` is {given!r}, expected a tensor.")
-    if weights.ndim != 1 or values.ndim == 0 or values.shape[-1] != len(weights):
+    one = weights.ndim == 1 and values.shape[-1:] == weights.shape
+    if values.ndim == 0 or not (one or weights.shape == values.shape):
         raise InvalidInput(
             f"`values` {tuple(values.shape)} came with `weights` {tuple(weights.shape)}, expected "
-            "(..., n) and (n,)."
+            "(..., n) and (n,), or the same shape."
         )
     return values if values.is_floating_point() else values.to(weights)
 

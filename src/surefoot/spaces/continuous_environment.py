@@ -98,6 +98,18 @@ class ContinuousEnvironment:
                 drawn = self.distribution.sample((number,))
         return drawn.reshape(number, -1).to(torch.float64)
 
+    def sample_at(self, designs: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw one value for each design, on which the distribution does not depend.
+
+        Args:
+            designs: Designs (q, dx).
+            generator: Source of randomness.
+
+        Returns:
+            Values (q, dz).
+        """
+        return self.sample(len(designs), generator)
+
     def quasi(self, number: int, generator: torch.Generator) -> Tensor:
         """Draw quasi-random values.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +12,11 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
+WeightFunction = Callable[[Tensor], Tensor]
+"""Function of designs x (q, dx) that returns the probabilities (q, n) of n environments."""
+
 _MAX_ENUMERATED = 1024  # values up to which `values` returns all of them
+_ROUNDING = 1e-6  # by which the sum of probabilities may differ from 1
 _SINGLE_PRECISION = 1e-7  # relative rounding error of a value that passed through float32
 
 
@@ -22,7 +26,10 @@ class FiniteEnvironment:
 
     Args:
         points: Values (n, dz) of Z, or (n,) for one coordinate.
-        weights: Probabilities (n,) of the values; None for equal ones.
+        weights: Probabilities (n,) of the values; None for equal ones. Where they depend on the
+            design, a function of designs (q, dx) that returns (q, n), written with torch and
+            differentiable if designs fill a `Box` and the risk is not a quantile. Such an
+            environment has at most 1,024 values, and is passed again to `Optimizer.load`.
 
     Raises:
         InvalidInput: If weights are negative, do not sum to 1 or do not match the points.
@@ -31,17 +38,33 @@ class FiniteEnvironment:
         >>> environment = FiniteEnvironment([0.2, 0.5, 0.9], weights=[0.5, 0.3, 0.2])
         >>> len(environment), environment.dimension
         (3, 1)
+
+        The second value is as likely as the design is large:
+
+        >>> environment = FiniteEnvironment([0.0, 1.0], lambda x: torch.cat([1.0 - x, x], -1))
+        >>> environment.weights_at(torch.tensor([[0.25]])).tolist()
+        [[0.75, 0.25]]
     """
 
     points: Tensor
     """Values (n, dz)."""
-    weights: Tensor
-    """Their probabilities (n,), which sum to 1."""
+    weights: Tensor | WeightFunction
+    """Their probabilities (n,), which sum to 1, or a function of the designs."""
 
-    def __init__(self, points: Tensor | Sequence, weights: Tensor | Sequence | None = None) -> None:
+    def __init__(
+        self,
+        points: Tensor | Sequence,
+        weights: Tensor | Sequence | WeightFunction | None = None,
+    ) -> None:
         values = _rows("points", points)
         object.__setattr__(self, "points", values)
-        object.__setattr__(self, "weights", _probabilities(weights, len(values)))
+        if callable(weights) and len(values) > _MAX_ENUMERATED:
+            raise InvalidInput(
+                f"`weights` is a function and there are {len(values)} points, expected at most "
+                f"{_MAX_ENUMERATED:,}: pass fewer points, or weights that are the same everywhere."
+            )
+        known = weights if callable(weights) else _probabilities(weights, len(values))
+        object.__setattr__(self, "weights", known)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -70,13 +93,65 @@ class FiniteEnvironment:
 
         Returns:
             Values (n, dz).
+
+        Raises:
+            InvalidInput: If the weights depend on the design; see `sample_at`.
         """
+        if callable(self.weights):
+            raise InvalidInput(
+                "the weights of this environment depend on the design: call "
+                "`sample_at(designs, generator)`."
+            )
         drawn = torch.multinomial(self.weights, number, replacement=True, generator=generator)
         return self.points[drawn]
 
+    def sample_at(self, designs: Tensor, generator: torch.Generator) -> Tensor:
+        """Draw one value for each design.
+
+        Args:
+            designs: Designs (q, dx).
+            generator: Source of randomness.
+
+        Returns:
+            Values (q, dz).
+        """
+        if not callable(self.weights):
+            return self.sample(len(designs), generator)
+        weights = self.weights_at(designs).detach().cpu()
+        return self.points[torch.multinomial(weights, 1, generator=generator)[:, 0]]
+
+    def weights_at(self, designs: Tensor) -> Tensor:
+        """Probabilities of the values at designs.
+
+        Args:
+            designs: Designs (q, dx).
+
+        Returns:
+            Probabilities (n,), or (q, n) where they depend on the design.
+
+        Raises:
+            InvalidInput: If the function of the weights does not return probabilities.
+        """
+        if not callable(self.weights):
+            return self.weights
+        weights = self.weights(designs)
+        shape = (len(designs), len(self))
+        if not isinstance(weights, Tensor) or weights.shape != shape:
+            found = tuple(weights.shape) if isinstance(weights, Tensor) else repr(weights)
+            raise InvalidInput(
+                f"`weights` of {len(designs)} designs is {found}, expected a tensor {shape}."
+            )
+        rows = weights.detach()
+        if not bool((rows >= 0.0).all() & ((rows.sum(-1) - 1.0).abs() <= _ROUNDING).all()):
+            raise InvalidInput(
+                "`weights` of designs has values below 0 or rows that do not sum to 1, expected "
+                "probabilities: divide them by `weights.sum(-1, keepdim=True)`."
+            )
+        return weights.to(torch.float64)
+
     def values(
         self, number: int, generator: torch.Generator, spread: bool = False
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | WeightFunction]:
         """Discretise the distribution, for the evaluation of a risk.
 
         Args:
@@ -87,8 +162,11 @@ class FiniteEnvironment:
 
         Returns:
             Values (n, dz) and their weights (n,): all values with their probabilities up to
-            1,024; otherwise a systematic sample with equal weights.
+            1,024; otherwise a systematic sample with equal weights. A function of designs in
+            place of weights where they depend on the design.
         """
+        if callable(self.weights):
+            return self.points, self.weights_at
         if spread or len(self) <= max(number, _MAX_ENUMERATED):
             return self.points, self.weights
         offset = torch.rand((), generator=generator, dtype=torch.float64)
@@ -142,7 +220,7 @@ def _probabilities(weights: Tensor | Sequence | None, number: int) -> Tensor:
             "pass how likely each point is."
         )
     total = float(given.sum())
-    if not abs(total - 1.0) <= 1e-6:
+    if not abs(total - 1.0) <= _ROUNDING:
         hint = ": pass `weights / weights.sum()`" if total > 0.0 else ": pass other than 0"
         raise InvalidInput(f"`weights` sum to {total:.6g}, expected 1{hint}.")
     return given / total

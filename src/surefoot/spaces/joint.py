@@ -16,6 +16,8 @@ from surefoot.spaces.environments import ContinuousEnvironment, Environment, Fin
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
 
+_TRIED = 8  # designs of a box that a function of the user is tried at
+
 Perturbation = Callable[[Tensor, Tensor], Tensor]
 """Function of designs x (n, dx) and environments z (n, dz) that returns points (n, d)."""
 
@@ -64,6 +66,8 @@ class Joint:
                 f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
+        if isinstance(self.environment, FiniteEnvironment):
+            self._check_weights(self.environment)
         if self.perturbation is not None:
             self._check_perturbation(self.perturbation)
         elif isinstance(self.environment, ContinuousEnvironment) and not self._has_coordinates:
@@ -198,7 +202,9 @@ class Joint:
         designs: list[Location] = []
         while len(designs) < number:
             designs += self.design.spread(number - len(designs), generator)
-        z = self.environment.sample(number, generator) if number else ()
+        if not designs:
+            return []
+        z = self.environment.sample_at(torch.stack([one.design for one in designs]), generator)
         return [self.location(x.design, x.arm, one) for x, one in zip(designs, z, strict=True)]
 
     def to(self, device: str | torch.device) -> Joint:
@@ -225,6 +231,25 @@ class Joint:
             z = environment.sample(256, generator)
         return self.points(x, z).flatten(0, 1)
 
+    def _check_weights(self, environment: FiniteEnvironment) -> None:
+        """`InvalidInput` for weights that are no function of these designs."""
+        if not callable(environment.weights):
+            return
+        if isinstance(self.design, Arms):
+            x = self.design.points
+        else:
+            x = self.design.sample(_TRIED, torch.Generator().manual_seed(0))
+            x = torch.cat([x, self.design.lower.unsqueeze(0), self.design.upper.unsqueeze(0)])
+        try:
+            environment.weights_at(x.clone().requires_grad_(isinstance(self.design, Box)))
+        except InvalidInput:
+            raise
+        except Exception as error:
+            raise InvalidInput(
+                f"`weights` of designs {tuple(x.shape)} failed, expected probabilities "
+                f"({len(x)}, {len(environment)}) that are computed with torch: {error}"
+            ) from error
+
     def _check_perturbation(self, perturbation: Perturbation) -> None:
         if not callable(perturbation):
             raise InvalidInput(
@@ -232,7 +257,8 @@ class Joint:
             )
         generator = torch.Generator().manual_seed(0)
         x = self.design.points[:1] if isinstance(self.design, Arms) else self.design.lower[None]
-        x, z = x.repeat(2, 1), self.environment.sample(2, generator)
+        x = x.repeat(2, 1)
+        z = self.environment.sample_at(x, generator)
         tracked = x.clone().requires_grad_(isinstance(self.design, Box))
         try:
             seen = perturbation(tracked, z.to(x))

@@ -110,7 +110,7 @@ def surface() -> tuple[torch.Tensor, torch.Tensor]:
     points = GRID.points(DESIGNS.points, ENVIRONMENT.points)
     x, z = points[..., 0], points[..., 1]
     values = torch.sin(6 * x) * torch.cos(4 * z) + x * z
-    risk = sf.VaR(0.1)(values, ENVIRONMENT.weights)
+    risk = sf.VaR(0.1)(values, ENVIRONMENT.weights_at(DESIGNS.points))
     return values, risk.max() - risk
 
 

@@ -9,7 +9,7 @@ from pandas import DataFrame, Series
 from surefoot_experiments.harness.trial import NUMBERS, Check, Tables
 
 _ERRORS = 2.0  # standard errors by which a decided difference is away from 0
-_FEWEST = 5  # trials that such an error is estimated from
+FEWEST = 5  # trials that such an error is estimated from
 
 
 def final(tables: Tables, column: str = "regret") -> DataFrame:
@@ -24,7 +24,7 @@ def decided(differences: Series) -> bool:
 
     Their mean is then at least two of its standard errors from 0, and there are at least five.
     """
-    enough = len(differences) >= _FEWEST
+    enough = len(differences) >= FEWEST
     return enough and bool(abs(differences.mean()) >= _ERRORS * differences.sem())
 
 

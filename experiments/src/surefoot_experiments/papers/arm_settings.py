@@ -96,13 +96,11 @@ class ATA:
     dictionary: Literal["symmetric", "cholesky"] = setting(
         "root of the dictionary's kernel matrix", default="symmetric"
     )
-    oversampling: Oversampling = setting("oversampling q", default=Published())  # noqa: RUF009
+    oversampling: Oversampling = setting("oversampling q", default=Published())
     resample: Literal["every-round", "adaptive"] = setting(
         "dictionary drawn", default="every-round"
     )
-    threshold: Union = setting(  # noqa: RUF009
-        "logarithm L in the threshold b", default=Union(1, 1.0)
-    )
+    threshold: Union = setting("logarithm L in the threshold b", default=Union(1, 1.0))
     root: Literal["symmetric", "cholesky"] = setting(
         "root of V in the truncation", default="symmetric"
     )

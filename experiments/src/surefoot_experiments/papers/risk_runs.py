@@ -3,73 +3,59 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from surefoot import Optimizer
-from surefoot.algorithms import rho_kg, v_ucb
-from surefoot.estimators import Huber, StudentT
-from surefoot_experiments.harness.claims import decided, final
+from surefoot_experiments.harness.claims import FEWEST, decided, final
 from surefoot_experiments.harness.page import Measure
 from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Tables, Trial
+from surefoot_experiments.papers.risk_settings import RANDOM, VUCB, RhoKG, Row, Task
 from surefoot_experiments.problems import RiskProblem
 
-PROB, UNIF, KG, RANDOM = "V-UCB Prob", "V-UCB Unif", "rho-KG", "random"
-HALF = "V-UCB Prob, half width"
-HUBER, STUDENT = "V-UCB, Huber", "V-UCB, Student-t"
-NETS = "V-UCB, neural surrogate"
 LEAST = 1e-4  # regrets below count as this, since their logarithm is drawn
 
-Make = Callable[[Trial], RiskProblem]
-Build = Callable[..., Optimizer]
-
-_METHODS: dict[str, Build] = {
-    PROB: v_ucb,
-    UNIF: partial(v_ucb, lacing="unif"),
-    HALF: partial(v_ucb, scale=0.5),
-    KG: partial(rho_kg, samples=10),  # as many as in its authors' later code
-    RANDOM: v_ucb,  # whose model says which of the random designs is best
-    HUBER: partial(v_ucb, estimator=Huber()),
-    STUDENT: partial(v_ucb, estimator=StudentT()),
-    NETS: partial(v_ucb, search="surrogate"),
-}
 MEASURE = Measure("log10_regret", "log10 of the regret", band="the 70 % interval")
 
 
-def run_risk(trial: Trial, *, make: Make, methods: tuple[str, ...]) -> Rows:
-    """Regret of the recommendation after each evaluation; the first points are the same for all."""
-    problem = make(trial)
-    rows: list[dict[str, Any]] = []
+def run_risk(trial: Trial, *, task: Task, rows: tuple[Row, ...], model: VUCB) -> Rows:
+    """Regret of the recommendation after each evaluation; the first points are the same for all.
+
+    After the rows come random designs, the best of which `model` recommends.
+    """
+    problem = task.problem(trial)
+    _ = problem.optimum  # searched once, at the cost of no algorithm
+    numbers: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
-    for name in methods:
+    for name, settings in [*((row.name, row.settings) for row in rows), (RANDOM, model)]:
         started = time.process_time()
-        regrets = _regrets(problem, name, trial)
+        regrets = _regrets(problem, settings, trial, name == RANDOM)
         times.append({"algorithm": name, "seconds": time.process_time() - started})
         for round_, regret in enumerate(regrets):
             logarithm = float(np.log10(max(regret, LEAST)))
             row = {"algorithm": name, "round": round_, "regret": regret}
-            rows.append({**row, "log10_regret": logarithm})
-    return {NUMBERS: rows, "times": times}
+            numbers.append({**row, "log10_regret": logarithm})
+    return {NUMBERS: numbers, "times": times}
 
 
-def _regrets(problem: RiskProblem, name: str, trial: Trial) -> list[float]:
+def _regrets(
+    problem: RiskProblem, settings: VUCB | RhoKG, trial: Trial, by_chance: bool
+) -> list[float]:
     """The regret after the first points, and after each evaluation since."""
     x, z = problem.first_points(trial.generator(Purpose.PROBLEM))
     noise, seed = trial.generator(Purpose.NOISE), trial.integer(Purpose.METHOD)
-    level: float = problem.risk.level  # type: ignore[attr-defined]
-    optimizer = _METHODS[name](problem.joint, level=level, initial=0, seed=seed)
+    optimizer = settings.build(problem, seed)
     optimizer.tell_all(x, [problem.measure(*pair, noise) for pair in zip(x, z, strict=True)], z)
     chance = torch.Generator().manual_seed(seed)
     regrets = [_regret(problem, optimizer)]
     for _ in range(trial.rounds):
-        if name == RANDOM:
+        if by_chance:
             design = problem.joint.design.sample(1, chance)[0]  # type: ignore[union-attr]
-            query = optimizer.expect(design, problem.joint.environment.sample(1, chance)[0])
+            z = problem.joint.environment.sample_at(design.unsqueeze(0), chance)[0]
+            query = optimizer.expect(design, z)
         else:
             query = optimizer.ask()
         reward = problem.measure(query.point, query.environment, noise)  # type: ignore[arg-type]
@@ -82,10 +68,16 @@ def _regret(problem: RiskProblem, optimizer: Optimizer) -> float:
     return float(problem.regret(optimizer.recommend().point.unsqueeze(0)))
 
 
-def order(tables: Tables, *, claims: tuple[tuple[str, str], ...]) -> list[Check]:
+def order(
+    tables: Tables,
+    *,
+    claims: tuple[tuple[str, str], ...],
+    par: tuple[tuple[str, str], ...] = (),
+) -> list[Check]:
     """For each pair, the first one's regret ends below the second's, and lies below it all along.
 
-    Of the logarithm, in the mean over trials, and over their rounds for the latter.
+    Of the logarithm, in the mean over trials, and over their rounds for the latter. Pairs of `par`
+    end within what chance explains of each other.
     """
     numbers, times = tables[NUMBERS], tables["times"]
     seconds = times.pivot_table("seconds", "trial", "algorithm", sort=False).mean()
@@ -93,11 +85,22 @@ def order(tables: Tables, *, claims: tuple[tuple[str, str], ...]) -> list[Check]
     along = numbers.pivot_table(MEASURE.column, "trial", "algorithm", sort=False)
     checks = []
     for better, worse in claims:
-        cost = f"{seconds[better]:.0f} and {seconds[worse]:.0f} s of one core a trial"
+        cost = _cost(seconds, better, worse)
         checks.append(_below(f"{better} ends below {worse}", last, better, worse, cost))
         claim = f"{better} lies below {worse} in the mean over the rounds"
         checks.append(_below(claim, along, better, worse, cost))
-    return checks
+    return checks + [_on_par(last, one, other, _cost(seconds, one, other)) for one, other in par]
+
+
+def _cost(seconds: Series, one: str, other: str) -> str:
+    return f"{seconds[one]:.0f} and {seconds[other]:.0f} s of one core a trial"
+
+
+def _on_par(values: DataFrame, one: str, other: str, cost: str) -> Check:
+    """Fewer trials than a standard error is estimated from decide nothing."""
+    check = _below(f"{one} ends on par with {other}", values, one, other, cost)
+    differences = values[one] - values[other]
+    return Check(check.claim, not check.decided, check.measured, len(differences) >= FEWEST)
 
 
 def _below(claim: str, values: DataFrame, better: str, worse: str, cost: str) -> Check:

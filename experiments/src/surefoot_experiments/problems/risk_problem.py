@@ -24,6 +24,8 @@ _LOOKED_AT = (512, 2048, 4096)  # designs, by dimension, before the best of them
 _ANCHORS = 8  # of which so many are
 
 Function = Callable[[Tensor], Tensor]
+Summary = Callable[[Tensor, Tensor], Tensor]
+"""Of values (k, m) at designs (k, dx) under every environment, (k,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +71,8 @@ class RiskProblem(Bounded):
         """`initial` random designs (n, dx) and environments (n, dz) to measure first.
 
         Designs are uniform in the box. Environments are uniform among a finite number of values,
-        however likely these are, as in the experiments of Nguyen et al. 2021; of a continuous
-        environment they are drawn from its distribution.
+        however likely these are, and uniform between the bounds of a continuous environment, as in
+        the experiments of Nguyen et al. 2021.
         """
         box, environment = self._box, self.joint.environment
         unit = torch.from_numpy(uniform((self.initial, box.dimension), generator))
@@ -78,8 +80,8 @@ class RiskProblem(Bounded):
             chosen = torch.from_numpy(uniform((self.initial,), generator)) * len(environment)
             z = environment.points[chosen.long().clamp_max(len(environment) - 1)]
         else:
-            seed = int(2**31 * uniform((1,), generator)[0])
-            z = environment.sample(self.initial, torch.Generator().manual_seed(seed))
+            share = torch.from_numpy(uniform((self.initial, environment.dimension), generator))
+            z = environment.lower + (environment.upper - environment.lower) * share
         return box.lower + box.span * unit, z
 
     def risk_of(
@@ -92,11 +94,18 @@ class RiskProblem(Bounded):
         the environment is continuous. `InvalidInput` for a wrong shape.
         """
         _, weights = self.environments
-        return self._over_environments(designs, lambda values: self.risk(values, weights))
+
+        def risk(values: Tensor, x: Tensor) -> Tensor:
+            return self.risk(values, weights(x) if callable(weights) else weights)
+
+        return self._over_environments(designs, risk)
 
     @cached_property
-    def environments(self) -> tuple[Tensor, Tensor]:
-        """The values of Z (m, dz) that risks are worked out from, with their weights (m,)."""
+    def environments(self) -> tuple[Tensor, Tensor | Function]:
+        """The values of Z (m, dz) that risks are computed from, with their weights (m,).
+
+        A function of designs in place of the weights where they depend on the design.
+        """
         return self.joint.environment.values(
             _VALUES, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
         )
@@ -136,19 +145,19 @@ class RiskProblem(Bounded):
         """max|f| over designs and environments, as far as a search finds it."""
 
         def magnitude(designs: Tensor) -> Tensor:
-            return self._over_environments(designs, lambda values: values.abs().amax(1))
+            return self._over_environments(designs, lambda values, _: values.abs().amax(1))
 
         return largest_magnitude(magnitude, self._box.lower, self._box.upper)
 
     def _over_environments(
         self,
         designs: Tensor,  # (n, dx)
-        summary: Function,  # (k, m) -> (k,), of the values at k designs under every environment
+        summary: Summary,
     ) -> Tensor:  # (n,)
         z, _ = self.environments
         function = self.approximation or self.function
         parts = designs.split(max(1, _PAIRS // len(z)))
-        return torch.cat([summary(self._values(function, part, z)) for part in parts])
+        return torch.cat([summary(self._values(function, part, z), part) for part in parts])
 
     def _refined(self, start: np.ndarray, reach: float) -> OptimizeResult:
         """A maximum near a point of the unit cube."""

@@ -21,12 +21,13 @@ from surefoot_experiments.problems.risk_problem import Function, RiskProblem
 from surefoot_experiments.problems.robot_pushing import RobotPushing, TabulatedPush
 
 NOISE = Gaussian(0.1)  # variance 0.01
+_LOG_CENTRE = 8.693  # of the logarithm of Goldstein-Price (Picheny et al. 2013)
 
 
 def branin_11(noise: Noise = NOISE, *, level: float = 0.1, continuous: bool = False) -> RiskProblem:
     """Branin-Hoo, x its first coordinate and z its second, both scaled to [0, 1].
 
-    As all synthetic ones here it is to be maximised, and standardised to zero mean and unit
+    As the synthetic ones here it is to be maximised, and standardised to zero mean and unit
     standard deviation over the square (Picheny et al. 2013), which the noise, of variance 0.01,
     goes with. Z has 100 evenly spaced values in [0, 1] of mass proportional to
     exp(-(z - 0.5)^2 / 0.1^2), or with `continuous` a normal distribution of mean 0.5 and standard
@@ -38,10 +39,11 @@ def branin_11(noise: Noise = NOISE, *, level: float = 0.1, continuous: bool = Fa
 def goldstein_price_11(
     noise: Noise = NOISE, *, level: float = 0.1, continuous: bool = False
 ) -> RiskProblem:
-    """The logarithm of Goldstein-Price, standardised; the rest as for `branin_11`.
+    """8.693 - ln f with f the Goldstein-Price function; the rest as for `branin_11`.
 
     The function itself spans six orders of magnitude, of which no noise of variance 0.01 would be
-    noticed. The authors' code takes the logarithm and does not scale it.
+    noticed. As in the authors' code the logarithm is centered and not scaled: its standard
+    deviation is 2.4.
     """
     return _synthetic("goldstein-price", 1, _masses(100, 1), 3, noise, level, continuous)
 
@@ -154,7 +156,7 @@ class _Displaced:
 
 @dataclass(frozen=True, eq=False)
 class _Standardised:
-    """Minus a function of a box, on the unit cube, with zero mean and unit deviation there."""
+    """Minus a function of a box, on the unit cube, less its mean and over its deviation there."""
 
     raw: Callable[[Tensor], Tensor]
     lower: Tensor
@@ -171,6 +173,8 @@ def _standardised(name: str) -> _Standardised:
     raw, lower, upper = _raw(name)
     cube = torch.quasirandom.SobolEngine(len(lower)).draw(SCALE_POINTS, dtype=torch.float64)
     values = raw(lower + (upper - lower) * cube)
+    if name == "goldstein-price":
+        return _Standardised(raw, lower, upper - lower, _LOG_CENTRE, 1.0)
     return _Standardised(raw, lower, upper - lower, float(values.mean()), float(values.std()))
 
 

@@ -172,7 +172,7 @@ class FeasibleDesigns:
                 return self.chance(designs)
             points = self.context.space.points(designs, self.context.z)
             chances = self.chance(points.flatten(0, 1)).reshape(points.shape[:2])
-            return chances @ self.context.weights.to(chances)
+            return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
 
     def recommend(self) -> Tensor:
         """The design (dx,) of best posterior mean among those that are feasible with confidence.

@@ -53,6 +53,11 @@ class StudyEnvironment:
                 f"`distribution` is {self.distribution!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
+        if callable(getattr(self.distribution, "weights", None)):
+            raise InvalidInput(
+                "the weights of `distribution` depend on the design, expected numbers in a study: "
+                "use `Optimizer` with a `Joint` space."
+            )
         names = [self.names] if isinstance(self.names, str) else list(self.names)
         if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
             raise InvalidInput(f"`names` is {self.names!r}, expected different names.")

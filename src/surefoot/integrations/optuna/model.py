@@ -278,8 +278,8 @@ class _RiskOverEnvironment:
     risk: Risk
 
     def values(self) -> tuple[Tensor, Tensor]:
-        """Environments (n, dz) and their weights (n,)."""
-        return self.environment.distribution.values(
+        """Environments (n, dz) and their weights (n,), which are numbers in a study."""
+        return self.environment.distribution.values(  # type: ignore[return-value]
             _ENVIRONMENTS, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
         )
 
