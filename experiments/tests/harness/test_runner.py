@@ -71,7 +71,11 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     }
     frame = numbers(tmp_path)
     assert list(frame) == ["experiment", "algorithm", "trial", "round", "regret"]
-    assert set(frame["algorithm"]) == {"TGP-UCB", "ATA-GP-UCB-Nyström"}
+    assert set(frame["algorithm"]) == {
+        "TGP-UCB",
+        "ATA-GP-UCB-Nyström",
+        "surefoot's ATA, Nyström",
+    }
     assert sorted(frame["trial"].unique()) == list(range(TRIALS))
     assert frame["round"].max() == ROUNDS
     assert frame["regret"].between(0, 2).all()
