@@ -9,6 +9,7 @@ from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
 from surefoot.acquisition.policy import Alternating, Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
+from surefoot.acquisition.recorded import Recorded
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
@@ -22,6 +23,7 @@ __all__ = [
     "Lacing",
     "NoisyExpectedImprovement",
     "Policy",
+    "Recorded",
     "RiskKnowledgeGradient",
     "Score",
     "ScorePolicy",

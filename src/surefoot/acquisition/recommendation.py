@@ -17,14 +17,19 @@ from surefoot.acquisition.feasibility import Feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import Recommendation
+from surefoot.types import NotReady, Recommendation
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
     from torch import Tensor
 
-By = Literal["mean", "lower"] | ScoreRule
-"""How designs are recommended: by the risk of the mean or of the lower bound, or by a score."""
+ROUNDS = "rounds"  # and of the context's memory: the best design, and its value, of `Recorded`
+By = Literal["mean", "lower", "rounds"] | ScoreRule
+"""How designs are recommended: by the risk of the mean or of the lower bound, or by a score.
+
+"rounds" is the largest risk of the lower bound of the round in which the design was chosen, which
+the policy `Recorded` keeps.
+"""
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
@@ -32,9 +37,9 @@ _VALUES = 1024  # that represent a continuous environment where a risk is report
 
 
 def check_by(name: str, by: object) -> None:
-    """Refuse anything but "mean", "lower" and functions of a context."""
+    """Refuse anything but "mean", "lower", "rounds" and functions of a context."""
     if isinstance(by, type) or not callable(by):
-        checks.choice(name, by, "mean", "lower")
+        checks.choice(name, by, "mean", "lower", ROUNDS)
 
 
 def recommend(context: Context, by: By) -> Recommendation:
@@ -45,9 +50,14 @@ def recommend(context: Context, by: By) -> Recommendation:
 
     Args:
         context: The state of the optimization, without pending queries.
-        by: "mean", "lower", or a function of a `Context` that returns a score.
+        by: "mean", "lower", "rounds", or a function of a `Context` that returns a score.
+
+    Raises:
+        NotReady: If no round was recorded.
     """
-    context = _represented(context)
+    context = represented(context)
+    if by == ROUNDS:
+        return _of_rounds(context)
     if callable(by):
         return _best_by(by, context)
     width = -context.width if by == "lower" else 0.0
@@ -76,10 +86,22 @@ def _best_by(rule: ScoreRule, context: Context) -> Recommendation:
     return Recommendation(best.design.clone(), best.design_arm, *interval)
 
 
+def _of_rounds(context: Context) -> Recommendation:
+    best = context.memory.get(ROUNDS)
+    if best is None:
+        raise NotReady(
+            "no round was recorded, by whose lower bounds to recommend: pass "
+            "`policy=acquisition.Recorded(policy)`, and ask."
+        )
+    x = best["design"].to(context.designs.device)
+    interval = (float(part) for part in assess(context, x.unsqueeze(0)))
+    return Recommendation(x.clone(), context.space.design.locate(x).arm, *interval)
+
+
 def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside."""
     with torch.no_grad():
-        return _represented(replace(context, feasible=None)).risks(designs)
+        return represented(replace(context, feasible=None)).risks(designs)
 
 
 def first_location(
@@ -113,7 +135,7 @@ def first_location(
     return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))
 
 
-def _represented(context: Context) -> Context:
+def represented(context: Context) -> Context:
     """With values of Z that are the same in every call and leave the run's generator alone."""
     return context.sampled(_VALUES, torch.Generator().manual_seed(0))
 

@@ -9,13 +9,14 @@ import torch
 from surefoot._internal import checks
 from surefoot.acquisition import (
     Policy,
+    Recorded,
     RiskKnowledgeGradient,
     ScorePolicy,
     SurrogateBound,
     ThompsonSampling,
 )
 from surefoot.acquisition.lacing import Lacing
-from surefoot.acquisition.recommendation import By
+from surefoot.acquisition.recommendation import ROUNDS, By
 from surefoot.algorithms._defaults import initial_design_size, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
@@ -44,6 +45,7 @@ def v_ucb(
     ridge: float | None = None,
     scale: float = 1.0,
     initial: int | None = None,
+    recommendation: By = "mean",
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -76,6 +78,9 @@ def v_ucb(
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
             environment; by default none beside a kernel.
+        recommendation: How `recommend` does it: by the "mean" or the "lower" bound among the
+            designs measured, by the lower bound of the "rounds" in which they were chosen, for
+            which the paper has a bound, or by a score.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -105,6 +110,8 @@ def v_ucb(
     """
     surrogate = checks.choice("search", search, "quantiles", "surrogate") == "surrogate"
     policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
+    if recommendation == ROUNDS:
+        policy = Recorded(policy)
     return _risk_averse(
         space,
         kernel,
@@ -116,6 +123,7 @@ def v_ucb(
         hyperparameters=hyperparameters,
         ridge=ridge,
         initial=initial,
+        recommendation=recommendation,
         seed=seed,
         device=device,
     )

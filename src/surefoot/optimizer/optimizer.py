@@ -299,15 +299,16 @@ class Optimizer:
         discounted by the probability of failure.
 
         Args:
-            by: "mean" for the largest posterior mean, "lower" for the largest lower bound; a
-                function of a `Context` that returns a score of designs, such as `ExpectedRisk()`,
-                for the largest score of any design; None for the `recommendation` of the optimizer.
+            by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
+                for the largest one of its own round (see `acquisition.Recorded`); a function of a
+                `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
+                score of any design; None for the `recommendation` of the optimizer.
 
         Returns:
             The recommendation.
 
         Raises:
-            NotReady: Before the first reward.
+            NotReady: Before the first reward, and by "rounds" if none was recorded.
 
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.

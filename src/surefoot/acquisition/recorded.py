@@ -1,0 +1,62 @@
+"""The best lower bound of any round, as theorems about recommendations have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from surefoot.acquisition.context import Context, ScoreRule
+from surefoot.acquisition.policy import Policy, as_policy
+from surefoot.acquisition.recommendation import ROUNDS, represented
+from surefoot.risks import Risk
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Chooses as another policy does, and keeps the design of the best lower bound of any round.
+
+    With `recommendation="rounds"`, that design is recommended: the one chosen in the round t of
+    largest risk of the lower bound, with the bounds and the width of that round. Its regret is at
+    most sqrt(C beta_T gamma_T / T), with the probability of the bounds.
+
+    Args:
+        policy: The policy, or a score.
+
+    References:
+        Nguyen et al. 2021, "Value-at-Risk optimization with Gaussian processes", Section 3.2 and
+        Appendix F; Bogunovic et al. 2018, Theorem 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> policy = sf.acquisition.Recorded(sf.acquisition.UpperConfidenceBound())
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=policy, recommendation="rounds")
+        >>> for _ in range(12):
+        ...     query = optimizer.ask()
+        ...     info = optimizer.tell(query, float(query.point))
+        >>> optimizer.recommend().arm
+        2
+    """
+
+    policy: Policy | ScoreRule
+
+    def __post_init__(self) -> None:
+        as_policy(self.policy)
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse what the policy refuses."""
+        as_policy(self.policy).check(space, risk)
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """What the policy chooses."""
+        location = as_policy(self.policy).choose(context, among)
+        design = location.design.unsqueeze(0)
+        with torch.no_grad():
+            value = float(represented(context).bound(design, -context.width))
+        best = context.memory.get(ROUNDS)
+        if best is None or value > best["value"]:
+            context.memory[ROUNDS] = {"value": value, "design": location.design}
+        return location
