@@ -156,7 +156,7 @@ class TestDegenerateArms:
         agree(mean(run.optimizer), run.sketched.mean(np.array(run.rewards)))
         agree(variance(run.optimizer), 0.1 * run.sketched.variance())
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(
         st.floats(-6.0, 6.0),
         st.floats(-6.0, 8.0),
