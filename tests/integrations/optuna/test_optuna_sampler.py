@@ -8,7 +8,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import PartialFixedSampler, QMCSampler
+from optuna.samplers import PartialFixedSampler, QMCSampler, RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
 import surefoot as sf
@@ -58,11 +58,20 @@ def on_line() -> optuna.Study:
 
 
 @pytest.fixture(scope="module")
+def three_on_line() -> optuna.Study:
+    """Three trials without a search, which tests only look at."""
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(line, 3)
+    return study
+
+
+@pytest.fixture(scope="module")
 def on_bowl() -> optuna.Study:
     return run(bowl, 12)
 
 
 class TestRuns:
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_run(self, on_bowl: optuna.Study) -> None:
         assert params(run(bowl, 12)) == params(on_bowl)
 
@@ -266,9 +275,9 @@ class TestModel:
 
     @pytest.mark.parametrize("setting", [{}, {"x": 11.0}, {"y": 1.0}, {"x": "a"}, {"x": math.nan}])
     def test_predicting_what_is_not_of_the_study(
-        self, setting: dict, on_line: optuna.Study
+        self, setting: dict, three_on_line: optuna.Study
     ) -> None:
-        belief = on_line.sampler.belief(on_line)
+        belief = SurefootSampler().belief(three_on_line)
         with pytest.raises(sf.InvalidInput, match="x"):
             belief.predict([setting])
 
