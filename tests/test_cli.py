@@ -364,9 +364,8 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
 @pytest.mark.slow
 def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(study):
     path = study("sleep 0.1; echo $1", rounds=5)
-    process = start(path, "--workers", 2)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (0, "")
+    code, out, err = surefoot("tune", path, "--workers", 2)
+    assert (code, err) == (0, "")
     assert "5 of 5 rounds finished." in out
     trials = open_study(path)[1].get_trials()
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 5

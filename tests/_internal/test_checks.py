@@ -88,7 +88,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=15, deadline=None, database=None, derandomize=True)
+@settings(max_examples=10, deadline=None, database=None, derandomize=True)
 @given(data=st.data())
 def test_nonsense_is_refused_by_name(name: str, data: st.DataObject) -> None:
     call, nonsense = CASES[name]
@@ -111,7 +111,7 @@ def test_samples_of_a_box_are_in_it(lower: list[float], widths: list[float], see
 
 
 @given(rewards=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=12))
-@settings(max_examples=15, deadline=None, database=None, derandomize=True)
+@settings(max_examples=10, deadline=None, database=None, derandomize=True)
 def test_whatever_the_rewards_the_robust_posterior_is_finite(rewards: list[float]) -> None:
     optimizer = robust_ucb(sf.Arms([[0.0], [0.4], [0.5], [1.0]]), sf.kernels.matern(2.5, 0.3))
     for step, reward in enumerate(rewards):

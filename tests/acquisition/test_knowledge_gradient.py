@@ -222,6 +222,7 @@ def test_batched_risk_are_the_risks(risk: Risk, number: int) -> None:
         torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_a_grid_finds() -> None:
     context, _ = case(VaR(0.3))
     policy = RiskKnowledgeGradient(fantasies=6, samples=16, raw=64, starts=3, steps=30)
@@ -309,10 +310,7 @@ SPACES = {
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[] if name in ("choices", "levels") else pytest.mark.slow)
-        for name in SPACES
-    ],
+    [pytest.param(name, marks=[] if name == "levels" else pytest.mark.slow) for name in SPACES],
 )
 def test_it_asks_what_the_space_allows(name: str) -> None:
     joint = SPACES[name]

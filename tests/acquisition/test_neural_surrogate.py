@@ -101,6 +101,7 @@ def test_units_of_box_and_target_make_no_difference():
     assert torch.equal(scaled[1], height * plain[1])
 
 
+@pytest.mark.slow
 def test_balls_move_only_where_they_are_left():
     """The first start is at the maximum; the second has seven radii to go, and goes."""
     lower, upper = cube(1)

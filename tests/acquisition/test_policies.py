@@ -88,7 +88,13 @@ def test_its_check_is_asked() -> None:
         build(SPACES["arms beside a list"], Greedy(), sf.WorstCase())
 
 
-@every
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name == "box beside a density" else [])
+        for name in SPACES
+    ],
+)
 def test_a_score_alone_is_a_policy(name: str) -> None:
     """This one is the upper confidence bound at the width that both have."""
     space = SPACES[name]

@@ -100,6 +100,7 @@ def test_clean_data_lose_little_weight() -> None:
     assert float(difference.abs().max()) < 0.15
 
 
+@pytest.mark.slow
 def test_skewed_noise_does_not_hide_the_optimum() -> None:
     """Latencies: a long tail on one side, of a scale that is the same everywhere."""
     generator = np.random.default_rng(1)
@@ -110,7 +111,7 @@ def test_skewed_noise_does_not_hide_the_optimum() -> None:
     assert float(truth(optimizer.recommend().point)) > 0.85
 
 
-@pytest.mark.parametrize("share", [0.55, 0.9])
+@pytest.mark.parametrize("share", [pytest.param(0.55, marks=pytest.mark.slow), 0.9])
 def test_mostly_equal_rewards_with_spikes(share: float) -> None:
     """The median absolute deviation is 0 then: a coarse clock, or a count that is mostly 0."""
     points = torch.linspace(0.0, 1.0, 40, dtype=torch.float64).unsqueeze(-1)

@@ -13,7 +13,7 @@ VALUE = st.floats(-10.0, 10.0)
 
 @pytest.mark.parametrize("risk", RISKS)
 @given(data=st.data(), number=st.integers(1, 8))
-@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@settings(max_examples=30, deadline=None, database=None, derandomize=True)
 def test_the_risk_of_bounds_brackets_the_risk(risk: str, data: st.DataObject, number: int) -> None:
     def drawn(elements: st.SearchStrategy[float]) -> torch.Tensor:
         rows = st.lists(elements, min_size=number, max_size=number)

@@ -104,7 +104,11 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
         [
             (sf.kernels.squared_exponential(0.25), sf.Exact()),
             (sf.kernels.squared_exponential(0.25), sf.QuadratureFourier(20)),
-            (sf.kernels.matern(1.5, 0.25), sf.Nystrom(sf.PivotedCholesky(8))),
+            pytest.param(
+                sf.kernels.matern(1.5, 0.25),
+                sf.Nystrom(sf.PivotedCholesky(8)),
+                marks=pytest.mark.slow,
+            ),
             (sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4])),
         ],
         ids=["exact", "waves", "sketch", "dictionary"],

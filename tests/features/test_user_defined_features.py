@@ -56,7 +56,13 @@ SPACES = {"arms": sf.Arms(ARMS), "box": sf.Box([-1.0], [1.0])}
 
 
 @pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("estimator", [sf.LeastSquares(), sf.Huber()], ids=["plain", "huber"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(sf.LeastSquares(), id="plain"),
+        pytest.param(sf.Huber(), id="huber", marks=pytest.mark.slow),
+    ],
+)
 def test_a_fixed_map_is_ridge_regression_in_its_features(space: str, estimator: Any) -> None:
     """On arms by rank-one updates of a table, for any estimator the same as the exact process."""
     ours = sf.Optimizer(

@@ -12,7 +12,7 @@ from surefoot.algorithms import robust_ucb
 
 MOMENT = sf.Moment(1.0, 100.0)
 LINE = torch.rand(40, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-ROUNDS = 25
+ROUNDS = 14
 
 FEATURES = {
     "exact": sf.Exact(),

@@ -52,7 +52,13 @@ def test_the_worst_case_may_be_any_of_many():
     assert torch.equal(values, GRID)
 
 
-@pytest.mark.parametrize("design", [sf.Arms([[0.1], [0.5], [0.9]]), sf.Box([0.0], [1.0])])
+@pytest.mark.parametrize(
+    "design",
+    [
+        sf.Arms([[0.1], [0.5], [0.9]]),
+        pytest.param(sf.Box([0.0], [1.0]), marks=pytest.mark.slow),
+    ],
+)
 def test_v_ucb_among_thousands_of_values(design):
     space = sf.Joint(design, sf.FiniteEnvironment(GRID))
     optimizer = sf.algorithms.v_ucb(

@@ -101,6 +101,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         self.slots: list[Slot] = []
         self.settled: list[Slot] = []
         self.told = Told()
+        self.fresh: tuple[tuple[Tensor, Tensor], int] = (torch.empty(0), torch.empty(0)), 0
         self.space = self.optimizer.space
         self.is_joint = isinstance(self.space, sf.Joint)
         self.design = self.space.design if self.is_joint else self.space
@@ -281,9 +282,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         assert bool(torch.isfinite(variance).all())
         assert bool((variance >= 0.0).all())
         if self.subject.fresh is not None:
-            fresh = self.subject.build()
-            self.told.tell(fresh)
-            expected, spread = self.belief(fresh)
+            expected, spread = self.of_fresh()
             close(mean, expected, self.subject.fresh)
             close(variance, spread, self.subject.fresh)
 
@@ -372,6 +371,16 @@ class OptimizerMachine(RuleBasedStateMachine):
         with tempfile.TemporaryDirectory() as folder:
             self.optimizer.save(Path(folder) / "run")
             return sf.Optimizer.load(Path(folder) / "run")
+
+    def of_fresh(self) -> tuple[Tensor, Tensor]:
+        """The posterior of a fresh optimiser told the same, computed once for each reward."""
+        known, number = self.fresh
+        if number != len(self.told.rewards):
+            optimizer = self.subject.build()
+            self.told.tell(optimizer)
+            known = self.belief(optimizer)
+            self.fresh = known, len(self.told.rewards)
+        return known
 
     def belief(self, optimizer: sf.Optimizer) -> tuple[Tensor, Tensor]:
         with torch.no_grad():

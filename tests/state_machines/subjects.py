@@ -113,10 +113,10 @@ DRAWN: dict[str, Subject] = {
     ),
 }
 BUDGETED: dict[str, Subject] = {
-    "bkb": Subject(on_many_arms(algorithms.bkb), grows=40),
-    "bbkb": Subject(on_many_arms(algorithms.bbkb), grows=80),
-    "bbkb-huber": Subject(on_many_arms(algorithms.bbkb, estimator=sf.Huber()), grows=80),
-    "bbkb-per-arm": Subject(on_many_arms(algorithms.bbkb, inclusion="per-arm"), grows=80),
+    "bkb": Subject(on_many_arms(algorithms.bkb), grows=24),
+    "bbkb": Subject(on_many_arms(algorithms.bbkb), grows=48),
+    "bbkb-huber": Subject(on_many_arms(algorithms.bbkb, estimator=sf.Huber()), grows=48),
+    "bbkb-per-arm": Subject(on_many_arms(algorithms.bbkb, inclusion="per-arm"), grows=48),
     "bbkb-linear": Subject(
         linear_arms(algorithms.bbkb, noise=0.3, oversampling=1e9),
         exact=linear_arms(algorithms.gp_ucb),

@@ -75,18 +75,27 @@ ROUNDS = {"batched": 60, "tabulated": 8, "resampled": 6}
 INTERVAL = 3
 
 
+def slow(*values: object) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 class TestManyRewards:
     """A run does not depend on what is looked at, nor on being saved and loaded."""
 
-    @pytest.mark.parametrize("estimator", ESTIMATORS)
     @pytest.mark.parametrize(
-        ("build", "standardise"),
+        ("build", "standardise", "estimator"),
         [
-            (batched, True),
-            pytest.param(batched, False, marks=pytest.mark.slow),
-            pytest.param(tabulated, False, marks=pytest.mark.slow),
-            pytest.param(tabulated, True, marks=pytest.mark.slow),
-            pytest.param(resampled, True, marks=pytest.mark.slow),
+            (batched, True, "huber"),
+            (batched, True, "adaptive-truncation"),
+            slow(batched, True, "growing-huber"),
+            slow(batched, True, "student-t"),
+            slow(batched, False, "huber"),
+            slow(batched, False, "adaptive-truncation"),
+            *(slow(tabulated, False, name) for name in ESTIMATORS),
+            slow(tabulated, True, "huber"),
+            slow(tabulated, True, "adaptive-truncation"),
+            slow(resampled, True, "student-t"),
+            slow(resampled, True, "adaptive-truncation"),
         ],
     )
     def test_the_run_stays_the_same(
@@ -146,9 +155,8 @@ class TestResampling:
         ("name", "failed"),
         [
             ("bbkb", True),
-            pytest.param("bbkb", False, marks=pytest.mark.slow),
-            pytest.param("bkb", True, marks=pytest.mark.slow),
-            pytest.param("bkb", False, marks=pytest.mark.slow),
+            slow("bbkb", False),
+            slow("bkb", True),
         ],
     )
     def test_after_one_forgotten_query(self, name: str, failed: bool) -> None:

@@ -20,17 +20,17 @@ def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
 
 @named(only(LASTING, "gp_ucb-bare", "ata_gp_ucb", "robust_ucb", "repeated"))
 def test_features_that_last(subject: Subject) -> None:
-    drive(subject, examples=4, steps=20)
+    drive(subject, examples=3, steps=20)
 
 
 @named(only(BUDGETED, "bbkb", "bbkb-repeated"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
-    drive(subject, examples=4, steps=20)
+    drive(subject, examples=3, steps=20)
 
 
 @named(only(BOXES, "gp_ucb", "bbkb", "ada_bkb"))
 def test_boxes(subject: Subject) -> None:
-    drive(subject, examples=4, steps=14)
+    drive(subject, examples=3, steps=14)
 
 
 @named(only(JOINT, "v_ucb", "v_ucb-observed"))
@@ -40,50 +40,31 @@ def test_designs_beside_an_environment(subject: Subject) -> None:
 
 @named(only(DRAWN, "gp_ts", "bkb", "cvar_ts"))
 def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
-    drive(subject, examples=4, steps=18)
-
-
-@named(only(BUDGETED, "bbkb"))
-def test_queries_of_another_optimizer(subject: Subject) -> None:
-    drive(subject, examples=4, steps=20, foreign=True)
+    drive(subject, examples=3, steps=18)
 
 
 @pytest.mark.slow
 @named(LASTING, BUDGETED)
 def test_arms_at_length(subject: Subject) -> None:
-    drive(subject, examples=5, steps=30)
+    drive(subject, examples=5, steps=25, foreign=True)
 
 
 @pytest.mark.slow
 @named({f"box-{name}": subject for name, subject in BOXES.items()}, JOINT)
 def test_boxes_and_environments_at_length(subject: Subject) -> None:
-    drive(subject, examples=5, steps=20)
+    drive(subject, examples=5, steps=20, foreign=True)
 
 
 @pytest.mark.slow
 @named(DRAWN)
 def test_functions_drawn_from_the_posterior_at_length(subject: Subject) -> None:
-    drive(subject, examples=5, steps=20)
-
-
-@pytest.mark.slow
-@named(
-    {
-        "gp_ucb": LASTING["gp_ucb"],
-        "bbkb": BUDGETED["bbkb"],
-        "box": BOXES["gp_ucb"],
-        "v_ucb": JOINT["v_ucb"],
-        "v_ucb-observed": JOINT["v_ucb-observed"],
-    }
-)
-def test_queries_of_another_optimizer_at_length(subject: Subject) -> None:
-    drive(subject, examples=6, steps=25, foreign=True)
+    drive(subject, examples=4, steps=20, foreign=True)
 
 
 @pytest.mark.slow
 @named({f"learnt-{name}": subject for name, subject in LEARNT.items()})
 def test_kernels_that_are_learnt(subject: Subject) -> None:
-    drive(subject, examples=4, steps=10)
+    drive(subject, examples=3, steps=10)
 
 
 @pytest.mark.slow

@@ -100,6 +100,7 @@ class TestLoneSurrogates:
             assert trial.user_attrs["failure"] == "OSError: caf\ufffd\ufffd"
             trial.user_attrs["output"].encode()
 
+    @pytest.mark.slow
     def test_a_study_that_has_them_can_be_used(self, write_study, tmp_path):
         path = write_study()
         study = create_study(StudyFile.load(path), RandomSampler(seed=0)).study
@@ -129,6 +130,7 @@ class TestLoneSurrogates:
             tune(trials, Scripted([failed] * 5), Stop())
         assert str(caught.value).isprintable()
 
+    @pytest.mark.slow
     def test_a_folder_with_them(self, write_study, tmp_path):
         folder = tmp_path / "caf\udce9 {x} 50%?a=b#c"
         folder.mkdir()
@@ -164,6 +166,7 @@ class TestTerminal:
         assert code == 2
         assert err.strip().isprintable()
 
+    @pytest.mark.slow
     def test_files_have_them_in_readable_form(self, write_study, tmp_path):
         path = write_study()
         trials = trials_of(path, rounds=2)

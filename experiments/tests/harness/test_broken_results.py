@@ -1,10 +1,10 @@
 """Results and trials that are incomplete or locked are named in one line, and never used."""
 
 import json
-import os
+import multiprocessing
 import shutil
-import subprocess
-import sys
+import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pandas as pd
@@ -159,27 +159,26 @@ def test_a_result_that_another_process_writes_is_refused_until_it_ends(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
 
 
+def hold(lock: Path, held: Event) -> None:
+    with locked(lock, ""):
+        held.set()
+        time.sleep(600)
+
+
 @pytest.mark.slow
 def test_the_lock_of_a_killed_process_is_released(tmp_path):
     lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
-    program = f"""
-import pathlib, time
-from surefoot_experiments.harness.store import locked
-with locked(pathlib.Path({str(lock)!r}), ""):
-    print("held", flush=True)
-    time.sleep(600)
-"""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment
-    )
+    processes = multiprocessing.get_context("fork")  # which needs no imports
+    held = processes.Event()
+    process = processes.Process(target=hold, args=(lock, held), daemon=True)
+    process.start()
     try:
-        assert process.stdout.readline().strip() == b"held"
+        assert held.wait(60)
         with pytest.raises(InvalidInput, match="another process runs this"):
             run(EXPERIMENT, plan(tmp_path))
     finally:
         process.kill()
-        process.communicate()
+        process.join()
     assert lock.exists()
     run(EXPERIMENT, plan(tmp_path))
     assert not lock.parent.exists()

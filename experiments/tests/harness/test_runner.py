@@ -7,6 +7,7 @@ import json
 import platform
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,21 @@ def everything(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A folder with a result, which tests only look at."""
+    out = tmp_path_factory.mktemp("finished")
+    run(EXPERIMENT, plan(out))
+    return out
+
+
+@pytest.fixture
+def result(finished, tmp_path) -> Path:
+    """A copy of it that a test may change, alone in its folder."""
+    shutil.copytree(finished / EXPERIMENT.name, tmp_path / EXPERIMENT.name)
+    return tmp_path
 
 
 class Stopped(Exception):
@@ -95,27 +111,25 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(tmp_path):
-    for name, seed in (("one", 5), ("two", 5), ("three", 6)):
+def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(finished, tmp_path):
+    for name, seed in (("same", 5), ("other", 6)):
         run(EXPERIMENT, plan(tmp_path / name, seed=seed))
-    one, two = (everything(tmp_path / name / EXPERIMENT.name) for name in ("one", "two"))
+    one, two = (everything(out / EXPERIMENT.name) for out in (finished, tmp_path / "same"))
     one.pop("manifest.json"), two.pop("manifest.json")
     assert one == two
-    assert not numbers(tmp_path / "one").equals(numbers(tmp_path / "three"))
+    assert not numbers(finished).equals(numbers(tmp_path / "other"))
 
 
 @pytest.mark.slow
-def test_a_trial_does_not_depend_on_how_many_there_are(tmp_path):
-    run(EXPERIMENT, plan(tmp_path / "few", trials=1))
-    run(EXPERIMENT, plan(tmp_path / "many"))
-    many = numbers(tmp_path / "many")
-    assert many[many["trial"] == 0].reset_index(drop=True).equals(numbers(tmp_path / "few"))
+def test_a_trial_does_not_depend_on_how_many_there_are(finished, tmp_path):
+    run(EXPERIMENT, plan(tmp_path, trials=1))
+    many = numbers(finished)
+    assert many[many["trial"] == 0].reset_index(drop=True).equals(numbers(tmp_path))
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
-    run(EXPERIMENT, plan(tmp_path / "once"))
-    out = tmp_path / "stopped"
+def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(finished, tmp_path):
+    out = tmp_path
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(out), notify=stop_after(2))
     assert [path.name for path in out.iterdir()] == [".trials"]
@@ -129,7 +143,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
     run(EXPERIMENT, plan(out, resume=True), notify=lambda *progress: seen.append(progress))
     assert seen == [(2, TRIALS), (3, TRIALS)]
     assert [path.name for path in out.iterdir()] == [EXPERIMENT.name]
-    pd.testing.assert_frame_equal(numbers(out), numbers(tmp_path / "once"), check_exact=True)
+    pd.testing.assert_frame_equal(numbers(out), numbers(finished), check_exact=True)
 
     after = everything(out)
     again = run(EXPERIMENT, plan(out, resume=True))
@@ -138,14 +152,13 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
-    run(EXPERIMENT, plan(tmp_path / "at once"))
-    out = tmp_path / "grown"
+def test_a_result_of_few_trials_grows_into_one_of_more(finished, tmp_path):
+    out = tmp_path
     run(EXPERIMENT, plan(out, trials=2))
     seen = []
     run(EXPERIMENT, plan(out, resume=True), notify=lambda *progress: seen.append(progress))
     assert seen == [(2, TRIALS), (3, TRIALS)]
-    one, other = (everything(tmp_path / name / EXPERIMENT.name) for name in ("at once", "grown"))
+    one, other = (everything(folder / EXPERIMENT.name) for folder in (finished, out))
     one.pop("manifest.json"), other.pop("manifest.json")
     assert one == other
 
@@ -161,7 +174,6 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
     assert everything(out) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -171,16 +183,15 @@ def test_a_result_of_few_trials_grows_into_one_of_more(tmp_path):
         {"rounds": 7, "resume": True},
     ],
 )
-def test_a_larger_result_is_not_replaced_by_a_smaller_one(tmp_path, settings):
-    run(EXPERIMENT, plan(tmp_path))
-    before = everything(tmp_path)
+def test_a_larger_result_is_not_replaced_by_a_smaller_one(result, settings):
+    before = everything(result)
     with pytest.raises(InvalidInput, match=r"3 trials of 40 rounds, more than .* another --out"):
-        run(EXPERIMENT, plan(tmp_path, **settings))
-    assert everything(tmp_path) == before
+        run(EXPERIMENT, plan(result, **settings))
+    assert everything(result) == before
 
 
 @pytest.mark.slow
-def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
+def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(finished, tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
     run(EXPERIMENT, plan(tmp_path, trials=1, resume=True))
@@ -188,8 +199,7 @@ def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(tmp_path):
     run(EXPERIMENT, plan(tmp_path, resume=True), notify=lambda *each: seen.append(each))
     assert seen[0] == (2, TRIALS)
     assert [path.name for path in tmp_path.iterdir()] == [EXPERIMENT.name]
-    run(EXPERIMENT, plan(tmp_path / "once"))
-    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)
+    pd.testing.assert_frame_equal(numbers(tmp_path), numbers(finished), check_exact=True)
 
 
 @pytest.mark.slow
@@ -212,21 +222,20 @@ def test_trials_of_other_settings_are_not_taken_over(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_former_result_stays_until_the_next_is_complete(tmp_path):
-    run(EXPERIMENT, plan(tmp_path))
-    before = everything(tmp_path)
+def test_a_former_result_stays_until_the_next_is_complete(result):
+    before = everything(result)
 
     def cannot(*arguments: object) -> None:
         raise Stopped
 
     broken = replace(EXPERIMENT, output=replace(EXPERIMENT.output, draw=cannot))
     with pytest.raises(Stopped):
-        run(broken, plan(tmp_path, seed=6))
-    kept = {name: content for name, content in everything(tmp_path).items() if name in before}
+        run(broken, plan(result, seed=6))
+    kept = {name: content for name, content in everything(result).items() if name in before}
     assert kept == before
-    assert not list(tmp_path.glob(".*partial")) + list(tmp_path.glob(".*former"))
+    assert not list(result.glob(".*partial")) + list(result.glob(".*former"))
     # The trials are kept: only the figure is drawn again.
-    outcome = run(EXPERIMENT, plan(tmp_path, seed=6, resume=True))
+    outcome = run(EXPERIMENT, plan(result, seed=6, resume=True))
     assert json.loads((outcome.folder / "manifest.json").read_text())["seed"] == 6
 
 
@@ -323,7 +332,7 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
 
 @pytest.mark.slow
 def test_kill_9_loses_no_finished_trial(tmp_path):
-    settings = ["--trials", "3", "--rounds", "500", "--seed", "5", "--out", str(tmp_path)]
+    settings = ["--trials", "3", "--rounds", "250", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "surefoot_experiments", "run", EXPERIMENT.name, *settings],
         stdout=subprocess.DEVNULL,
@@ -341,9 +350,9 @@ def test_kill_9_loses_no_finished_trial(tmp_path):
         seen = []
         run(
             EXPERIMENT,
-            plan(tmp_path, rounds=500, resume=True),
+            plan(tmp_path, rounds=250, resume=True),
             notify=lambda *progress: seen.append(progress),
         )
         assert seen[0] == (there, 3)
-    run(EXPERIMENT, plan(tmp_path / "once", rounds=500))
+    run(EXPERIMENT, plan(tmp_path / "once", rounds=250))
     pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)

@@ -167,6 +167,7 @@ def test_nothing_on_a_fine_grid_beats_the_optimum(name, continuous):
     assert float(problem.regret(problem.best.unsqueeze(0))) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_nothing_on_fine_grids_beats_the_optimum_in_two_dimensions():
     problem = problems.hartmann_21()
     for low, high in ((torch.zeros(2), torch.ones(2)), (problem.best - 0.01, problem.best + 0.01)):

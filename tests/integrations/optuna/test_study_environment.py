@@ -92,7 +92,7 @@ RUNS = {"finite": FINITE, "uniform": UNIFORM}
 def undisturbed(request: pytest.FixtureRequest) -> tuple[StudyEnvironment, list[tuple]]:
     """An environment with the run in it, which tests only look at."""
     environment = RUNS[request.param]
-    return environment, run(environment, chosen, 11)
+    return environment, run(environment, chosen, 10)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ class TestTrials:
         study = study_of(environment)
         study.optimize(chosen, 9)
         study.sampler = pickle.loads(pickle.dumps(study.sampler))
-        study.optimize(chosen, 2)
+        study.optimize(chosen, 1)
         assert rows(study) == trials
 
     @pytest.mark.slow
@@ -155,14 +155,14 @@ class TestTrials:
     @pytest.mark.slow
     def test_parallel_trials_are_spread_out(self) -> None:
         study = filled(UNIFORM)
-        trials = [study.ask(SPACE) for _ in range(4)]
+        trials = [study.ask(SPACE) for _ in range(2)]
         pairs = [(t.params["x"], study.sampler.environment_of(t)["load"]) for t in trials]
-        assert len(set(pairs)) == 4
+        assert len(set(pairs)) == 2
         other = SurefootSampler(seed=1, search_space=SPACE, environment=UNIFORM, risk=sf.VaR(0.1))
         study.sampler = other  # as another worker sees those that run
         trial = study.ask(SPACE)
         assert (trial.params["x"], other.environment_of(trial)["load"]) not in pairs
-        assert len(other._tracker.optimizer.pending) == 5
+        assert len(other._tracker.optimizer.pending) == 3
 
     def test_whole_numbers_stay_whole(self) -> None:
         environment = StudyEnvironment("n", sf.FiniteEnvironment([1, 2, 4]), integer=["n"])
@@ -174,29 +174,26 @@ class TestTrials:
 
 
 class TestObserved:
-    def study(self, trials: int = 12) -> optuna.Study:
+    def study(self, trials: int) -> optuna.Study:
         environment = StudyEnvironment(["load"], UNIFORM.distribution, observed=True)
         study = study_of(environment, sf.Mean())
         study.optimize(observed, trials)
         return study
 
     @pytest.mark.slow
-    def test_the_world_draws_it(self) -> None:
-        study = self.study()
+    def test_the_world_draws_it_and_running_and_failed_trials_need_none(self) -> None:
+        study = self.study(10)
         belief = study.sampler.belief(study)
-        assert belief.trials == list(range(12))
+        assert belief.trials == list(range(10))
         fitted = belief.predict(
             [trial.params for trial in study.trials],
             [trial.user_attrs[ENVIRONMENT] for trial in study.trials],
         )[0]
         np.testing.assert_allclose(fitted, belief.values, atol=0.3)
 
-    @pytest.mark.slow
-    def test_running_and_failed_trials_need_none(self) -> None:
-        study = self.study(9)
         study.ask(SPACE)
         study.tell(study.ask(SPACE), state=TrialState.FAIL)
-        study.optimize(observed, 2)
+        study.optimize(observed, 1)
         assert len(study.sampler.belief(study).trials) == 11
 
     def test_there_is_nothing_to_choose(self) -> None:
@@ -267,7 +264,7 @@ class TestBelief:
     def test_looking_does_not_change_what_was_believed(self) -> None:
         belief = (study := filled()).sampler.belief(study)
         before = belief.predict([{"x": 0.3}])
-        study.optimize(chosen, 2)
+        study.optimize(chosen, 1)
         study.sampler.belief(study)
         np.testing.assert_array_equal(belief.predict([{"x": 0.3}]), before)
 
