@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -18,6 +19,7 @@ import typer
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
     from surefoot.tune.schema import RiskDescription
+    from surefoot.tune.study import AgainstDefaults
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
 _NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
@@ -112,6 +114,8 @@ def tune(
             typer.echo(f"{summary.trials} of {outcome.rounds} rounds finished{failed}.")
             if summary.recommended is not None:
                 _show(summary.recommended, summary.risk)
+                if summary.defaults is not None:
+                    _say(_against(summary.defaults))
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
 
@@ -124,7 +128,8 @@ def recommend(
     """Print the configuration with the best posterior mean, its value and an interval.
 
     The value is the model's prediction, not the best measurement. The JSON keys are params, value,
-    lower, upper, trials (finished ones) and failed. In a study with an environment, value and
+    lower, upper, trials (finished ones) and failed; where the parameters have defaults, the key
+    defaults compares with them. In a study with an environment, value and
     interval are those of the risk, which the key risk describes.
     """
     with one_line_errors():
@@ -148,12 +153,16 @@ def recommend(
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
+            if (against := summary.defaults) is not None:
+                content["defaults"] = asdict(against)
             if (risk := summary.risk) is not None:
                 described = ("measure", "level", "tail", "meaning")
                 content["risk"] = {name: getattr(risk, name) for name in described}
             typer.echo(json.dumps(content))
         else:
             _show(best, summary.risk)
+            if summary.defaults is not None:
+                _say(_against(summary.defaults))
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
@@ -242,6 +251,10 @@ def reproduce(
         typer.echo(_NO_EXPERIMENTS, err=True)
         raise typer.Exit(INVALID)
     found[0].load()(arguments or ["--help"], "surefoot reproduce")
+
+
+def _against(defaults: AgainstDefaults) -> str:
+    return f"Against the defaults, which the model predicts at {defaults.value:.5g}: {defaults}."
 
 
 def _show(best: StudyRecommendation, risk: RiskDescription | None) -> None:

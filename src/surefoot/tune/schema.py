@@ -136,10 +136,13 @@ class IntParameter(Section):
         ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
     )
     log: bool = Field(default=False, description="true or false")
+    default: int | None = Field(default=None, description="a whole number from low to high")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
+        if self.default is not None and not self.low <= self.default <= self.high:
+            raise self.invalid("default", self.default)
         return self
 
     def distribution(self) -> BaseDistribution:
@@ -156,10 +159,15 @@ class FloatParameter(Section):
     low: float = Field(allow_inf_nan=False, description="a finite number")
     high: float = Field(allow_inf_nan=False, description="a finite number")
     log: bool = Field(default=False, description="true or false")
+    default: float | None = Field(
+        default=None, allow_inf_nan=False, description="a finite number from low to high"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
+        if self.default is not None and not self.low <= self.default <= self.high:
+            raise self.invalid("default", self.default)
         return self
 
     def distribution(self) -> BaseDistribution:
@@ -176,6 +184,7 @@ class CategoricalParameter(Section):
     choices: list[str | bool | int | float] = Field(
         description="a list of at least 2 different strings, numbers or booleans"
     )
+    default: str | bool | int | float | None = Field(default=None, description="one of the choices")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -183,6 +192,9 @@ class CategoricalParameter(Section):
         finite = all(is_finite(c) for c in self.choices if isinstance(c, int | float))
         if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
             raise self.invalid("choices", self.choices)
+        same = [one for one in self.choices if one == self.default]
+        if self.default is not None and [type(one) for one in same] != [type(self.default)]:
+            raise self.invalid("default", self.default)
         return self
 
     def distribution(self) -> BaseDistribution:

@@ -8,6 +8,7 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
@@ -39,6 +40,33 @@ class OpenStudy:
 
 
 @dataclass(frozen=True)
+class AgainstDefaults:
+    """The recommendation compared with the default configuration of the study file.
+
+    Args:
+        params: The default configuration.
+        value: Its predicted value.
+        change: The recommendation's value less that one, as predicted jointly.
+        lower: Lower end of the confidence interval of the change.
+        upper: Upper end.
+    """
+
+    params: dict[str, Any]
+    value: float
+    change: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        ends = (self.lower, self.upper)
+        if self.value == 0.0 or abs(self.change / self.value) > 10.0:
+            return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
+        shares = sorted(100.0 * end / abs(self.value) for end in ends)
+        change = 100.0 * self.change / abs(self.value)
+        return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
+
+
+@dataclass(frozen=True)
 class Summary:
     """What a study has found, in its own units and direction.
 
@@ -47,12 +75,15 @@ class Summary:
         failed: Those of them without a measurement.
         recommended: The recommended configuration, None before the first measurement.
         risk: What the recommended value means, in a study with an environment.
+        defaults: The recommendation against the default configuration, None where the study file
+            has none, before the first measurement, and in a study with an environment.
     """
 
     trials: int
     failed: int
     recommended: StudyRecommendation | None
     risk: RiskDescription | None = None
+    defaults: AgainstDefaults | None = None
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -213,10 +244,24 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     Returns:
         The recommendation and the numbers of trials.
     """
+    against = None
     try:
-        recommended = recommendation(study_file, fitted_model(study_file, study))
+        model = fitted_model(study_file, study)
+        recommended = recommendation(study_file, model)
+        against = against_defaults(study_file, model, recommended)
     except NotReady:
         recommended = None
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
-    return Summary(finished, failures, recommended, study_file.risk_description)
+    return Summary(finished, failures, recommended, study_file.risk_description, against)
+
+
+def against_defaults(
+    study_file: StudyFile, model: StudyBelief, recommended: StudyRecommendation
+) -> AgainstDefaults | None:
+    """The recommendation against the default configuration, None where that does not apply."""
+    defaults = study_file.defaults
+    if defaults is None or study_file.environment is not None:
+        return None
+    value = float(model.predict([defaults])[0][0])
+    return AgainstDefaults(defaults, value, *model.difference(recommended.params, defaults))

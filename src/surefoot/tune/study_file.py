@@ -58,6 +58,12 @@ class Contents(Section):
     def _check(self) -> Self:
         if not self.parameters:
             raise InvalidKey("parameters", "got none, expected at least one parameter")
+        without = [name for name, one in self.parameters.items() if one.default is None]
+        if without and len(without) < len(self.parameters):
+            raise InvalidKey(
+                f"parameters.{without[0]}.default",
+                "missing; other parameters have one, and only all of them make a configuration",
+            )
         if self.environment is not None and self.risk is None:
             raise InvalidKey(
                 "risk",
@@ -188,6 +194,12 @@ class StudyFile:
     def distributions(self) -> dict[str, BaseDistribution]:
         """The parameters as Optuna distributions, in the order of the file."""
         return {name: one.distribution() for name, one in self.parameters.items()}
+
+    @property
+    def defaults(self) -> dict[str, Any] | None:
+        """The default configuration, in the order of the file; None if the file has none."""
+        values = {name: one.default for name, one in self.parameters.items()}
+        return None if None in values.values() else values
 
     @cached_property
     def study_environment(self) -> StudyEnvironment | None:

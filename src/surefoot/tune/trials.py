@@ -27,6 +27,8 @@ from surefoot.tune.trial_attributes import (
     is_round,
 )
 
+FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
+
 
 class NoTrial(enum.Enum):
     """Why there is no trial to begin."""
@@ -166,8 +168,19 @@ class StudyTrials:
         queued = [trial for trial in trials if trial.state == TrialState.WAITING]
         if queued:
             self.storage.set_trial_user_attr(self._id(queued[0]), OWNER, me)
-        else:
-            self.study.add_trial(create_trial(state=TrialState.WAITING, user_attrs={OWNER: me}))
+            return
+        first = {} if self._has_defaults(trials) else {FIXED: self.study_file.defaults}
+        self.study.add_trial(
+            create_trial(state=TrialState.WAITING, user_attrs={OWNER: me}, system_attrs=first)
+        )
+
+    def _has_defaults(self, trials: list[FrozenTrial]) -> bool:
+        """Whether the default configuration, if there is one, was measured or is being measured."""
+        defaults = self.study_file.defaults
+        return defaults is None or any(
+            trial.params == defaults and (is_round(trial) or trial.state == TrialState.RUNNING)
+            for trial in trials
+        )
 
     def _id(self, trial: FrozenTrial) -> int:
         study_id = self.storage.get_study_id_from_name(self.study.study_name)

@@ -33,7 +33,7 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
-from surefoot.tune.study import fitted_model
+from surefoot.tune.study import against_defaults, fitted_model
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
     failure_reason,
@@ -93,6 +93,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         first=intervals(*model.predict([first.params]))[0],
         environment=_environment(study_file, model, best.params),
+        defaults=str(against_defaults(study_file, model, best) or ""),
     )
 
 

@@ -105,6 +105,7 @@ class Report:
     written: str
     first: Interval | None = None  # of the first configuration, to compare with `value`
     environment: EnvironmentView | None = None
+    defaults: str = ""  # the change against the default configuration, if there is one
 
     @property
     def measured(self) -> tuple[Trial, ...]:

@@ -109,11 +109,11 @@ def _comparison(report: Report) -> str:
         [trial.value for trial in report.measured if trial.value is not None],
         report.value,
     )
-    parts = []
+    parts = [f"{report.defaults} against the defaults"] if report.defaults else []
     if report.environment is None:  # a risk is not comparable with single measurements
         middle = median(values)
         parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")
-    if report.first is not None and len(values) > 1:
+    if report.first is not None and len(values) > 1 and not report.defaults:
         # Both values are predictions: a single measurement says little of its configuration.
         first = report.first.mean
         parts.append(
