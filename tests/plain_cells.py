@@ -86,8 +86,16 @@ class Cell:
 
 
 def cells(parts: list[str] | None = None, spaces: list[str] | None = None) -> list:
+    """As pytest parameters; `robust` fits hyperparameters, which takes long."""
     table = itertools.product(spaces or SPACES, parts or BUILDS)
-    return [pytest.param(Cell(space, part), id=f"{part}-{space}") for space, part in table]
+    return [
+        pytest.param(
+            Cell(space, part),
+            id=f"{part}-{space}",
+            marks=[pytest.mark.slow] if part == "robust" else [],
+        )
+        for space, part in table
+    ]
 
 
 def in_turn(spaces: list[str], number: int) -> list:

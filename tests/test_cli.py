@@ -205,6 +205,7 @@ def test_export_holds_every_trial(study):
     assert [file.name for file in path.parent.glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_export_to_parquet(study):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

@@ -76,6 +76,7 @@ STRANGE = [
 ]
 
 
+@pytest.mark.slow
 def test_other_content_with_a_right_checksum_is_read_or_refused(
     saved: Path, tmp_path: Path
 ) -> None:

@@ -62,7 +62,9 @@ class TestAsking:
         among = [0, 3, 5, 6]
         assert optimizer.ask(arms=among).arm == among[int(upper[among].argmax())]
 
-    @pytest.mark.parametrize("name", ["arms", "arms-density", "box"])
+    @pytest.mark.parametrize(
+        "name", ["arms", "arms-density", pytest.param("box", marks=pytest.mark.slow)]
+    )
     def test_a_batch_is_spread_out(self, name: str) -> None:
         optimizer = inform(build(name))
         pairs = [
@@ -105,7 +107,9 @@ class TestAsking:
         assert max(repeats) > 1
         assert len(optimizer.history) == 4 + sum(repeats)
 
-    @pytest.mark.parametrize("name", ["arms", "arms-density", "box"])
+    @pytest.mark.parametrize(
+        "name", ["arms", "arms-density", pytest.param("box", marks=pytest.mark.slow)]
+    )
     def test_failed_pairs_are_kept_away_from(self, name: str) -> None:
         optimizer = inform(build(name))
         failed, times = [], 2 if name == "box" else 5

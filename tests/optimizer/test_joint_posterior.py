@@ -131,7 +131,7 @@ class TestBelief:
             ("arms", sf.LeastSquares()),
             ("arms-density", sf.Huber()),
             ("box", sf.Huber()),
-            ("box-shifted", sf.LeastSquares()),
+            pytest.param("box-shifted", sf.LeastSquares(), marks=pytest.mark.slow),
         ],
     )
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:

@@ -38,7 +38,10 @@ class TestSaving:
     """The same run from a file."""
 
     @either
-    @pytest.mark.parametrize("name", ["arms-density", "arms-shifted", "box-shifted"])
+    @pytest.mark.parametrize(
+        "name",
+        ["arms-density", "arms-shifted", pytest.param("box-shifted", marks=pytest.mark.slow)],
+    )
     def test_a_loaded_optimiser_goes_on_with_the_same_run(
         self, name: str, observed: bool, tmp_path: Path
     ) -> None:

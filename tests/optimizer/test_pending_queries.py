@@ -45,7 +45,13 @@ class TestPending:
         assert len(apart) >= 4
 
     @pytest.mark.parametrize(
-        "part", ["exact-least_squares", "exact-huber", "exact-student_t", "robust"]
+        "part",
+        [
+            "exact-least_squares",
+            "exact-huber",
+            "exact-student_t",
+            pytest.param("robust", marks=pytest.mark.slow),
+        ],
     )
     def test_a_batch_over_arms_is_not_one_arm(self, part: str) -> None:
         optimizer = Cell("arms", part).build()

@@ -46,7 +46,7 @@ IN_BOX = {
     "every-round": "adaptive-truncation",
     "immediate": "growing",
 }
-QUICK = 5
+QUICK = 3
 CASES = [
     pytest.param(*case, id="-".join(case), marks=[pytest.mark.slow] if place >= QUICK else [])
     for place, case in enumerate(

@@ -86,7 +86,7 @@ class TestManyRewards:
         ("build", "standardise", "estimator"),
         [
             (batched, True, "huber"),
-            (batched, True, "adaptive-truncation"),
+            slow(batched, True, "adaptive-truncation"),
             slow(batched, True, "growing-huber"),
             slow(batched, True, "student-t"),
             slow(batched, False, "huber"),

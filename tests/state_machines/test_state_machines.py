@@ -28,7 +28,7 @@ def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
-@named(only(BOXES, "gp_ucb", "bbkb", "ada_bkb"))
+@named(only(BOXES, "gp_ucb", "ada_bkb"))
 def test_boxes(subject: Subject) -> None:
     drive(subject, examples=3, steps=14)
 

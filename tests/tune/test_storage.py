@@ -104,7 +104,9 @@ def foreign_owners() -> list[object]:
     return [{**me, **entry} for entry in wrong + clocks] + ["x", 3, [], {}]
 
 
-@pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
+@pytest.mark.parametrize(
+    "state", [TrialState.RUNNING, pytest.param(TrialState.COMPLETE, marks=pytest.mark.slow)]
+)
 def test_a_foreign_owner_of_a_trial(write_study, state):
     path = write_study()
     trials = trials_of(path, rounds=3)
@@ -137,6 +139,7 @@ def test_a_foreign_definition_of_a_study(write_study):
         refused(path, f"the user attribute '{DEFINITION}' is .*, expected a definition")
 
 
+@pytest.mark.slow
 def test_other_foreign_attributes_do_no_harm(write_study):
     path = write_study()
     trials = trials_of(path, rounds=1)

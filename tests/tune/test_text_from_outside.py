@@ -252,6 +252,7 @@ class TestPasswords:
             raise OSError("bad dsn: password=p@ss-word")
         assert "ss-word" not in str(caught.value)
 
+    @pytest.mark.slow
     def test_a_report_has_none(self, write_study, tmp_path):
         path = write_study()
         tune(trials_of(path, rounds=3), Scripted(), Stop())

@@ -78,6 +78,7 @@ class TestStudiesOfOthers:
         assert best.params["x"] == pytest.approx(0.3, abs=0.1)
         assert [trial.system_attrs for trial in loaded.trials] == before
 
+    @pytest.mark.slow
     def test_one_sampler_looks_at_several(self, tmp_path) -> None:
         storage, sampler = f"sqlite:///{tmp_path}/study.db", SurefootSampler(seed=0)
         for name in ("x", "y"):

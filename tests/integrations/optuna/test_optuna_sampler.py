@@ -75,6 +75,7 @@ class TestRuns:
     def test_the_same_seed_gives_the_same_run(self, on_bowl: optuna.Study) -> None:
         assert params(run(bowl, 12)) == params(on_bowl)
 
+    @pytest.mark.slow
     def test_another_seed_gives_another_run(self) -> None:
         assert params(run(line, 3, seed=0)) != params(run(line, 3, seed=1))
 
@@ -146,9 +147,9 @@ class TestRuns:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for x in (3.0, 1.0, 9.0):
             study.enqueue_trial({"x": x})
-        study.optimize(line, 8)
+        study.optimize(line, 5)
         assert [trial.params["x"] for trial in study.trials[:3]] == [3.0, 1.0, 9.0]
-        assert study.sampler.belief(study).trials == list(range(8))
+        assert study.sampler.belief(study).trials == list(range(5))
 
     def test_ask_and_tell_in_any_order(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
@@ -247,6 +248,7 @@ class TestModel:
         np.testing.assert_allclose(mean, known(at), atol=3.0)
         assert int(((lower <= known(at)) & (known(at) <= upper)).sum()) >= 9
 
+    @pytest.mark.slow
     def test_outliers_are_seen_as_such(self) -> None:
         generator = np.random.default_rng(2)
 
@@ -342,7 +344,7 @@ class TestFailures:
                 raise optuna.TrialPruned
             return line(trial)
 
-        study = run(objective, 8)
+        study = run(objective, 5)
         assert 3 not in study.sampler.belief(study).trials
 
     def test_more_than_one_objective_is_refused(self) -> None:

@@ -212,9 +212,16 @@ class TestObserved:
 
 
 class TestBelief:
-    @pytest.mark.parametrize("direction", ["minimize", "maximize"])
     @pytest.mark.parametrize(
-        "risk", [sf.Mean(), sf.VaR(0.15), sf.CVaR(0.25), sf.WorstCase()], ids=lambda r: repr(r)
+        ("direction", "risk"),
+        [
+            ("maximize", sf.VaR(0.15)),
+            ("minimize", sf.VaR(0.15)),
+            ("minimize", sf.Mean()),
+            ("maximize", sf.CVaR(0.25)),
+            ("minimize", sf.WorstCase()),
+        ],
+        ids=str,
     )
     def test_risks_are_of_the_bad_tail_and_in_the_studys_units(self, direction, risk) -> None:
         study = filled(FINITE, risk, direction=direction)
