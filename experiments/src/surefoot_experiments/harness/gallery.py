@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment
+from markupsafe import Markup, escape
 
 from surefoot import InvalidInput
 from surefoot_experiments.harness.departures import departures_table
@@ -63,7 +65,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; 
 {{ it.trials }} trials of {{ "{:,}".format(it.rounds) }} rounds, seed {{ it.seed }}.</p>
 <img alt="{{ it.title }}" src="data:image/svg+xml;base64,{{ picture }}">
 <h3>What the paper says</h3>
-<p>{{ it.says }}</p>
+<p>{{ it.says | code }}</p>
 <h3>Result</h3>
 <p>{{ count(it.checks) }}.{{ scale_note(it) }}</p>
 <div class="tables"><table><tr><th>claim</th><th>holds</th><th>measured</th></tr>
@@ -73,7 +75,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; 
 {% endfor %}
 </table></div>
 <h3>Setting</h3>
-<p>{{ it.setting }}</p>
+<p>{{ it.setting | code }}</p>
 {% if it.departures is not none %}
 <h3>Departures from the published setting</h3>
 {% if it.departures %}
@@ -99,7 +101,17 @@ The results at the stated scale, beside what the paper says, with every departur
 setting. Final values are means over trials; seconds are of one core, all trials together.
 """
 _STATED = ("surefoot", "torch", "gpytorch", "numpy")
-_TEMPLATE = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE)
+_CODE = re.compile("`([^`]*)`")
+
+
+def _with_code(text: str) -> Markup:
+    """Escaped text, in which what stands between backticks is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
+_ENVIRONMENT = Environment(autoescape=True, trim_blocks=True)
+_ENVIRONMENT.filters["code"] = _with_code
+_TEMPLATE = _ENVIRONMENT.from_string(_PAGE)
 
 
 def write_gallery(
