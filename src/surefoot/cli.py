@@ -1,4 +1,4 @@
-"""The command line: `surefoot tune`, `recommend`, `report`, `export`, `diagnose` and `reproduce`.
+"""The command line: `surefoot tune`, `recommend`, `report`, `export`, `import` and more.
 
 Each command imports what it needs, so that `surefoot --help` answers at once.
 """
@@ -197,6 +197,29 @@ def export(
         check_export(output)
         count = write_table(*open_study(study), output)
         _say(f"wrote {count} trials to {output}")
+
+
+@app.command(name="import")
+def import_(
+    study: StudyArgument,
+    table: Annotated[Path, typer.Argument(help="A CSV file.", show_default=False)],
+) -> None:
+    """Add the measurements of a table to the study, which is created if need be.
+
+    The columns are named like the parameters, and value; rows without a value are failures. A row
+    that was imported before is not added again.
+    """
+    with one_line_errors():
+        import optuna
+
+        from surefoot.tune import import_table
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        done = import_table(study, table)
+        failed = f", {done.failed} of them failures" if done.failed else ""
+        present = f"; {done.present} were there already" if done.present else ""
+        skipped = f"; {done.skipped} rows were not finished" if done.skipped else ""
+        typer.echo(f"imported {done.trials} trials{failed}{present}{skipped}")
 
 
 @app.command()

@@ -5,6 +5,7 @@ from surefoot.tune.output_file import WriteFailed
 from surefoot.tune.run import Outcome, run
 from surefoot.tune.study import Summary, fitted_model, open_study, summarise
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.table_import import import_table
 from surefoot.tune.tables import export
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "WriteFailed",
     "export",
     "fitted_model",
+    "import_table",
     "open_study",
     "run",
     "summarise",

@@ -163,7 +163,7 @@ def read_column(path: Path, column: str | None = None) -> Column:
     Raises:
         InvalidInput: If the file cannot be read, or has no such column of finite numbers.
     """
-    header, rows = _read(path)
+    header, rows = read_table(path)
     index = _choose(path, header, rows, column)
     values, skipped = [], 0
     for line, row in rows:
@@ -181,8 +181,8 @@ def read_column(path: Path, column: str | None = None) -> Column:
     return Column(header[index], np.array(values, dtype=np.float64), skipped)
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Names of the columns, and each row with its line number."""
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Names of the columns of a CSV file, and each row with its line number."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)

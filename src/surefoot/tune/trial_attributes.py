@@ -11,6 +11,7 @@ from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
+IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 

@@ -1,0 +1,209 @@
+"""Measurements from a table become trials of a study: the inverse of `surefoot export`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.storage import locate, storage_errors
+from surefoot.tune.study import create_study, study_lock
+from surefoot.tune.study_file import StudyFile
+from surefoot.tune.tables import FORMULA, read_table
+from surefoot.tune.trial_attributes import FAILURE, IMPORTED, SECONDS
+from surefoot.types import InvalidInput
+
+VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
+IGNORED = ("number", "weight", "start")  # of `export`: not of the measurement, or not kept
+UNFINISHED = ("running", "waiting", "interrupted")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `import_table` has done.
+
+    Args:
+        trials: Trials added.
+        failed: Those of them without a measurement.
+        present: Rows whose trials were there from an earlier import of the same rows.
+        skipped: Rows of trials that were not finished.
+    """
+
+    trials: int
+    failed: int
+    present: int
+    skipped: int
+
+
+def import_table(path: Path | str, table: Path | str) -> Imported:
+    """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
+
+    Columns are named like the parameters (or `params_NAME`, as `export` writes them), in a study
+    with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
+    the reason of a row without a value, and `seconds` how long it took. All rows are checked before
+    the first is added, and a row that was imported before is not added again.
+
+    Args:
+        path: The study file.
+        table: The CSV file.
+
+    Returns:
+        How many trials were added.
+
+    Raises:
+        StudyFileError: If the study file is invalid or the storage holds another study.
+        InvalidInput: If the table cannot be read, lacks a column, or has a value outside the
+            ranges; nothing is added.
+        StorageFailed: If the storage cannot be written; the rows so far are there, and the same
+            command adds the others.
+    """
+    study_file = StudyFile.load(path)
+    rows = _Rows(study_file, Path(table))
+    trials = rows.trials()
+    opened = create_study(study_file)
+    with study_lock(study_file), storage_errors(locate(study_file), "importing"):
+        before = {
+            trial.user_attrs[IMPORTED]
+            for trial in opened.study.get_trials(deepcopy=False)
+            if IMPORTED in trial.user_attrs
+        }
+        new = [trial for trial in trials if trial.user_attrs[IMPORTED] not in before]
+        for trial in new:
+            opened.study.add_trial(trial)
+    failed = sum(trial.state == TrialState.FAIL for trial in new)
+    return Imported(len(new), failed, len(trials) - len(new), rows.skipped)
+
+
+class _Rows:
+    """The rows of a table, as trials of a study."""
+
+    def __init__(self, study_file: StudyFile, table: Path) -> None:
+        self._study_file, self._table = study_file, table
+        self._header, self._rows = read_table(table)
+        self._variables = (
+            [] if study_file.environment is None else list(study_file.environment.variables)
+        )
+        self._parameters = {
+            name: self._column(name, f"params_{name}") for name in study_file.parameters
+        }
+        self._environment = {
+            name: self._column(name, f"environment_{name}") for name in self._variables
+        }
+        self._value = self._column(VALUE)
+        used = {self._value, *self._parameters.values(), *self._environment.values()}
+        known = (FAILED, STATE, DURATION, *IGNORED)
+        for index, name in enumerate(self._header):
+            if index not in used and name not in known:
+                raise InvalidInput(
+                    f"{table}: unknown column {shown(name)}, expected the parameters "
+                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED} and {DURATION}"
+                )
+        self.skipped = 0
+
+    def trials(self) -> list[FrozenTrial]:
+        """The trials of all finished rows.
+
+        Raises:
+            InvalidInput: If a row is wrong.
+        """
+        seen: dict[str, int] = {}
+        trials = []
+        for line, row in self._rows:
+            if self._text(row, STATE) in UNFINISHED:
+                self.skipped += 1
+                continue
+            digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
+            seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
+            trials.append(self._trial(line, row, f"{digest}-{seen[digest]}"))
+        return trials
+
+    def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
+        distributions = self._study_file.distributions
+        params = {
+            name: self._parameter(line, name, row, distributions[name]) for name in distributions
+        }
+        attributes: dict[str, Any] = {IMPORTED: identity}
+        if (environment := self._study_file.study_environment) is not None:
+            values = {
+                name: self._number(line, name, _cell(row, index))
+                for name, index in self._environment.items()
+            }
+            attributes[ENVIRONMENT] = environment.decode(environment.encode(values))
+        if seconds := self._text(row, DURATION):
+            attributes[SECONDS] = self._number(line, DURATION, seconds)
+        cell = _cell(row, self._value)
+        if cell:
+            value = self._number(line, VALUE, cell)
+            return create_trial(
+                params=params, distributions=distributions, value=value, user_attrs=attributes
+            )
+        reason = storable(_unquoted(self._text(row, FAILED)))
+        attributes[FAILURE] = reason or "no value in the table"
+        return create_trial(
+            state=TrialState.FAIL,
+            params=params,
+            distributions=distributions,
+            user_attrs=attributes,
+        )
+
+    def _parameter(
+        self, line: int, name: str, row: list[str], distribution: BaseDistribution
+    ) -> Any:
+        cell = _unquoted(_cell(row, self._parameters[name]))
+        if isinstance(distribution, CategoricalDistribution):
+            for choice in distribution.choices:
+                if cell in (str(choice), json.dumps(choice)):  # True or true
+                    return choice
+            raise self._wrong(line, name, cell, "one of its choices")
+        number = self._number(line, name, cell)
+        low, high = distribution.low, distribution.high
+        whole = isinstance(distribution, IntDistribution)
+        if not low <= number <= high or (whole and number != int(number)):
+            kind = "a whole number" if whole else "a number"
+            raise self._wrong(line, name, cell, f"{kind} from {low:g} to {high:g}")
+        return int(number) if whole else number
+
+    def _number(self, line: int, name: str, cell: str) -> float:
+        try:
+            number = float(cell)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise self._wrong(line, name, cell, "a finite number")
+        return number
+
+    def _wrong(self, line: int, name: str, cell: str, expected: str) -> InvalidInput:
+        return InvalidInput(
+            f"{self._table}: line {line}: got {shown(cell)} in column {shown(name)}, expected "
+            f"{expected}; nothing was imported"
+        )
+
+    def _column(self, *names: str) -> int:
+        for name in names:
+            if name in self._header:
+                return self._header.index(name)
+        raise InvalidInput(
+            f"{self._table}: no column {names[0]!r}, expected one beside "
+            f"{', '.join(map(shown, self._header))}"
+        )
+
+    def _text(self, row: Sequence[str], name: str) -> str:
+        return _cell(row, self._header.index(name)) if name in self._header else ""
+
+
+def _cell(row: Sequence[str], index: int) -> str:
+    return row[index].strip() if index < len(row) else ""
+
+
+def _unquoted(cell: str) -> str:
+    """Without the `'` that `export` puts before what a spreadsheet takes for a formula."""
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA) else cell

@@ -1,0 +1,101 @@
+"""Tables become trials: the inverse of `surefoot export`, all or nothing, and once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from study_doubles import Scripted, trials_of
+
+from surefoot.tune import export, import_table, open_study
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.table_import import Imported
+from surefoot.tune.worker_loop import tune
+from surefoot.types import InvalidInput
+
+HEAD = "size,share,mode,value\n"
+CHOICES = ('["OFF", "NORMAL", "FULL"]', '["=OFF", true, 3, 1.5]')
+
+
+def table(folder: Path, text: str) -> Path:
+    path = folder / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_it_is_the_inverse_of_export(write_study, tmp_path):
+    path = write_study(CHOICES)
+    results = [Measurement(float(i) / 3, 0.25) for i in range(6)]
+    tune(trials_of(path, rounds=8), Scripted([*results, Failure("=1+1", "", 0.1)]), Stop())
+    study_file, study = open_study(path)
+    export(study_file, study, tmp_path / "all.csv")
+    before = study.get_trials()
+    (tmp_path / "hill.db").unlink()
+    assert import_table(path, tmp_path / "all.csv") == Imported(8, 1, 0, 0)
+    after = open_study(path)[1].get_trials()
+    for key in ("params", "distributions", "value", "state"):
+        assert [getattr(one, key) for one in after] == [getattr(one, key) for one in before]
+    for key in ("failure", "seconds"):
+        assert [one.user_attrs.get(key) for one in after] == [
+            one.user_attrs.get(key) for one in before
+        ]
+    assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 8, 0)
+
+
+def test_equal_rows_are_measurements_of_their_own(write_study, tmp_path):
+    path = write_study()
+    runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 3)
+    assert import_table(path, runs) == Imported(3, 0, 0, 0)
+    runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 4 + "1024,0.25,FULL,\n")
+    assert import_table(path, runs) == Imported(2, 1, 3, 0)
+
+
+def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):
+    path = write_study()
+    states = "state,size,share,mode,value,failure\n"
+    runs = table(tmp_path, states + "running,512,0.5,OFF,,\ncomplete,512,0.5,OFF,2.0,\n")
+    assert import_table(path, runs) == Imported(1, 0, 0, 1)
+    trials = trials_of(path, rounds=3)
+    tune(trials, Scripted(), Stop())
+    assert [one.value for one in trials.all()] == [2.0, 1.0, 1.0]
+
+
+def test_an_environment_comes_with_it(write_study, tmp_path):
+    risk = '\n[environment]\nload = { distribution = "uniform", low = 0, high = 1 }\n'
+    risk += '[risk]\nmeasure = "var"\nlevel = 0.1\n'
+    path = write_study()
+    path.write_text(path.read_text().replace("{mode}", "{mode} {load}") + risk)
+    runs = table(tmp_path, "size,share,mode,load,value\n512,0.5,OFF,0.25,2.0\n")
+    assert import_table(path, runs).trials == 1
+    (trial,) = open_study(path)[1].get_trials()
+    assert trial.user_attrs["surefoot:environment"] == {"load": 0.25}
+    with pytest.raises(InvalidInput, match="no column 'load'"):
+        import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,2.0\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "512,0.5,OFF,1\n511,0.5,OFF,1\n", "line 3: got '511' in column 'size', expected a"),
+        (HEAD + "600.5,0.5,OFF,1\n", "'600.5' in column 'size', expected a whole number"),
+        (HEAD + "512,x,OFF,1\n", "'x' in column 'share', expected a finite number"),
+        (HEAD + "512,0.5,off,1\n", "'off' in column 'mode', expected one of its choices"),
+        (HEAD + "512,0.5,OFF,nan\n", "'nan' in column 'value', expected a finite number"),
+        (HEAD + "512,0.5\n", "'' in column 'mode'"),
+        ("size,share,value\n512,0.5,1\n", "no column 'mode', expected one beside"),
+        ("size,share,mode\n512,0.5,OFF\n", "no column 'value'"),
+        ("size,share,mode,value,speed\n512,0.5,OFF,1,2\n", "unknown column 'speed'"),
+        ("", "the file is empty"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_added(write_study, tmp_path, text, message):
+    path = write_study()
+    with pytest.raises(InvalidInput, match=message):
+        import_table(path, table(tmp_path, text))
+    assert not (tmp_path / "hill.db").exists()
+
+
+def test_a_file_that_is_not_there(write_study, tmp_path):
+    with pytest.raises(InvalidInput, match="no such file"):
+        import_table(write_study(), tmp_path / "none.csv")
