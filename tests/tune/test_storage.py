@@ -186,3 +186,15 @@ class TestJournal:
         again.acquire()
         again.release()
         assert time.monotonic() - begun < 1
+
+
+def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_path):
+    # SQLAlchemy's other dialect of SQLite is opened by its URL, as a server's database is.
+    url = f"sqlite+pysqlite_numeric:///{tmp_path / 'server.db'}"
+    path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
+    with pytest.raises(
+        NoStudy, match=r"contains no study yet; run `surefoot tune STUDY\.toml` first"
+    ):
+        open_study(path)
+    tune(trials_of(path, rounds=2), Scripted(), Stop())
+    assert len(open_study(path)[1].trials) == 2

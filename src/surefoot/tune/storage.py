@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
+from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
@@ -186,9 +187,22 @@ def _open(location: Location, create: bool) -> BaseStorage:
             "of Optuna, and options that its driver knows",
         ) from None
     except Exception as error:  # drivers have errors of their own
+        if location.file is None and not create and not _has_tables(location):
+            raise NoStudy(
+                f"{location.label}: contains no study yet; "
+                f"run `surefoot tune {location.study_file.path.name}` first"
+            ) from None
         raise StorageFailed(
             f"{location.label}: cannot be opened: {reason(location, error)}"
         ) from None
+
+
+def _has_tables(location: Location) -> bool:
+    """Whether a database has Optuna's tables; true if that cannot be seen."""
+    try:
+        return inspect(create_engine(location.url)).has_table(OPTUNA_TABLES[-1])
+    except SQLAlchemyError:
+        return True
 
 
 def _create(location: Location, file: Path) -> None:
