@@ -10,6 +10,7 @@ import time
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sqlalchemy.dialects import registry
 from study_doubles import Scripted, trials_of
 
 from surefoot.tune import StudyFile, StudyFileError, open_study, run, trial_owner
@@ -189,8 +190,9 @@ class TestJournal:
 
 
 def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_path):
-    # SQLAlchemy's other dialect of SQLite is opened by its URL, as a server's database is.
-    url = f"sqlite+pysqlite_numeric:///{tmp_path / 'server.db'}"
+    # SQLite by another name is opened by its URL, as a server's database is.
+    registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
+    url = f"sqlite+server:///{tmp_path / 'server.db'}"
     path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
     with pytest.raises(storage_module.NoStudy, match="contains no study yet; run"):
         open_study(path)
