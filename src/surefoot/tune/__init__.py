@@ -1,5 +1,7 @@
 """Tuning a system from a study file: what the command line does, callable from Python."""
 
+from surefoot.tune.compare import ComparisonFailed, compare
+from surefoot.tune.comparison import Comparison, Difference
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
 from surefoot.tune.run import Outcome, run
@@ -8,6 +10,9 @@ from surefoot.tune.study_file import StudyFile, StudyFileError
 from surefoot.tune.tables import export
 
 __all__ = [
+    "Comparison",
+    "ComparisonFailed",
+    "Difference",
     "Failure",
     "Measurement",
     "Outcome",
@@ -15,6 +20,7 @@ __all__ = [
     "StudyFileError",
     "Summary",
     "WriteFailed",
+    "compare",
     "export",
     "fitted_model",
     "open_study",
