@@ -207,7 +207,7 @@ def test_outliers_that_contradict_typical_runs_are_pointed_out():
     assert result.better == "B"
     assert result.mean_difference > 0
     assert result.depends_on_outliers
-    assert any("depends on a few outliers" in line for line in result.lines())
+    assert any("outside this interval and has the other sign" in line for line in result.lines())
 
 
 class TestNamedSettings:
@@ -274,6 +274,15 @@ def test_the_command_prints_the_decision_and_json(write_study):
 def test_a_setting_may_be_compared_with_itself_on_request(write_study):
     result = compare(write_study(), TEXT_A, TEXT_A, aa=True, runs=2, quiet=True)
     assert (result.better, result.pairs, result.wins_a, result.wins_b) == (None, 2, 0, 0)
+
+
+def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_study):
+    log = 'timeout = 30\nsetup = "sh log.sh setup"\nteardown = "sh log.sh teardown"'
+    path = write_study(("timeout = 30", log))
+    (path.parent / "log.sh").write_text('echo "$1" >> log\n')
+    for _ in range(2):
+        assert compare(path, TEXT_A, TEXT_B, runs=2, quiet=True).pairs == 2
+        assert (path.parent / "log").read_text().split() == ["setup", "teardown"]
 
 
 COMPARE = "import sys\nfrom surefoot.cli import app\napp(['compare', *sys.argv[1:]])\n"

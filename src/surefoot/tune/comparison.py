@@ -102,14 +102,19 @@ class Comparison:
             lines.append(f"B minus A: {self.difference.text()}{percent}.")
         if self.failures_a or self.failures_b:
             lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
-        if self.depends_on_outliers:
-            lines.append(
-                f"The mean difference is {self.mean_difference:+.3g}, outside this interval: it "
-                "depends on a few outliers. The comparison is of typical runs."
-            )
+        if self.depends_on_outliers and self.mean_difference is not None:
+            lines.append(self._outliers(self.mean_difference))
         if self.better is None and self.pairs:
             lines.append(self._missing())
         return lines
+
+    def _outliers(self, mean: float) -> str:
+        opposite = self.difference is not None and mean * self.difference.estimate < 0
+        also = " and has the other sign" if opposite else ""
+        return (
+            f"The mean difference, {mean:+.3g}, is outside this interval{also}: it depends on a "
+            "few outliers. The decision is about typical runs, not about means."
+        )
 
     def _missing(self) -> str:
         if self.more_pairs is None:

@@ -101,7 +101,7 @@ def paired_test(differences: Floats, confidence: float = 0.95) -> PairedTest:
         >>> random = np.random.default_rng(0)
         >>> result = paired_test(-1.0 + 0.5 * random.standard_t(2, size=30))
         >>> result.sign, round(result.lower, 1), round(result.upper, 1)
-        (-1, -1.5, -0.8)
+        (-1, -1.6, -0.6)
     """
     d = np.asarray(differences, dtype=np.float64)
     if d.ndim != 1 or np.isnan(d).any():
