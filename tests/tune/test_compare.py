@@ -193,6 +193,7 @@ class TestFailures:
         result = self.pairs((FAILED, FAILED), (blameless, Measurement(1.0, 0.1)))
         assert (result.pairs, result.wins_a, result.wins_b, result.probability) == (2, 0, 0, 0.5)
         assert result.difference is None
+        assert result.lines()[-1] == "No pair has said yet which is better."
 
     def test_five_failing_pairs_in_a_row_end_the_comparison(self, write_study):
         with pytest.raises(ComparisonFailed, match=r"5 pairs in a row.*exit status 1.*sorry"):

@@ -160,6 +160,15 @@ def test_no_pairs_say_nothing():
     assert (result.lower, result.upper) == (-math.inf, math.inf)
 
 
+def test_differences_of_any_size_have_an_interval():
+    for size in (1e-300, 1e300):
+        result = paired_test(np.full(9, size))
+        assert (result.sign, result.estimate, result.lower, result.upper) == (1, *[size] * 3)
+    result = paired_test(np.array([1.0, np.inf, -np.inf] * 3))
+    assert (result.sign, result.estimate) == (0, 1.0)
+    assert paired_test(np.full(9, -np.inf)).estimate == -np.inf
+
+
 def test_invalid_input_is_refused():
     for bad in (np.array([1.0, np.nan]), np.ones((2, 2))):
         with pytest.raises(InvalidInput):

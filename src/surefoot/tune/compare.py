@@ -13,7 +13,13 @@ from rich.console import Console
 
 from surefoot._internal import checks
 from surefoot.tune.command_template import InvalidCommand
-from surefoot.tune.comparison import Comparison, comparison_of, pair_values, probability_b
+from surefoot.tune.comparison import (
+    Comparison,
+    comparison_of,
+    differences_of,
+    pair_values,
+    probability_b,
+)
 from surefoot.tune.comparison_file import ComparisonRecord, Runs, comparison_record
 from surefoot.tune.display import show
 from surefoot.tune.kept_processes import keep_until_end
@@ -68,7 +74,7 @@ class Comparing:
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
         values = pair_values(pairs, self.minimize)
-        return paired_test(values[:, 1] - values[:, 0], self.confidence)
+        return paired_test(differences_of(values), self.confidence)
 
     def finished(self, pairs: Runs) -> bool:
         """Whether no further run is needed."""

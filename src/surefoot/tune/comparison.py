@@ -14,6 +14,7 @@ from surefoot.tune.named_settings import NamedSetting
 from surefoot.tune.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
 
 Run = Measurement | Failure
+LARGEST = 1e300  # magnitude of a difference
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Difference:
     """How much larger the value of B is than that of A.
 
     Args:
-        estimate: Typical difference within a pair.
+        estimate: Typical difference within a pair; infinite where most runs of one have failed.
         lower: Lower end of its confidence sequence; may be infinite.
         upper: Upper end.
     """
@@ -32,8 +33,6 @@ class Difference:
 
     def text(self, unit: str = "") -> str:
         """The difference and its interval, to three digits."""
-        if not math.isfinite(self.estimate):
-            return f"unknown ({_bound(self.lower)} to {_bound(self.upper)})"
         interval = f"{_bound(self.lower, unit)} to {_bound(self.upper, unit)}"
         return f"{self.estimate:+.3g}{unit} ({interval})"
 
@@ -97,9 +96,10 @@ class Comparison:
         else:
             lines = [f"{self.better} is better ({level}): {counts}."]
         lines.append(f"Probability that B is better: {self.probability:.3g}.")
-        if self.difference is not None:
-            percent = f", or {self.percent.text(' %')}" if self.percent is not None else ""
-            lines.append(f"B minus A: {self.difference.text()}{percent}.")
+        sizes = [(self.difference, ""), (self.percent, " %")]
+        known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
+        if known:
+            lines.append(f"B minus A: {', or '.join(known)}.")
         if self.failures_a or self.failures_b:
             lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
         if self.depends_on_outliers and self.mean_difference is not None:
@@ -117,6 +117,8 @@ class Comparison:
         )
 
     def _missing(self) -> str:
+        if not self.wins_a + self.wins_b:
+            return "No pair has said yet which is better."
         if self.more_pairs is None:
             return "A decision would need more than 1,000 pairs more: the difference is too small."
         return (
@@ -147,7 +149,7 @@ def comparison_of(
     """
     complete = [pair for pair in pairs if len(pair) == 2]
     values = pair_values(pairs, minimize)
-    differences = values[:, 1] - values[:, 0]
+    differences = differences_of(values)
     sign = -1 if minimize else 1
     test = paired_test(differences, confidence)
     measured = differences[np.isfinite(differences)]
@@ -192,6 +194,13 @@ def pair_values(pairs: Sequence[Mapping[str, Run]], minimize: bool) -> Floats:
     return values[~np.isnan(values).any(-1) & ~np.isinf(values).all(-1)]
 
 
+def differences_of(values: Floats) -> Floats:
+    """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
+    with np.errstate(over="ignore"):
+        differences = values[:, 1] - values[:, 0]
+    return np.where(np.abs(differences) > LARGEST, np.sign(differences) * np.inf, differences)
+
+
 def better(test: PairedTest, minimize: bool) -> Literal["A", "B"] | None:
     """Which configuration a test of B minus A has found to be better, None if neither."""
     if not test.sign:
@@ -212,10 +221,11 @@ def _percent(values: Floats, confidence: float) -> Difference | None:
         return None
     logs = values.copy()  # with the infinite ones of failures as they are
     logs[finite] = np.log(values[finite])
-    test = paired_test(logs[:, 1] - logs[:, 0], confidence)
+    test = paired_test(differences_of(logs), confidence)
     with np.errstate(over="ignore"):
         low, middle, high = 100 * np.expm1([test.lower, test.estimate, test.upper])
-    return Difference(float(middle), float(low) if low > -100 else -math.inf, float(high))
+    low, middle = (float(one) if one > -100 else -math.inf for one in (low, middle))
+    return Difference(middle, low, float(high))
 
 
 def _bound(value: float, unit: str = "") -> str:

@@ -193,9 +193,9 @@ def _invert(d: Floats, threshold: float) -> tuple[float, float, float]:
     first, second = np.triu_indices(len(finite))
     ends = np.unique(finite[first] + (finite[second] - finite[first]) / 2)
     edges = np.concatenate([[-np.inf], ends, [np.inf]])  # cell k is between edges k and k + 1
-    margin = 1.0 + (float(np.ptp(ends)) if len(ends) else 0.0)
-    inner = np.concatenate([[ends[0] - margin], ends, [ends[-1] + margin]]) if len(ends) else None
-    middles = np.zeros(1) if inner is None else inner[:-1] + np.diff(inner) / 2
+    margin = 1.0 + float(np.abs(ends).max(initial=0))
+    outer = np.concatenate([ends[:1] - margin, ends, ends[-1:] + margin])
+    middles = outer[:-1] + np.diff(outer) / 2 if len(ends) else np.zeros(1)
 
     def first_cell(holds: Callable[[float, float], bool]) -> int:
         low, high = 0, len(middles)
