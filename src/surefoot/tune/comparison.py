@@ -198,7 +198,7 @@ def differences_of(values: Floats) -> Floats:
     """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
     with np.errstate(over="ignore"):
         differences = values[:, 1] - values[:, 0]
-    return np.where(np.abs(differences) > LARGEST, np.sign(differences) * np.inf, differences)
+    return np.where(np.abs(differences) > LARGEST, np.copysign(np.inf, differences), differences)
 
 
 def better(test: PairedTest, minimize: bool) -> Literal["A", "B"] | None:
