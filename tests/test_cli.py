@@ -85,7 +85,8 @@ def test_help_and_version():
     code, out, _ = surefoot("--help")
     assert code == 0
     assert "Exit codes" in out
-    for command in ("tune", "recommend", "report", "export", "diagnose", "reproduce"):
+    commands = ("tune", "recommend", "compare", "report", "export", "diagnose", "reproduce")
+    for command in commands:
         assert command in out
         assert surefoot(command, "--help")[0] == 0
     code, out, _ = surefoot("--version")

@@ -1,4 +1,4 @@
-"""The command line: `surefoot tune`, `recommend`, `report`, `export`, `import` and more.
+"""The command line: `surefoot tune` and the other commands.
 
 Each command imports what it needs, so that `surefoot --help` answers at once.
 """
@@ -164,6 +164,69 @@ def recommend(
             if summary.defaults is not None:
                 _say(_against(summary.defaults))
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
+
+
+@app.command()
+def compare(
+    study: StudyArgument,
+    a: Annotated[
+        str | None,
+        typer.Option(
+            "--a",
+            metavar="SETTING",
+            help="The configuration to compare with: default, recommended, 'trial 17' or "
+            "name=value,... with all parameters. By default the study file's defaults, or trial 0 "
+            "where there are none.",
+        ),
+    ] = None,
+    b: Annotated[
+        str, typer.Option("--b", metavar="SETTING", help="The configuration that may be better.")
+    ] = "recommended",
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs of each configuration, at most; earlier ones included.")
+    ] = 40,
+    confidence: Annotated[
+        float, typer.Option(help="Equal configurations are called different at most 1 minus this.")
+    ] = 0.95,
+    all_runs: Annotated[
+        bool, typer.Option("--all", help="Go on after the decision, for a narrower interval.")
+    ] = False,
+    new: Annotated[bool, typer.Option("--new", help="Begin anew instead of continuing.")] = False,
+    aa: Annotated[
+        bool, typer.Option("--aa", help="Allow A and B to be the same, to check the measurement.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and no progress.")] = False,
+) -> None:
+    """Measure two configurations in turn, in random order, until one is better.
+
+    The decision may be looked at after every pair of runs, and is exact whatever the noise and its
+    drift. The runs are kept in NAME.compare.jsonl beside the study file, and the same command
+    continues after an interruption. In a study with an environment, both runs of a pair have the
+    same environment, and typical runs are compared, not the risk.
+    """
+    with one_line_errors():
+        import optuna
+
+        from surefoot.tune import compare as compare_settings
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        result = compare_settings(
+            study,
+            a,
+            b,
+            runs=runs,
+            confidence=confidence,
+            all_runs=all_runs,
+            new=new,
+            aa=aa,
+            quiet=as_json,
+        )
+        if as_json:
+            typer.echo(json.dumps(result.as_dict()))
+        else:
+            _say("\n".join(result.lines()))
+        if result.stopped:
+            raise typer.Exit(INTERRUPTED)
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """Tuning a system from a study file: what the command line does, callable from Python."""
 
+from surefoot.tune.compare import ComparisonFailed, compare
+from surefoot.tune.comparison import Comparison, Difference
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
 from surefoot.tune.run import Outcome, run
@@ -9,6 +11,9 @@ from surefoot.tune.table_import import import_table
 from surefoot.tune.tables import export
 
 __all__ = [
+    "Comparison",
+    "ComparisonFailed",
+    "Difference",
     "Failure",
     "Measurement",
     "Outcome",
@@ -16,6 +21,7 @@ __all__ = [
     "StudyFileError",
     "Summary",
     "WriteFailed",
+    "compare",
     "export",
     "fitted_model",
     "import_table",

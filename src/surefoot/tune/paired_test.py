@@ -1,0 +1,217 @@
+r"""A sequential test of paired differences that is exact for any noise and any stopping time.
+
+Two configurations are measured in pairs, in random order within each pair. Let :math:`d_i` be the
+difference of pair :math:`i`, :math:`s_i` its sign, and :math:`r_i = \#\{j \le i : |d_j| \le
+|d_i|\} / i` its sequential rank. For a fraction :math:`\lambda \in (0, 1)` the two capitals
+
+.. math:: K_n^\pm(\lambda) = \prod_{i \le n} (1 \pm \lambda s_i w_i), \qquad w_i = 1 \text{ or } r_i
+
+bet on positive and on negative differences. The evidence :math:`M_n^\pm` is their average over
+:math:`\lambda` and over both weights: :math:`w_i = 1` is the sign test, :math:`w_i = r_i` the
+signed-rank test.
+
+*Exactness.* If both configurations are the same, then so is the distribution of a pair's two
+measurements whichever of them is called A. The order is drawn by a fair coin, independent of the
+two measurements and of all that came before. So, given the past and :math:`|d_i|`, both signs
+are equally likely, while :math:`w_i` is known, and :math:`E[1 \pm \lambda s_i w_i] = 1`: each
+capital is a non-negative martingale that starts at 1, and so is an average of them. By Ville's
+inequality :math:`P(\exists n : M_n^+ \ge 2/\alpha \text{ or } M_n^- \ge 2/\alpha) \le \alpha`.
+Nothing is assumed of the noise: it may be heavy-tailed, drift, jump, and depend on the past. A tie
+(:math:`s_i = 0`) and a pair that is left out whichever label is which keep the capital as it is.
+
+*Interval.* If B differs from A by a constant :math:`m`, the argument holds for :math:`d_i - m`.
+The values of :math:`m` that are not rejected are a confidence sequence: all intervals together
+contain the difference with probability :math:`1 - \alpha`. :math:`s_i(m) w_i(m)` does not increase
+with :math:`m`, since the rank counts the :math:`d_j` between :math:`d_i` and its mirror image
+:math:`2m - d_i`; so they form an interval, whose ends are means of two differences.
+
+References:
+    - Ville, Étude critique de la notion de collectif (1939).
+    - Robbins, Statistical methods related to the law of the iterated logarithm, Annals of
+      Mathematical Statistics 41 (1970): mixtures of martingales.
+    - Howard, Ramdas, McAuliffe, Sekhon, Time-uniform, nonparametric, nonasymptotic confidence
+      sequences, Annals of Statistics 49 (2021).
+    - Waudby-Smith, Ramdas, Estimating means of bounded random variables by betting, JRSS B 86
+      (2024, online 2023): the hedged capital process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from surefoot._internal import checks
+from surefoot.types import InvalidInput
+
+Floats = NDArray[np.float64]
+
+NODES = 24
+# Mass near 0 for small differences, and near 1, so that seven pairs with the same sign decide at
+# 95 %; an exponent of 2 would be Beta(1/2, 1/2), which needs eight.
+FRACTIONS: Floats = np.sin(np.pi / 2 * (np.arange(NODES) + 0.5) / NODES) ** 1.9
+PATHS = 100  # continuations simulated to estimate how many pairs are missing
+MOST_PAIRS = 1000  # of a continuation
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """State of the test after some pairs.
+
+    Args:
+        sign: 1 if differences are positive, -1 if negative, 0 if undecided.
+        probability_positive: Posterior probability that differences tend to be positive, if
+            positive and negative are equally likely beforehand. (The capitals are likelihood ratios
+            of models in which the sign is positive with probability (1 ± lambda w) / 2.)
+        estimate: Typical difference: the shift for which the evidence on both sides is equal.
+        lower: Lower end of the confidence sequence of the difference; may be infinite.
+        upper: Upper end.
+    """
+
+    sign: int
+    probability_positive: float
+    estimate: float
+    lower: float
+    upper: float
+
+
+def paired_test(differences: Floats, confidence: float = 0.95) -> PairedTest:
+    """Test whether paired differences are centred at zero, at any number of pairs.
+
+    Args:
+        differences: Differences (n,) in the order of their measurement, where the order within each
+            pair was random. Infinite ones, of pairs in which one run failed, count with their sign.
+        confidence: One minus the probability of ever rejecting a true hypothesis.
+
+    Returns:
+        Decision, posterior probability and confidence interval.
+
+    Raises:
+        InvalidInput: If a difference is NaN or the confidence is not between 0 and 1.
+
+    References:
+        Ville (1939), Robbins (1970), Howard et al. (2021), Waudby-Smith and Ramdas (2023); see the
+        module.
+
+    Example:
+        >>> import numpy as np
+        >>> random = np.random.default_rng(0)
+        >>> result = paired_test(-1.0 + 0.5 * random.standard_t(2, size=30))
+        >>> result.sign, round(result.lower, 1), round(result.upper, 1)
+        (-1, -1.6, -0.6)
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    if d.ndim != 1 or np.isnan(d).any():
+        raise InvalidInput(f"`differences` has shape {d.shape} or NaN, expected (n,) without NaN.")
+    threshold = _log_threshold(confidence)
+    positive, negative = _log_evidence(d)
+    sign = int(positive >= threshold) - int(negative >= threshold)
+    probability = float(1 / (1 + np.exp(np.clip(negative - positive, -700, 700))))
+    return PairedTest(sign, probability, *_invert(d, threshold))
+
+
+def decision_times(differences: Floats, confidence: float = 0.95) -> NDArray[np.int64]:
+    """When the test first decides, for many sequences of differences.
+
+    Args:
+        differences: Sequences (k, n) of differences.
+        confidence: One minus the probability of ever rejecting a true hypothesis.
+
+    Returns:
+        Numbers of pairs (k,); 0 where n pairs decide nothing.
+
+    Example:
+        >>> decision_times(np.ones((1, 20)))
+        array([7])
+    """
+    threshold = _log_threshold(confidence)
+    size = np.abs(differences)
+    capital = np.zeros((2, 2, len(differences), NODES))  # side, weight
+    times = np.zeros(len(differences), dtype=np.int64)
+    for i in range(differences.shape[1]):
+        rank = (size[:, : i + 1] <= size[:, i : i + 1]).mean(-1)
+        sign = np.sign(differences[:, i])
+        bets = np.stack([sign, sign * rank])[:, :, None] * FRACTIONS
+        capital += np.log1p(np.stack([bets, -bets]))
+        evidence = logsumexp(capital, axis=(1, 3)) - np.log(2 * NODES)
+        times[(times == 0) & (evidence.max(0) >= threshold)] = i + 1
+        if times.all():
+            break
+    return times
+
+
+def pairs_to_decide(differences: Floats, confidence: float = 0.95, seed: int = 0) -> int | None:
+    """Estimate how many more pairs decide the test, if they are like those so far.
+
+    Args:
+        differences: Differences (n,) so far.
+        confidence: One minus the probability of ever rejecting a true hypothesis.
+        seed: Seed of the continuations, which resample the differences.
+
+    Returns:
+        The median over the continuations, 0 if it is decided, None if it is more than 1,000.
+    """
+    count = len(differences)
+    if paired_test(differences, confidence).sign:
+        return 0
+    if not np.any(differences):
+        return None
+    drawn = np.random.default_rng(seed).choice(differences, (PATHS, MOST_PAIRS))
+    paths = np.concatenate([np.tile(differences, (PATHS, 1)), drawn], axis=1)
+    more = decision_times(paths, confidence) - count
+    more = np.where(more > 0, more, MOST_PAIRS + 1)
+    median = int(np.ceil(np.median(more)))
+    return median if median <= MOST_PAIRS else None
+
+
+def _log_threshold(confidence: float) -> float:
+    return float(np.log(2 / (1 - checks.probability("confidence", confidence))))
+
+
+def _log_evidence(differences: Floats) -> tuple[float, float]:
+    """Logarithms of the evidence for positive and for negative differences."""
+    size = np.abs(differences)
+    count = np.arange(1, len(size) + 1)
+    ranks = np.tril(size[None, :] <= size[:, None]).sum(-1) / count
+    sign = np.sign(differences)
+    bets = np.stack([sign, sign * ranks])[:, :, None] * FRACTIONS  # (weights, n, fractions)
+    both = np.stack([np.log1p(bets), np.log1p(-bets)]).sum(2)
+    positive, negative = logsumexp(both, axis=(1, 2)) - np.log(2 * NODES)
+    return float(positive), float(negative)
+
+
+def _invert(d: Floats, threshold: float) -> tuple[float, float, float]:
+    """Estimate, lower and upper end, by bisection over the cells in which the evidence is constant.
+
+    The evidence for positive differences from m falls with m, and changes at means of two
+    differences only.
+    """
+    finite = d[np.isfinite(d)]
+    first, second = np.triu_indices(len(finite))
+    ends = np.unique(finite[first] + (finite[second] - finite[first]) / 2)
+    edges = np.concatenate([[-np.inf], ends, [np.inf]])  # cell k is between edges k and k + 1
+    margin = 1.0 + float(np.abs(ends).max(initial=0))
+    outer = np.concatenate([ends[:1] - margin, ends, ends[-1:] + margin])
+    middles = outer[:-1] + np.diff(outer) / 2 if len(ends) else np.zeros(1)
+
+    def first_cell(holds: Callable[[float, float], bool]) -> int:
+        low, high = 0, len(middles)
+        while low < high:
+            cell = (low + high) // 2
+            if holds(*_log_evidence(d - middles[cell])):
+                high = cell
+            else:
+                low = cell + 1
+        return low
+
+    lower = edges[first_cell(lambda positive, negative: positive < threshold)]
+    upper = edges[first_cell(lambda positive, negative: negative >= threshold)]
+    left = edges[first_cell(lambda positive, negative: positive <= negative)]
+    right = edges[first_cell(lambda positive, negative: positive < negative)]
+    if left != right:  # the evidence is equal in between
+        known = [end for end in (left, right) if np.isfinite(end)]
+        left = np.mean(known) if known else 0.0
+    return float(left), float(lower), float(upper)

@@ -1,0 +1,319 @@
+"""Comparing two settings: what is measured, recorded, decided and refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from processes import wait_until_gone
+from rich.console import Console
+from study_doubles import Scripted, trials_of
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune import ComparisonFailed, StudyFile, compare
+from surefoot.tune.compare import Comparing, measure_pairs
+from surefoot.tune.comparison import comparison_of
+from surefoot.tune.comparison_file import comparison_record
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.stopping import Stop
+from surefoot.tune.worker_loop import tune
+from surefoot.types import InvalidInput
+
+A = {"size": 512, "share": 0.5, "mode": "OFF"}
+B = {"size": 4096, "share": 0.25, "mode": "FULL"}
+TEXT_A, TEXT_B = "size=512,share=0.5,mode=OFF", "size=4096, share=0.25, mode=FULL"
+SILENT = Console(quiet=True)
+FAILED = Failure("exit status 1", "sorry", 0.1)
+ENVIRONMENT = """
+[environment]
+load = { distribution = "uniform", low = 0, high = 1 }
+
+[risk]
+measure = "mean"
+"""
+
+
+def comparing(path: Path, pairs: int = 40, all_pairs: bool = False) -> Comparing:
+    a, b = NamedSetting("a", A), NamedSetting("b", B)
+    return Comparing(StudyFile.load(path), a, b, pairs, 0.95, all_pairs)
+
+
+class Drifting(Scripted):
+    """Measures `share` on a machine that becomes slower from run to run."""
+
+    def measure(self, params, stop):
+        super().measure(params, stop)
+        return Measurement((1 + 0.2 * len(self.asked)) * params["share"], 0.1)
+
+
+@contextmanager
+def record_of(path: Path, new: bool = False):
+    with comparison_record(StudyFile.load(path), {"a": A, "b": B}, new) as record:
+        yield record
+
+
+def run(path: Path, objective: Scripted, pairs: int = 40, **options):
+    what = comparing(path, pairs, options.pop("all_pairs", False))
+    with record_of(path, **options) as record:
+        measure_pairs(what, record, objective, Stop(), SILENT)
+        return what.result(record.pairs)
+
+
+def cli(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_runs_alternate_in_random_order_and_stop_at_the_decision(write_study):
+    objective = Drifting()
+    result = run(write_study(), objective)
+    assert result.better == "B"
+    assert result.pairs < 15
+    assert result.wins_b >= result.pairs - 1
+    assert result.probability > 0.97
+    assert result.difference.upper < 0
+    assert result.percent.lower < -45 < result.percent.upper
+    pairs = [objective.asked[i : i + 2] for i in range(0, len(objective.asked), 2)]
+    assert all(A in pair and B in pair for pair in pairs)
+    assert len({pair[0]["size"] for pair in pairs}) == 2  # both orders occur
+
+
+def test_a_comparison_goes_on_to_its_number_of_runs_if_asked(write_study):
+    path = write_study()
+    assert run(path, Drifting(), pairs=12, all_pairs=True).pairs == 12
+    objective = Drifting()
+    assert run(path, objective, pairs=14, all_pairs=True).pairs == 14
+    assert len(objective.asked) == 4
+    assert run(path, objective, pairs=14, all_pairs=True).pairs == 14
+    assert len(objective.asked) == 4
+    assert run(path, Drifting(), pairs=3, new=True).pairs == 3
+    assert run(path, Drifting(), pairs=4).pairs == 4  # the new one is continued
+
+
+def test_the_direction_decides_which_is_better(write_study):
+    maximize = ('direction = "minimize"', 'direction = "maximize"')
+    result = run(write_study(maximize), Drifting())
+    assert (result.better, result.probability < 0.05) == ("A", True)
+
+
+def test_a_stop_ends_after_the_running_measurement_and_the_pair_is_completed_later(write_study):
+    path, stop = write_study(), Stop()
+    what = comparing(path, 3)
+    objective = Drifting()
+    objective.before = lambda: setattr(stop, "requested", len(objective.asked) == 2)
+    with record_of(path) as record:
+        measure_pairs(what, record, objective, stop, SILENT)
+        assert [len(pair) for pair in record.pairs] == [2, 1]
+        assert what.result(record.pairs).pairs == 1
+    first = objective.asked[-1]
+    again = Drifting()
+    assert run(path, again, pairs=3).pairs == 3
+    assert len(again.asked) == 3
+    assert again.asked[0] == (A if first == B else B)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_run_that_was_cut_off_is_not_recorded(write_study, error):
+    path = write_study()
+    objective = Drifting()
+
+    def cut_off() -> None:
+        if len(objective.asked) == 3:
+            raise error
+
+    objective.before = cut_off
+    with pytest.raises(error):
+        run(path, objective)
+    with record_of(path) as record:
+        assert [len(pair) for pair in record.pairs] == [2, 1]
+
+
+def test_an_incomplete_line_is_removed_and_a_foreign_file_is_refused(write_study):
+    path = write_study()
+    run(path, Drifting(), pairs=2)
+    file = path.parent / "hill.compare.jsonl"
+    with file.open("a") as end:
+        end.write('{"comparison": 1, "pair": 2, "set')
+    assert run(path, Drifting(), pairs=3).pairs == 3
+    assert all(json.loads(line) for line in file.read_text().splitlines())
+    for content in ("[1]\n", "something else"):
+        file.write_text(content)
+        with pytest.raises(InvalidInput, match="move it"), record_of(path):
+            pass
+        assert file.read_text() == content
+
+
+def test_only_one_process_compares(write_study):
+    path = write_study()
+    again = pytest.raises(InvalidInput, match="another comparison")
+    with record_of(path), again, record_of(path):
+        pass
+
+
+def test_both_runs_of_a_pair_have_the_same_environment(write_study):
+    path = write_study(command=f"{sys.executable} bench.py {{size}} {{share}} {{mode}} {{load}}")
+    path.write_text(path.read_text() + ENVIRONMENT)
+    objective = Drifting()
+    run(path, objective, pairs=5, all_pairs=True)
+    loads = [asked["load"] for asked in objective.asked]
+    assert loads[::2] == loads[1::2]
+    assert len(set(loads)) == 5
+
+
+class TestFailures:
+    def pairs(self, *pairs):
+        return comparison_of(
+            NamedSetting("a", A),
+            NamedSetting("b", B),
+            [{"a": a, "b": b} for a, b in pairs],
+            minimize=True,
+            confidence=0.95,
+        )
+
+    def test_a_setting_that_fails_is_worse(self):
+        result = self.pairs(*[(Measurement(1.0, 0.1), FAILED)] * 8)
+        assert (result.better, result.failures_b, result.mean_difference) == ("A", 8, None)
+        assert json.dumps(result.as_dict(), allow_nan=False)
+        assert "Failed runs: A 0, B 8." in result.lines()
+
+    def test_two_failures_and_a_missing_environment_say_nothing(self):
+        blameless = Failure("no load", "", 0.1, blameless=True)
+        result = self.pairs((FAILED, FAILED), (blameless, Measurement(1.0, 0.1)))
+        assert (result.pairs, result.wins_a, result.wins_b, result.probability) == (2, 0, 0, 0.5)
+        assert result.difference is None
+        assert result.lines()[-1] == "No pair has said yet which is better."
+
+    def test_five_failing_pairs_in_a_row_end_the_comparison(self, write_study):
+        with pytest.raises(ComparisonFailed, match=r"5 pairs in a row.*exit status 1.*sorry"):
+            run(write_study(), Scripted([FAILED] * 20))
+
+
+def test_outliers_that_contradict_typical_runs_are_pointed_out():
+    values = [(10.0 + i % 3, 9.0 + i % 2) for i in range(20)]
+    values[4] = (10.0, 500.0)
+    pairs = [{"a": Measurement(a, 0.1), "b": Measurement(b, 0.1)} for a, b in values]
+    result = comparison_of(NamedSetting("a", A), NamedSetting("b", B), pairs, True, 0.95)
+    assert result.better == "B"
+    assert result.mean_difference > 0
+    assert result.depends_on_outliers
+    assert any("outside this interval and has the other sign" in line for line in result.lines())
+
+
+class TestNamedSettings:
+    def test_values_are_parsed_by_their_parameters(self, write_study):
+        study_file = StudyFile.load(write_study())
+        assert named_setting(study_file, TEXT_B).params == B
+        assert first_setting(study_file) == "trial 0"
+
+    def test_defaults_come_first_where_there_are_any(self, write_study):
+        without = StudyFile.load(write_study())
+        study_file = SimpleNamespace(parameters=without.parameters, defaults=A)
+        assert first_setting(study_file) == "default"
+        assert named_setting(study_file, "default").params == A
+
+    def test_trials_and_the_recommendation(self, write_study):
+        path = write_study()
+        study_trials = trials_of(path, rounds=2)
+        tune(study_trials, Scripted(), Stop())
+        study_file, trials = StudyFile.load(path), study_trials.all()
+        for name in ("trial 1", "trial=1"):
+            assert named_setting(study_file, name).params == trials[1].params
+        assert set(named_setting(study_file, "recommended").params) == set(A)
+        with pytest.raises(InvalidInput, match="no trial 2, expected 0 to 1"):
+            named_setting(study_file, "trial 2")
+
+    @pytest.mark.parametrize(
+        ("b", "message"),
+        [
+            ("best", "expected `default`, `recommended`, `trial N` or `name=value,...`"),
+            ("default", "the parameters have no `default`"),
+            ("recommended", "run `surefoot tune STUDY.toml` first"),
+            ("trial 3", "run `surefoot tune STUDY.toml` first"),
+            ("sise=512,share=0.5,mode=OFF", "'sise' is not a parameter, expected size, share"),
+            ("size=512,share=0.5", "no value of mode, expected all parameters"),
+            ("size=512,size=512", "size: given twice"),
+            ("size=1.5,share=0.5,mode=OFF", "size: got '1.5', expected a whole number from 512"),
+            ("size=512,share=nan,mode=OFF", "share: got 'nan', expected a number from 0 to 1"),
+            ("size=512,share=0.5,mode=off", "mode: got 'off', expected one of OFF, NORMAL, FULL"),
+            (TEXT_A, "A and B are the same setting"),
+        ],
+    )
+    def test_bad_settings_are_one_line_and_nothing_is_created(self, write_study, b, message):
+        path = write_study()
+        code, out, err = cli(path, "--a", TEXT_A, "--b", b)
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        assert message in err
+        assert {file.name for file in path.parent.iterdir()} == {"STUDY.toml", "bench.py"}
+
+
+def test_the_command_prints_the_decision_and_json(write_study):
+    path = write_study()
+    code, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
+    assert (code, err) == (0, "")
+    assert "pair 7: A 1, B 0.5" in out
+    assert "B is better (95 % confidence): B was better in 7 of 7 pairs, A in 0." in out
+    assert "B minus A: -0.5 (-0.5 to -0.5), or -50 % (-50 % to -50 %)." in out
+    code, out, _ = cli(path, "--a", TEXT_A, "--b", TEXT_B, "--json")
+    assert code == 0
+    content = json.loads(out)
+    assert (content["better"], content["pairs"], content["b"]) == ("B", 7, B)
+    assert cli(path, "--confidence", "1.5")[0] == 2
+
+
+def test_a_setting_may_be_compared_with_itself_on_request(write_study):
+    result = compare(write_study(), TEXT_A, TEXT_A, aa=True, runs=2, quiet=True)
+    assert (result.better, result.pairs, result.wins_a, result.wins_b) == (None, 2, 0, 0)
+
+
+def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_study):
+    log = 'timeout = 30\nsetup = "sh log.sh setup"\nteardown = "sh log.sh teardown"'
+    path = write_study(("timeout = 30", log))
+    (path.parent / "log.sh").write_text('echo "$1" >> log\n')
+    for _ in range(2):
+        assert compare(path, TEXT_A, TEXT_B, runs=2, quiet=True).pairs == 2
+        assert (path.parent / "log").read_text().split() == ["setup", "teardown"]
+
+
+COMPARE = "import sys\nfrom surefoot.cli import app\napp(['compare', *sys.argv[1:]])\n"
+SLOW = "import os, sys, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(0.3)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_comparison_keeps_its_runs_and_continues(write_study, number):
+    path = write_study(bench=SLOW + "print(sys.argv[2])\n")
+    file = path.parent / "hill.compare.jsonl"
+    arguments = [str(path), "--a", TEXT_A, "--b", TEXT_B, "--runs", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPARE, *arguments], stdout=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 120
+    while not file.exists() or len(file.read_text().splitlines()) < 4:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == {9: -9, 15: 143, 2: 130}[number]
+    if number != signal.SIGKILL:
+        assert "Undecided" in out
+    assert wait_until_gone(int((path.parent / "pid").read_text()))
+    before = file.read_text().splitlines()
+    code, out, _ = cli(*arguments)
+    assert code == 0
+    assert "of 3 pairs" in out
+    lines = file.read_text().splitlines()
+    assert len(lines) == 1 + 2 * 3
+    assert lines[: len(before) - 1] == before[:-1]
