@@ -75,3 +75,11 @@ def test_it_works_without_an_environment() -> None:
         query = optimizer.ask()
         optimizer.tell(query, float(torch.sin(5.0 * query.point)))
     assert abs(float(optimizer.recommend().point) - 0.314) < 0.1
+
+
+@pytest.mark.parametrize("by", [sf.VaR(0.1), lambda context: 3.0, lambda: 1.0, "best", sf.VaR])
+def test_what_is_no_score_is_refused(by: object) -> None:
+    optimizer = sf.algorithms.gp_ucb(sf.Arms(LINE), sf.kernels.squared_exponential(0.2))
+    optimizer.tell(0, 1.0)
+    with pytest.raises(sf.InvalidInput, match="expected"):
+        optimizer.recommend(by=by)  # type: ignore[arg-type]

@@ -58,7 +58,10 @@ def test_the_first_ctrl_c_asks_and_the_second_interrupts():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_being_terminated_ends_with_its_exit_code(number):
+def test_being_terminated_ends_with_its_exit_code(number, request):
+    # SIGHUP is ignored, and stays so, where the tests run under nohup.
+    before = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(number, before))
     stop = Stop()
     with stop_on_signals(stop):
         send(number)

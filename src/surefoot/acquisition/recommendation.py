@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +18,7 @@ from surefoot.acquisition.feasibility import Feasibility
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
-from surefoot.types import NotReady, Recommendation
+from surefoot.types import InvalidInput, NotReady, Recommendation
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -40,6 +41,22 @@ def check_by(name: str, by: object) -> None:
     """Refuse anything but "mean", "lower", "rounds" and functions of a context."""
     if isinstance(by, type) or not callable(by):
         checks.choice(name, by, "mean", "lower", ROUNDS)
+    elif not _takes_one(by):
+        raise InvalidInput(
+            f"`{name}` is {checks.shown(by)}, expected a function of a `Context` that returns a "
+            "score of designs."
+        )
+
+
+def _takes_one(function: Callable[..., object]) -> bool:
+    """Whether a function can be called with one argument; true if that cannot be seen."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # of a builtin
+        return True
+    return True
 
 
 def recommend(context: Context, by: By) -> Recommendation:
@@ -81,7 +98,13 @@ def recommend(context: Context, by: By) -> Recommendation:
 def _best_by(rule: ScoreRule, context: Context) -> Recommendation:
     """The design of largest score, found without a trace in the run."""
     context = replace(context, generator=torch.Generator().manual_seed(0))
-    best = maximise(rule(context), context)
+    score = rule(context)
+    if not callable(score):
+        raise InvalidInput(
+            f"the score to recommend by is {checks.shown(score)}, expected a function of designs "
+            "(n, d) that returns a tensor (n,)."
+        )
+    best = maximise(score, context)
     interval = (float(part) for part in assess(context, best.design.unsqueeze(0)))
     return Recommendation(best.design.clone(), best.design_arm, *interval)
 
