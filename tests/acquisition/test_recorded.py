@@ -77,7 +77,9 @@ def test_it_works_without_an_environment() -> None:
     assert abs(float(optimizer.recommend().point) - 0.314) < 0.1
 
 
-@pytest.mark.parametrize("by", [sf.VaR(0.1), lambda context: 3.0, lambda: 1.0, "best", sf.VaR])
+@pytest.mark.parametrize(
+    "by", [sf.VaR(0.1), lambda context: 3.0, lambda: 1.0, "best", sf.VaR, KERNEL, len], ids=range(7)
+)
 def test_what_is_no_score_is_refused(by: object) -> None:
     optimizer = sf.algorithms.gp_ucb(sf.Arms(LINE), sf.kernels.squared_exponential(0.2))
     optimizer.tell(0, 1.0)

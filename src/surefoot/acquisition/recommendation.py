@@ -41,7 +41,7 @@ def check_by(name: str, by: object) -> None:
     """Refuse anything but "mean", "lower", "rounds" and functions of a context."""
     if isinstance(by, type) or not callable(by):
         checks.choice(name, by, "mean", "lower", ROUNDS)
-    elif not _takes_one(by):
+    elif isinstance(by, torch.nn.Module) or inspect.isbuiltin(by) or not _takes_one(by):
         raise InvalidInput(
             f"`{name}` is {checks.shown(by)}, expected a function of a `Context` that returns a "
             "score of designs."
