@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import multiprocessing
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
+from processes import Tuning
 from rich.console import Console
 from scipy import stats
 from study_doubles import Scripted, trials_of
@@ -248,18 +247,9 @@ def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     command = ('function = "hill_module:measure"', 'command = "sh bench.sh {share} {load}"')
     path = function_study(tmp_path, command)
     (tmp_path / "bench.sh").write_text(HANGS_AT_THE_FOURTH)
-    processes = multiprocessing.get_context("fork")  # which needs no imports
-    process = processes.Process(target=run, args=(path,), kwargs={"quiet": True})
-    process.start()
-    try:
-        end = time.monotonic() + 120
-        while not (tmp_path / "hanging").exists():
-            assert process.is_alive()
-            assert time.monotonic() < end, "it did not begin in time"
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        process.join()
+    process = Tuning(path)
+    process.wait_for(tmp_path / "hanging")
+    process.kill()
     before = open_study(path)[1].get_trials()
     assert [trial.state for trial in before] == [TrialState.COMPLETE] * 3 + [TrialState.RUNNING]
     assert all(ENVIRONMENT in trial.user_attrs for trial in before)

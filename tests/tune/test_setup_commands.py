@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from optuna.samplers import RandomSampler
-from processes import is_running, wait_until_gone
+from processes import Tuning, is_running, wait_until_gone
 from rich.console import Console
 
 from surefoot.tune import StudyFile, StudyFileError, open_study
@@ -161,39 +159,39 @@ def test_failures_of_setup_and_teardown(study, tmp_path):
     assert len(open_study(path)[1].trials) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "times", "code"),
-    [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)],
+    ("workers", "number", "times", "code"),
+    [
+        (1, signal.SIGINT, 1, 130),
+        (1, signal.SIGINT, 2, 130),
+        (1, signal.SIGTERM, 1, 143),
+        (2, signal.SIGINT, 2, 130),
+    ],
 )
-@pytest.mark.parametrize("workers", [1, 2])
-def test_teardown_after_a_signal(study, tmp_path, number, times, code, workers):
+def test_teardown_after_a_signal(study, tmp_path, workers, number, times, code):
     path = study(
         setup=STARTS,
         bench=f"{NEEDS} && touch began && sleep {0.5 if times == 1 else 60}",
         teardown="kill -0 $(cat server.pid) && echo teardown >> log",
         rounds=50,
     )
-    process = start(path, workers)
-    wait_for(tmp_path / "began")
+    process = Tuning(path, workers)
+    process.wait_for(tmp_path / "began")
     for _ in range(times):
-        process.send_signal(number)
+        process.send(number)
         time.sleep(0.3)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == code, out + err
-    assert "Traceback" not in err
+    ended, shown = process.end()
+    assert ended == code, shown
+    assert "Traceback" not in shown
     assert (tmp_path / "log").read_text() == "teardown\nstopped in order\n"
     assert not is_running(server_pid(tmp_path))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kill_9_ends_the_server_too(study, tmp_path, workers):
+def test_kill_9_ends_the_server_too(study, tmp_path):
     path = study(setup=STARTS, bench=f"{NEEDS} && touch began && sleep 60", rounds=50)
-    process = start(path, workers)
-    wait_for(tmp_path / "began")
+    process = Tuning(path)
+    process.wait_for(tmp_path / "began")
     process.kill()
-    process.communicate()
     assert wait_until_gone(server_pid(tmp_path))
     assert (tmp_path / "log").read_text() == "stopped in order\n"
 
@@ -223,19 +221,3 @@ def test_programs_are_looked_up_before_anything_is_created(study, tmp_path):
     with pytest.raises(StudyFileError, match=r"objective\.teardown: 'no-such-program' is"):
         run(path)
     assert not (tmp_path / "served.db").exists()
-
-
-def start(path: Path, workers: int) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "surefoot", "tune", str(path), "--workers", str(workers)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(file: Path, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not file.exists():
-        assert time.monotonic() < end, f"{file} did not appear"
-        time.sleep(0.05)
