@@ -4,143 +4,234 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 
-from surefoot import kernels
 from surefoot._internal.linalg import cholesky
 
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
+_SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 
 
-def _long(scales: Tensor) -> Tensor:
-    """Log density, up to a constant, of LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)).
+class LogDensity(NamedTuple):
+    """A log density of parameters, up to a constant, and its gradient in their logarithms."""
+
+    value: float
+    gradient: Tensor
+
+
+def _long(logs: Tensor) -> LogDensity:
+    """LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)) for d lengthscales.
 
     Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in high dimensions", eq. 6.
     """
-    logs = scales.log()
-    return -(0.5 * (logs - _log_median(len(scales))).square() / 3.0 + logs).sum()
+    off = logs - log_median(len(logs))
+    return LogDensity(float(-(0.5 * off.square() / 3.0 + logs).sum()), -off / 3.0 - 1.0)
 
 
-def _short(scales: Tensor) -> Tensor:
-    """Log density, up to a constant, of Gamma(3, 6), BoTorch's default until 2024."""
-    return (2.0 * scales.log() - 6.0 * scales).sum()
+def _short(logs: Tensor) -> LogDensity:
+    """Gamma(3, 6), BoTorch's default until 2024."""
+    scales = logs.exp()
+    return LogDensity(float((2.0 * logs - 6.0 * scales).sum()), 2.0 - 6.0 * scales)
 
 
-def _log_median(dimension: int) -> float:
-    """Logarithm of the prior median of the lengthscales, which grows with sqrt(d)."""
-    return math.sqrt(2.0) + 0.5 * math.log(dimension)
+def log_median(number: int) -> float:
+    """Logarithm of the prior median of `number` lengthscales, which grows with its root."""
+    return math.sqrt(2.0) + 0.5 * math.log(number)
 
 
-def _flat(scales: Tensor) -> Tensor:
-    """Log density, up to a constant, of the improper uniform prior."""
-    return scales.new_zeros(())
+LENGTHSCALE_PRIORS: dict[str, Callable[[Tensor], LogDensity] | None] = {
+    "long": _long,
+    "short": _short,
+    "flat": None,  # the improper uniform density of all parameters
+}
 
 
-LENGTHSCALE_PRIORS = {"long": _long, "short": _short, "flat": _flat}
-
-
-class Hyperparameters(torch.nn.Module):
-    """Kernel and noise variance as trainable parameters with weak priors, on the unit cube.
+class Hyperparameters(NamedTuple):
+    """Parameters of kernel and noise, on the unit cube and in standardised reward units.
 
     Args:
-        dimension: Number of coordinates d.
-        nu: Smoothness of the Matérn kernel, None for the squared exponential.
-        power: Initial signal variance.
-        share: Initial lengthscales, as a multiple of the default initial ones.
-        prior: Log density of the lengthscales (d,).
+        logs: Logarithms (g + 2,) of g lengthscales, of the signal variance, and of the noise
+            variance above its floor.
     """
 
-    def __init__(
-        self,
-        dimension: int,
-        nu: float | None,
-        power: float,
-        share: float,
-        prior: Callable[[Tensor], Tensor],
-    ) -> None:
-        super().__init__()
-        self.prior = prior
-        from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
+    logs: Tensor
 
-        base = (
-            RBFKernel(ard_num_dims=dimension)
-            if nu is None
-            else MaternKernel(nu=nu, ard_num_dims=dimension)
-        )
-        self.kernel = ScaleKernel(base).double()
-        self.kernel.base_kernel.lengthscale = share * math.exp(_log_median(dimension) - 3.0)
-        self.kernel.outputscale = torch.tensor(power, dtype=torch.float64)
-        log_noise = math.log(power * share**2) - 2.0
-        self.log_noise = Parameter(torch.tensor(log_noise, dtype=torch.float64))
+    @classmethod
+    def initial(cls, groups: int, power: float, share: float) -> Hyperparameters:
+        """Where an ascent starts.
+
+        Args:
+            groups: Number of lengthscales.
+            power: Signal variance.
+            share: Lengthscales, as a multiple of the default initial ones.
+        """
+        lengthscale = math.log(share) + log_median(groups) - 3.0
+        noise = math.log(power * share**2) - 2.0
+        logs = [lengthscale] * groups + [math.log(power), noise]
+        return cls(torch.tensor(logs, dtype=torch.float64))
 
     @property
-    def noise(self) -> Tensor:
+    def lengthscales(self) -> Tensor:
+        """Lengthscales (g,)."""
+        return self.logs[:-2].exp()
+
+    @property
+    def variance(self) -> float:
+        """Signal variance."""
+        return math.exp(float(self.logs[-2]))
+
+    @property
+    def noise(self) -> float:
         """Noise variance, with a floor."""
-        floor = MIN_NOISE + _MIN_NOISE_TO_SIGNAL * self.kernel.outputscale
-        return floor + self.log_noise.exp()
-
-    def log_prior(self) -> Tensor:
-        """Log prior density of all parameters, up to a constant; 0 with a flat prior."""
-        if self.prior is _flat:
-            return _flat(self.log_noise)
-        prior = self.prior(self.kernel.base_kernel.lengthscale.reshape(-1))
-        prior = prior - 0.5 * (self.kernel.outputscale.log() / 3.0).square()
-        return prior - 0.5 * ((self.noise.log() + 3.0) / 3.0).square()
+        excess = math.exp(float(self.logs[-1]))
+        return MIN_NOISE + _MIN_NOISE_TO_SIGNAL * self.variance + excess
 
 
-def log_likelihood(
-    model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Log marginal likelihood, and a surrogate that has the same gradient.
+class Covariance(NamedTuple):
+    """A covariance matrix of function values, and what its derivatives are made of."""
 
-    With C the covariance and a = C^{-1}(y - shift), the gradient is that of
-    tr((a a' - C^{-1}) C) / 2 with the bracket held constant, which avoids differentiating a
-    factorisation (Rasmussen and Williams 2006, eq. 5.9).
+    signal: Tensor  # (n, n)
+    slope: Tensor  # (n, n), derivative in the squared distances
+    scaled: Tensor  # (n, d), points in lengthscales
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Evidence of hyperparameters in rewards at given points.
+
+    Args:
+        points: Points (n, d) on the unit cube.
+        group: Which lengthscale each coordinate has (d,).
+        nu: Smoothness of the Matérn kernel, None for the squared exponential.
+        prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
     """
-    covariance = kernels.block(model.kernel, x, x) + torch.diag(model.noise / weights)
-    with torch.no_grad():
-        root = cholesky(covariance)
+
+    points: Tensor
+    group: Tensor
+    nu: float | None
+    prior: Callable[[Tensor], LogDensity] | None
+
+    def log_prior(self, model: Hyperparameters) -> LogDensity:
+        """Log prior density of all parameters, up to a constant."""
+        if self.prior is None:
+            return LogDensity(0.0, torch.zeros_like(model.logs))
+        lengthscales = self.prior(model.logs[:-2])
+        variance, noise = float(model.logs[-2]), model.noise
+        off = math.log(noise) + 3.0
+        value = lengthscales.value - variance**2 / 18.0 - off**2 / 18.0
+        floor = _MIN_NOISE_TO_SIGNAL * model.variance
+        excess = math.exp(float(model.logs[-1]))
+        others = model.logs.new_tensor(
+            [-variance / 9.0 - off / 9.0 * floor / noise, -off / 9.0 * excess / noise]
+        )
+        return LogDensity(value, torch.cat([lengthscales.gradient, others]))
+
+    def covariance(self, model: Hyperparameters) -> Covariance:
+        """The covariance of the function at the points."""
+        scaled = self.points / model.lengthscales[self.group]
+        scaled = scaled - scaled[:1]
+        norms = scaled.square().sum(-1)
+        squared = torch.addmm(norms + norms[:, None], scaled, scaled.T, alpha=-2.0)
+        squared.clamp_min_(_SQUARED_FLOOR).fill_diagonal_(_SQUARED_FLOOR)
+        values, slope = _CORRELATIONS[self.nu](squared)
+        variance = model.variance
+        return Covariance(variance * values, variance * slope, scaled)
+
+    def log_likelihood(
+        self, model: Hyperparameters, y: Tensor, weights: Tensor
+    ) -> tuple[float, Tensor]:
+        """Log marginal likelihood, up to a constant, and its gradient in the logarithms.
+
+        With C the covariance and a = C^{-1}(y - shift), the derivative in a parameter is
+        tr((a a' - C^{-1}) dC) / 2 (Rasmussen and Williams 2006, eq. 5.9).
+        """
+        at = self.covariance(model)
+        root = cholesky(at.signal + torch.diag(model.noise / weights))
         inverse = torch.cholesky_inverse(root)
-        shift = (inverse @ y).sum() / inverse.sum()
-        solved = inverse @ (y - shift)
-        value = -0.5 * (y - shift) @ solved - root.diagonal().log().sum()
+        residual = y - (inverse @ y).sum() / inverse.sum()
+        solved = inverse @ residual
+        value = float(-0.5 * residual @ solved - root.diagonal().log().sum())
         bracket = 0.5 * (torch.outer(solved, solved) - inverse)
-    return value, (bracket * covariance).sum()
+        moved = (bracket * at.slope).fill_diagonal_(0.0)
+        spread = moved.sum(-1) @ at.scaled.square() - (at.scaled * (moved @ at.scaled)).sum(0)
+        by_noise = float(bracket.diagonal() @ weights.reciprocal())
+        gradient = torch.zeros_like(model.logs)
+        gradient.index_add_(0, self.group, -4.0 * spread)
+        floor = _MIN_NOISE_TO_SIGNAL * model.variance
+        gradient[-2] = (bracket * at.signal).sum() + floor * by_noise
+        gradient[-1] = math.exp(float(model.logs[-1])) * by_noise
+        return value, gradient
+
+    def variational_bound(
+        self, model: Hyperparameters, y: Tensor, weights: Tensor, squared: Tensor, dof: float
+    ) -> float:
+        """Variational lower bound of the log evidence plus the log prior of the hyperparameters.
+
+        Each precision has the posterior Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2).
+        """
+        value, _ = self.log_likelihood(model, y, weights)
+        half = torch.tensor(0.5 * dof, dtype=torch.float64)
+        shape, rate = half + 0.5, half + 0.5 * squared
+        log_precision = torch.digamma(shape) - rate.log()
+        prior = half * half.log() - torch.lgamma(half) + (half - 1.0) * log_precision
+        entropy = shape - rate.log() + torch.lgamma(shape) + (1.0 - shape) * torch.digamma(shape)
+        terms = 0.5 * (log_precision - weights.log()) + prior - half * weights + entropy
+        others = self.log_prior(model).value + float(_log_dof_prior(half * 2.0))
+        return value + float(terms.sum()) + others
 
 
-def expected_squares(
-    model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor
-) -> tuple[float, Tensor]:
-    """The generalised least-squares mean, and E[(y - f)^2] (t,) under the posterior of f."""
-    noise = model.noise / weights
-    root = cholesky(kernels.block(model.kernel, x, x) + torch.diag(noise))
-    inverse = torch.cholesky_inverse(root)
-    shift = (inverse @ y).sum() / inverse.sum()
+def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, Tensor]:
+    """The generalised least-squares mean, and E[(y - f)^2] (n,) under the posterior of f.
+
+    Args:
+        signal: Covariance (n, n) of the function.
+        noise: Noise variances (n,).
+        y: Rewards (n,).
+    """
+    inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
+    shift = float((inverse @ y).sum() / inverse.sum())
     residual = noise * (inverse @ (y - shift))
     variance = (noise - noise.square() * inverse.diagonal()).clamp_min(0.0)
-    return float(shift), residual.square() + variance
+    return shift, residual.square() + variance
 
 
-def variational_bound(
-    model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor, squared: Tensor, dof: float
-) -> float:
-    """Variational lower bound of the log evidence plus the log prior of the hyperparameters.
+def _squared_exponential(squared: Tensor) -> tuple[Tensor, Tensor]:
+    values = (-0.5 * squared).exp()
+    return values, -0.5 * values
 
-    Each precision has the posterior Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2).
-    """
-    value, _ = log_likelihood(model, x, y, weights)
-    half = torch.tensor(0.5 * dof, dtype=torch.float64)
-    shape, rate = half + 0.5, half + 0.5 * squared
-    log_precision = torch.digamma(shape) - rate.log()
-    prior = half * half.log() - torch.lgamma(half) + (half - 1.0) * log_precision - half * weights
-    entropy = shape - rate.log() + torch.lgamma(shape) + (1.0 - shape) * torch.digamma(shape)
-    terms = 0.5 * (log_precision - weights.log()) + prior + entropy
-    return float(value + terms.sum() + model.log_prior() + _log_dof_prior(half * 2.0))
+
+def _matern_1(squared: Tensor) -> tuple[Tensor, Tensor]:
+    distance = squared.sqrt()
+    values = (-distance).exp()
+    return values, -0.5 * values / distance
+
+
+def _matern_3(squared: Tensor) -> tuple[Tensor, Tensor]:
+    scaled = (3.0 * squared).sqrt()
+    decay = (-scaled).exp()
+    return (1.0 + scaled) * decay, -1.5 * decay
+
+
+def _matern_5(squared: Tensor) -> tuple[Tensor, Tensor]:
+    scaled = (5.0 * squared).sqrt()
+    decay = (-scaled).exp()
+    rising = (1.0 + scaled) * decay
+    return rising + (5.0 / 3.0) * squared * decay, (-5.0 / 6.0) * rising
+
+
+_CORRELATIONS: dict[float | None, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
+    None: _squared_exponential,
+    0.5: _matern_1,
+    1.5: _matern_3,
+    2.5: _matern_5,
+}
+"""Correlation and its derivative, as functions of the squared distance in lengthscales."""
 
 
 def _log_dof_prior(dof: Tensor) -> Tensor:

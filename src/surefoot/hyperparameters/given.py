@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,14 @@ class GivenHyperparameters:
             return number > fitted_at * (1.0 + _NEW_SHARE)
         return number != fitted_at
 
-    def fit(self, points: Tensor, rewards: Tensor, lower: Tensor, span: Tensor) -> Fitted:
+    def fit(
+        self,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Fitted:
         """The kernel and the ridge, in the units of the rewards (t,)."""
         center, scale = 0.0, 1.0
         if self.standardise and len(rewards):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,11 +18,10 @@ from surefoot.estimators.student_t import cautious_weights, precision
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     MIN_NOISE,
+    Evidence,
     Hyperparameters,
     best_dof,
     expected_squares,
-    log_likelihood,
-    variational_bound,
 )
 from surefoot.regression.units import MAX_DEVIATIONS, RewardUnits
 from surefoot.types import InvalidInput
@@ -34,11 +34,8 @@ GAUSSIAN = 1e9
 
 _MAX_FITTED = 150  # rewards that enter the fit, whose cost is cubic in them
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
-_BOUNDS: dict[str, tuple[float | None, float | None]] = {  # wide, but nothing overflows in them
-    "log_noise": (-16.0, 28.0),
-    "kernel.raw_outputscale": (-10.0, 1e13),
-    "kernel.base_kernel.raw_lengthscale": (-6.0, 1e3),
-}
+_LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
+"""Bounds of the logarithms: wide, but nothing overflows in them."""
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _OUTLIER = 0.1  # precision below which a reward counts as an outlier
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
@@ -161,7 +158,14 @@ class HyperparameterFit:
         new = number - fitted_at
         return fitted_at == 0 or (new >= self.every and new > _NEW_SHARE * fitted_at)
 
-    def fit(self, points: Tensor, rewards: Tensor, lower: Tensor, span: Tensor) -> Fitted:
+    def fit(
+        self,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Fitted:
         """Fit the hyperparameters to observations.
 
         Args:
@@ -170,30 +174,31 @@ class HyperparameterFit:
             rewards: Rewards (t,), in reward units.
             lower: Lower bounds (d,) of the space.
             span: Extents (d,) of the space, above 0.
+            groups: Coordinates that share a lengthscale, such as those of a category encoded
+                one-hot, whose values are then all equally far apart; every other coordinate has
+                its own.
 
         Returns:
             The hyperparameters, with the kernel in the units of `points`.
         """
         unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
         rewards = rewards.cpu()
+        group = _group_of_each(len(span), groups)
         if not len(rewards):
-            start = Hyperparameters(
-                len(span), self.nu, 1.0, 1.0, LENGTHSCALE_PRIORS[self.lengthscales]
-            )
-            kernel = self._kernel(start, span).to(points.device)
-            return Fitted(kernel, float(start.noise.detach()), 4.0, 0.0, 1.0, rewards)
+            start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
+            kernel = self._kernel(start, group, span).to(points.device)
+            return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         center, scale = self._location_and_scale(rewards)
         y = ((rewards - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
         subset = _subset(len(y))
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
-        best = self._best_optimum(unit[subset], y[subset], cautious[subset])
+        evidence = Evidence(unit[subset], group, self.nu, LENGTHSCALE_PRIORS[self.lengthscales])
+        best = self._best_optimum(evidence, y[subset], cautious[subset])
         weights = cautious.clone()
         weights[subset] = best.weights
-        with torch.no_grad():
-            kernel = self._kernel(best.model, span).to(points.device)
-            noise = float(best.model.noise)
+        kernel = self._kernel(best.model, group, span).to(points.device)
         center += scale * best.shift
-        return Fitted(kernel, noise, best.dof, center, scale, weights.to(points.device))
+        return Fitted(kernel, best.model.noise, best.dof, center, scale, weights.to(points.device))
 
     def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -206,46 +211,54 @@ class HyperparameterFit:
             return float(rewards.mean()), deviation
         return float(rewards.median()), robust_spread(rewards)
 
-    def _best_optimum(self, x: Tensor, y: Tensor, cautious: Tensor) -> _LocalOptimum:
+    def _best_optimum(self, evidence: Evidence, y: Tensor, cautious: Tensor) -> _LocalOptimum:
         def ascend_from(weights: Tensor, share: float = 1.0) -> _LocalOptimum:
             power = float((weights * y.square()).sum() / weights.sum())
-            power = max(power, MIN_NOISE)
-            prior = LENGTHSCALE_PRIORS[self.lengthscales]
-            model = Hyperparameters(x.shape[1], self.nu, power, share, prior)
-            return self._ascend(_LocalOptimum(model, 4.0, 0.0, weights), x, y, 2, 12)
+            model = Hyperparameters.initial(
+                int(evidence.group.max()) + 1, max(power, MIN_NOISE), share
+            )
+            return self._ascend(_LocalOptimum(model, 4.0, 0.0, weights), evidence, y, 2, 12)
 
         optima = [] if self.dof == GAUSSIAN else [ascend_from(cautious)]
         if not optima or float(optima[0].weights.min()) < _OUTLIER:
             optima += [ascend_from(torch.ones_like(y), share) for share in (1.0, _SHORT_START)]
         best = max(optima, key=lambda optimum: optimum.bound)
-        return self._ascend(best, x, y, self.passes, self.steps)
+        return self._ascend(best, evidence, y, self.passes, self.steps)
 
     def _ascend(
-        self, start: _LocalOptimum, x: Tensor, y: Tensor, passes: int, steps: int
+        self, start: _LocalOptimum, evidence: Evidence, y: Tensor, passes: int, steps: int
     ) -> _LocalOptimum:
         """Alternate updates of the kernel with updates of precisions and degrees of freedom."""
         model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
         for _ in range(passes):
-            _maximise(model, x, y, weights, steps)
-            with torch.no_grad():
-                for _ in range(8):
-                    shift, squared = expected_squares(model, x, y, weights)
-                    relative = squared / model.noise
-                    weights = precision(relative, dof)
-                    dof = self.dof or best_dof(relative)
-        with torch.no_grad():
-            weights = precision(relative, dof)
-            bound = variational_bound(model, x, y, weights, relative, dof)
+            model = _maximise(model, evidence, y, weights, steps)
+            signal, noise = evidence.covariance(model).signal, model.noise
+            for _ in range(8):
+                shift, squared = expected_squares(signal, noise / weights, y)
+                relative = squared / noise
+                weights = precision(relative, dof)
+                dof = self.dof or best_dof(relative)
+        weights = precision(relative, dof)
+        bound = evidence.variational_bound(model, y, weights, relative, dof)
         return _LocalOptimum(model, dof, shift, weights, bound)
 
-    def _kernel(self, model: Hyperparameters, span: Tensor) -> Kernel:
-        lengthscale = model.kernel.base_kernel.lengthscale.detach().reshape(-1) * span.cpu()
+    def _kernel(self, model: Hyperparameters, group: Tensor, span: Tensor) -> Kernel:
+        lengthscale = model.lengthscales[group] * span.cpu()
         base = (
             kernels.squared_exponential(lengthscale)
             if self.nu is None
             else kernels.matern(self.nu, lengthscale)
         )
-        return kernels.scaled(base, float(model.kernel.outputscale.detach()))
+        return kernels.scaled(base, model.variance)
+
+
+def _group_of_each(dimension: int, groups: Sequence[Sequence[int]]) -> Tensor:
+    """Index (d,) of the lengthscale of each coordinate."""
+    first = list(range(dimension))
+    for group in groups:
+        for coordinate in group:
+            first[coordinate] = min(group)
+    return torch.unique(torch.tensor(first), return_inverse=True)[1]
 
 
 def _subset(number: int) -> Tensor:
@@ -255,17 +268,20 @@ def _subset(number: int) -> Tensor:
     return torch.linspace(0, number - 1, _MAX_FITTED).round().long()
 
 
-def _maximise(model: Hyperparameters, x: Tensor, y: Tensor, weights: Tensor, steps: int) -> None:
-    """Improve kernel and noise in place, by L-BFGS-B on the penalised marginal likelihood."""
-    from botorch.optim.core import scipy_minimize
+def _maximise(
+    model: Hyperparameters, evidence: Evidence, y: Tensor, weights: Tensor, steps: int
+) -> Hyperparameters:
+    """Improve kernel and noise, by L-BFGS-B on the penalised marginal likelihood."""
+    from scipy.optimize import minimize
 
-    parameters = dict(model.named_parameters())
+    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
+        at = Hyperparameters(torch.from_numpy(logs))
+        value, gradient = evidence.log_likelihood(at, y, weights)
+        prior = evidence.log_prior(at)
+        return -value - prior.value, -(gradient + prior.gradient).numpy()
 
-    def closure() -> tuple[Tensor, Sequence[Tensor | None]]:
-        value, surrogate = log_likelihood(model, x, y, weights)
-        loss = -surrogate - model.log_prior()
-        gradients = torch.autograd.grad(loss, list(parameters.values()))
-        return (loss + surrogate - value).detach(), gradients
-
+    bounds = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
+    start = np.clip(model.logs.numpy(), *np.transpose(bounds))
     options = {"maxiter": steps, "ftol": _RELATIVE_TOLERANCE}
-    scipy_minimize(closure, parameters, bounds=_BOUNDS, options=options)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return Hyperparameters(torch.from_numpy(found.x.copy()))

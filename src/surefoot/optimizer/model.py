@@ -37,8 +37,18 @@ class Hyperparameters(Protocol):
         """Whether to fit after so many rewards, given those at the last fit."""
         ...
 
-    def fit(self, points: Tensor, rewards: Tensor, lower: Tensor, span: Tensor) -> Fitted:
-        """Hyperparameters from points (t, d) and rewards (t,); the same for the same data."""
+    def fit(
+        self,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Fitted:
+        """Hyperparameters from points (t, d) and rewards (t,); the same for the same data.
+
+        Coordinates of a group encode one variable, a category.
+        """
         ...
 
 
@@ -324,6 +334,7 @@ class Model:
             self.observations.rewards,
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
+            () if isinstance(self.space, Arms) else self.space.choices,
         )
 
     def _use(self, fitted: Fitted) -> None:
