@@ -13,6 +13,7 @@ from torch import Tensor
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
+from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.finite_environment import WeightFunction
@@ -69,6 +70,7 @@ class Context:
         weights: Their probabilities (m,), or a function of designs; see `weights_at`.
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
+        warp: Transformation of the rewards that the posterior is of.
     """
 
     space: Arms | Box | Joint
@@ -84,6 +86,7 @@ class Context:
     z: Tensor = _NO_COORDINATES
     weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
+    warp: Warp = IDENTITY
 
     @property
     def round(self) -> int:

@@ -122,9 +122,14 @@ def _of_rounds(context: Context) -> Recommendation:
 
 
 def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside."""
+    """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside.
+
+    In reward units, whatever transformation of the rewards the posterior is of.
+    """
     with torch.no_grad():
-        return represented(replace(context, feasible=None)).risks(designs)
+        mean, lower, upper = represented(replace(context, feasible=None)).risks(designs)
+    inverse = context.warp.inverse
+    return inverse(mean), inverse(lower), inverse(upper)
 
 
 def first_location(

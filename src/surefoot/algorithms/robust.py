@@ -80,7 +80,11 @@ def robust_ucb(
             estimator=StudentT(),
             width=srinivas(scale=scale),
             policy=policy,
-            hyperparameters=HyperparameterFit(lengthscales="long" if risk is None else "short"),
+            hyperparameters=(
+                HyperparameterFit(warped=True)
+                if risk is None
+                else HyperparameterFit(lengthscales="short")
+            ),
             initial=initial_design_size(seen) if initial is None else initial,
             seed=seed,
             device=device,

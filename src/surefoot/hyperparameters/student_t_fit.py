@@ -23,7 +23,7 @@ from surefoot.hyperparameters.evidence import (
     best_dof,
     expected_squares,
 )
-from surefoot.regression.units import MAX_DEVIATIONS, RewardUnits
+from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
 _OUTLIER = 0.1  # precision below which a reward counts as an outlier
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
+_ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
+_KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
+_LEAST_WARPED = 8  # rewards
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 
 
@@ -59,6 +62,7 @@ class Fitted:
             near 0 for outliers.
         empirical: Whether `center` and `scale` are only the location and scale of the rewards, so
             that an estimator may add an empirical-Bayes prior mean and output scale.
+        warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
     """
 
     kernel: Kernel
@@ -68,11 +72,12 @@ class Fitted:
     scale: float
     weights: Tensor
     empirical: bool = False
+    warp: Warp = IDENTITY
 
     @property
     def units(self) -> RewardUnits:
         """The standardised units."""
-        return RewardUnits(self.center, self.scale, self.empirical)
+        return RewardUnits(self.center, self.scale, self.empirical, self.warp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +89,19 @@ class _LocalOptimum:
     shift: float
     weights: Tensor
     bound: float = -math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _WarpedStart:
+    """A local optimum for rewards under one transformation."""
+
+    warp: Warp
+    center: float
+    scale: float
+    y: Tensor  # (t,), standardised
+    cautious: Tensor  # (t,), the weights to start from
+    optimum: _LocalOptimum
+    score: float  # log evidence in reward units
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,8 @@ class HyperparameterFit:
             slowly varying function, and an acquisition function that relies on the credible
             interval then stops exploring: it needs "short". "flat" is no prior at all, neither of
             lengthscales nor of variances: maximum likelihood.
+        warped: Whether to fit a transformation of the rewards too, of which the identity is one;
+            see `regression.units.Warp`. What the posterior then predicts is the median.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -138,6 +158,7 @@ class HyperparameterFit:
     dof: float | None = None
     every: int = 1
     lengthscales: Literal["long", "short", "flat"] = "long"
+    warped: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -188,17 +209,39 @@ class HyperparameterFit:
             start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
             kernel = self._kernel(start, group, span).to(points.device)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
-        center, scale = self._location_and_scale(rewards)
-        y = ((rewards - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-        subset = _subset(len(y))
-        cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
+        subset = _subset(len(rewards))
         evidence = Evidence(unit[subset], group, self.nu, LENGTHSCALE_PRIORS[self.lengthscales])
-        best = self._best_optimum(evidence, y[subset], cautious[subset])
-        weights = cautious.clone()
-        weights[subset] = best.weights
-        kernel = self._kernel(best.model, group, span).to(points.device)
-        center += scale * best.shift
-        return Fitted(kernel, best.model.noise, best.dof, center, scale, weights.to(points.device))
+        best = self._start(evidence, rewards, subset, IDENTITY)
+        for warp in _warps(rewards) if self.warped else []:
+            other = self._start(evidence, rewards, subset, warp)
+            if other.score <= best.score:
+                break
+            best = other
+        optimum = self._ascend(best.optimum, evidence, best.y[subset], self.passes, self.steps)
+        weights = best.cautious.clone()
+        weights[subset] = optimum.weights
+        kernel = self._kernel(optimum.model, group, span).to(points.device)
+        return Fitted(
+            kernel,
+            optimum.model.noise,
+            optimum.dof,
+            best.center + best.scale * optimum.shift,
+            best.scale,
+            weights.to(points.device),
+            warp=best.warp,
+        )
+
+    def _start(
+        self, evidence: Evidence, rewards: Tensor, subset: Tensor, warp: Warp
+    ) -> _WarpedStart:
+        """Where the search begins under a transformation of the rewards, and its evidence."""
+        warped = warp(rewards)
+        center, scale = self._location_and_scale(warped)
+        y = ((warped - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+        cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
+        optimum = self._best_optimum(evidence, y[subset], cautious[subset])
+        volume = float(warp.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
+        return _WarpedStart(warp, center, scale, y, cautious, optimum, optimum.bound + volume)
 
     def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -222,8 +265,7 @@ class HyperparameterFit:
         optima = [] if self.dof == GAUSSIAN else [ascend_from(cautious)]
         if not optima or float(optima[0].weights.min()) < _OUTLIER:
             optima += [ascend_from(torch.ones_like(y), share) for share in (1.0, _SHORT_START)]
-        best = max(optima, key=lambda optimum: optimum.bound)
-        return self._ascend(best, evidence, y, self.passes, self.steps)
+        return max(optima, key=lambda optimum: optimum.bound)
 
     def _ascend(
         self, start: _LocalOptimum, evidence: Evidence, y: Tensor, passes: int, steps: int
@@ -250,6 +292,15 @@ class HyperparameterFit:
             else kernels.matern(self.nu, lengthscale)
         )
         return kernels.scaled(base, model.variance)
+
+
+def _warps(rewards: Tensor) -> list[Warp]:
+    """Transformations that compress all but the largest rewards, weakest first."""
+    if len(rewards) < _LEAST_WARPED:
+        return []
+    anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
+    knees = [share * (anchor - middle) for share in _KNEES]
+    return [Warp(anchor, knee) for knee in knees if knee > 0.0]
 
 
 def _group_of_each(dimension: int, groups: Sequence[Sequence[int]]) -> Tensor:

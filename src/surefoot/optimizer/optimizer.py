@@ -340,7 +340,11 @@ class Optimizer:
 
     @property
     def posterior(self) -> Posterior:
-        """The posterior given all rewards; `NotReady` before the first one."""
+        """The posterior given all rewards; `NotReady` before the first one.
+
+        Where a transformation of the rewards was fitted, it is the posterior of the transformed
+        function: `hyperparameters.warp.inverse` takes its quantiles to reward units.
+        """
         with one_thread():
             return self._model.look().posterior
 
@@ -493,6 +497,7 @@ class Optimizer:
             self._feasible(),
             self._model.prior,
             memory=memory,
+            warp=self._model.fitted.warp,
         )
 
     def _feasible(self) -> Score | None:

@@ -2,22 +2,84 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 MAX_DEVIATIONS = 1e6  # standardised rewards are clamped to +- this many
+_MAX_KNEES = 300.0  # of a warped value, whose inverse would overflow
+
+
+@dataclass(frozen=True)
+class Warp:
+    r"""Monotone transformation of rewards that compresses those far from the anchor.
+
+    .. math:: w(y) = a + b \operatorname{asinh}((y - a) / b)
+
+    Close to the anchor a it is the identity, and logarithmic beyond the knee b, so that rewards
+    that span decades, or whose noise grows with their size, become alike.
+
+    Args:
+        anchor: The reward a that stays as it is.
+        knee: The distance b from the anchor at which compression begins; infinite for none.
+
+    References:
+        Burbidge, Magee and Robb 1988, "Alternative transformations to handle extreme values of
+        the dependent variable"; Snelson, Rasmussen and Ghahramani 2004, "Warped Gaussian
+        processes".
+
+    Example:
+        >>> import torch
+        >>> warp = Warp(anchor=10.0, knee=1.0)
+        >>> warp(torch.tensor([10.0, -990.0], dtype=torch.float64)).round(decimals=2).tolist()
+        [10.0, 2.4]
+        >>> round(warp.inverse(torch.tensor([2.4], dtype=torch.float64)).item())
+        -989
+    """
+
+    anchor: float = 0.0
+    knee: float = math.inf
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether rewards stay as they are."""
+        return self.knee == math.inf
+
+    def __call__(self, rewards: Tensor) -> Tensor:
+        """Warped rewards (...)."""
+        if self.is_identity:
+            return rewards
+        return self.anchor + self.knee * torch.asinh((rewards - self.anchor) / self.knee)
+
+    def inverse(self, warped: Tensor) -> Tensor:
+        """The rewards (...) that become these."""
+        if self.is_identity:
+            return warped
+        knees = ((warped - self.anchor) / self.knee).clamp(-_MAX_KNEES, _MAX_KNEES)
+        return self.anchor + self.knee * torch.sinh(knees)
+
+    def log_slope(self, rewards: Tensor) -> Tensor:
+        """Logarithm of the derivative at rewards (...)."""
+        if self.is_identity:
+            return torch.zeros_like(rewards)
+        return -0.5 * torch.log1p(((rewards - self.anchor) / self.knee).square())
+
+
+IDENTITY = Warp()
 
 
 @dataclass(frozen=True)
 class RewardUnits:
-    """Affine transform from reward units to the standardised units of the model.
+    """Transform from reward units to the standardised units of the model.
 
     Args:
         center: Location, in reward units; it becomes 0.
         scale: Scale, in reward units, above 0; it becomes 1.
         empirical: Whether `center` and `scale` only standardise the rewards, so that an estimator
             may add an empirical-Bayes prior mean and output scale.
+        warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
 
     Example:
         >>> import torch
@@ -31,11 +93,12 @@ class RewardUnits:
     center: float = 0.0
     scale: float = 1.0
     empirical: bool = False
+    warp: Warp = IDENTITY
 
     @property
     def is_identity(self) -> bool:
         """Whether the standardised units are those of the rewards."""
-        return self.center == 0.0 and self.scale == 1.0
+        return self.center == 0.0 and self.scale == 1.0 and self.warp.is_identity
 
     def transform(self, rewards: Tensor) -> Tensor:
         """Standardise rewards, clamped to a million scales.
@@ -46,20 +109,24 @@ class RewardUnits:
             rewards: Rewards (t,), in reward units.
 
         Returns:
-            (rewards - center) / scale as (t,), clamped to +-`MAX_DEVIATIONS`; the tensor that was
+            (warp(rewards) - center) / scale as (t,), clamped to +-`MAX_DEVIATIONS`; the tensor that was
             passed, unclamped, where the units are the rewards' own.
         """
         if self.is_identity:
             return rewards
-        return ((rewards - self.center) / self.scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+        return ((self.warp(rewards) - self.center) / self.scale).clamp(
+            -MAX_DEVIATIONS, MAX_DEVIATIONS
+        )
 
     def transform_value(self, reward: float) -> float:
         """Standardise one reward, as `transform` does."""
         if self.is_identity:
             return reward
-        value = (reward - self.center) / self.scale
+        warped = float(self.warp(torch.tensor(reward, dtype=torch.float64)))
+        value = (warped - self.center) / self.scale
         return min(max(value, -MAX_DEVIATIONS), MAX_DEVIATIONS)
 
     def within(self, center: float, scale: float) -> RewardUnits:
         """The units whose location and scale are `center` and `scale` in these."""
-        return RewardUnits(self.center + self.scale * center, self.scale * scale)
+        center = self.center + self.scale * center
+        return RewardUnits(center, self.scale * scale, warp=self.warp)

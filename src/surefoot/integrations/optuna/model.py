@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot.integrations.optuna.constraints import CONFIDENT, FeasibleDesigns
+from surefoot.regression.units import Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.types import InvalidInput
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.tracker import StudyTracker
 
 _ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
+_DRAWS = 4096  # of two values, for the interval of their difference
 _CHUNK = 2**16  # points predicted at once
 
 
@@ -100,6 +102,7 @@ class StudyBelief:
             self._best = self._feasible.recommend()
         self._posterior, self._width = optimizer.posterior, optimizer.width
         self._hyperparameters = optimizer.hyperparameters
+        self._warp = optimizer.context.warp
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
@@ -246,10 +249,9 @@ class StudyBelief:
         with torch.no_grad():
             at = posterior.evaluate(x)
             mean, covariance = posterior.evaluated_mean(at), posterior.covariance(at, at)
-        signs = mean.new_tensor([1.0, -1.0])
-        margin = self._width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
-        change = self._sign * float(mean @ signs)
-        return change, change - margin, change + margin
+            ends = _difference(mean, covariance, self._warp, self._width)
+        middle, lower, upper = (self._sign * end for end in ends)
+        return middle, min(lower, upper), max(lower, upper)
 
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.
@@ -292,7 +294,9 @@ class StudyBelief:
         with torch.no_grad():
             mean, deviation = self._posterior.mean_and_deviation(points.to(device))
         margin = self._width * deviation
-        return mean.cpu(), (mean - margin).cpu(), (mean + margin).cpu()
+        bounds = (mean, mean - margin, mean + margin)
+        mean, lower, upper = (self._warp.inverse(bound).cpu() for bound in bounds)
+        return mean, lower, upper
 
     def _in_units(
         self, mean: Tensor, lower: Tensor, upper: Tensor
@@ -324,6 +328,31 @@ class _RiskOverEnvironment:
             )
         rows = [self.environment.encode(values) for values in environments]
         return torch.cat([x, torch.stack(rows)], -1) if rows else x
+
+
+def _difference(
+    mean: Tensor, covariance: Tensor, warp: Warp, width: float
+) -> tuple[float, float, float]:
+    """Median and interval of the difference of two correlated values, in reward units.
+
+    Args:
+        mean: Means (2,) of the values as they were transformed.
+        covariance: Their covariance (2, 2).
+        warp: The transformation.
+        width: The interval has the level of so many standard deviations.
+    """
+    signs = mean.new_tensor([1.0, -1.0])
+    if warp.is_identity:
+        middle = float(signs @ mean)
+        margin = width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
+        return middle, middle - margin, middle + margin
+    values, vectors = torch.linalg.eigh(covariance)
+    unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_DRAWS, dtype=mean.dtype)
+    draws = torch.special.ndtri(unit.clamp(1e-9, 1.0 - 1e-9)).to(mean)
+    pairs = mean + (draws * values.clamp_min(0.0).sqrt()) @ vectors.T
+    levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
+    ends = (warp.inverse(pairs) @ signs).quantile(levels)
+    return float(ends[0]), float(ends[1]), float(ends[2])
 
 
 def _product(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)
