@@ -15,6 +15,7 @@ from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
+_MOVED = 20  # coordinates of a point that are moved at a time
 
 
 @dataclass(eq=False)
@@ -119,19 +120,24 @@ def best_point(
     chosen = diverse(candidates, scores(score, candidates), box, starts)
     ascended = _ascend(score, box, chosen, steps)
     if box.levels or box.choices:
-        ascended = torch.stack(
-            [_coordinate_search(score, box, point) for point in box.snap(ascended)]
-        )
-        ascended = box.snap(_ascend(score, box, ascended, steps))
+        searched = _coordinate_search(score, box, box.snap(ascended))
+        ascended = box.snap(_ascend(score, box, searched, steps))
     both = torch.cat([ascended, chosen])
     return both[best_row(score, both)]
 
 
 def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
-    """The anchors, and each of them moved by a tenth and by a hundredth of the box."""
+    """The anchors, and each of them moved by a tenth and by a fiftieth of the box.
+
+    In many dimensions along some coordinates only, `_MOVED` on average: what is far in all of them
+    is a random point (Regis and Shoemaker 2013).
+    """
     moved = [anchors]
+    share = min(1.0, _MOVED / box.dimension)
     for reach in (0.1, 0.1, 0.02, 0.02):
         noise = torch.randn(anchors.shape, dtype=torch.float64, generator=generator)
+        if share < 1.0:
+            noise *= torch.rand(anchors.shape, generator=generator) < share
         moved.append(anchors + reach * box.span * noise.to(anchors.device))
     return box.snap(torch.cat(moved))
 
@@ -183,19 +189,24 @@ class _Acquisition(torch.nn.Module):
         return score if score.requires_grad else score + 0.0 * X.sum((-2, -1))  # where constant
 
 
-def _coordinate_search(score: Score, box: Box, point: Tensor, sweeps: int = 4) -> Tensor:
-    """Coordinate by coordinate, the best level or choice with the others fixed."""
-    best = point
+def _coordinate_search(score: Score, box: Box, starts: Tensor, sweeps: int = 4) -> Tensor:
+    """Coordinate by coordinate, the best level or choice with the others fixed, of all starts."""
+    best = starts
     for _ in range(sweeps):
         before = best
-        for coordinate, values in box.levels.items():
-            options = best.repeat(len(values), 1)
-            options[:, coordinate] = values
-            best = options[best_row(score, options)]
-        for group in box.choices:
-            options = best.repeat(len(group), 1)
-            options[:, list(group)] = torch.eye(len(group), dtype=best.dtype, device=best.device)
-            best = options[best_row(score, options)]
+        for columns, options in _discrete(box):
+            tried = best[:, None].repeat(1, len(options), 1)  # (s, o, d)
+            tried[..., columns] = options
+            chosen = scores(score, tried.flatten(0, 1)).reshape(len(best), -1).argmax(-1)
+            best = tried[torch.arange(len(best)), chosen]
         if torch.equal(best, before):
             break
     return best
+
+
+def _discrete(box: Box) -> list[tuple[list[int], Tensor]]:
+    """Columns of each discrete variable, and the values (o, columns) that they may have."""
+    levels = [([coordinate], values.unsqueeze(-1)) for coordinate, values in box.levels.items()]
+    like = box.lower
+    units = [torch.eye(len(group), dtype=like.dtype, device=like.device) for group in box.choices]
+    return levels + [(list(group), unit) for group, unit in zip(box.choices, units, strict=True)]

@@ -109,8 +109,8 @@ class RewardUnits:
             rewards: Rewards (t,), in reward units.
 
         Returns:
-            (warp(rewards) - center) / scale as (t,), clamped to +-`MAX_DEVIATIONS`; the tensor that was
-            passed, unclamped, where the units are the rewards' own.
+            (warp(rewards) - center) / scale as (t,), clamped to +-`MAX_DEVIATIONS`; the tensor that
+            was passed, unclamped, where the units are the rewards' own.
         """
         if self.is_identity:
             return rewards

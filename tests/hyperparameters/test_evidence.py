@@ -1,0 +1,65 @@
+"""The evidence and its gradient, against GPyTorch's kernels and automatic differentiation."""
+
+import math
+
+import pytest
+import torch
+from gpytorch.kernels import MaternKernel, RBFKernel
+from torch.distributions import Gamma, LogNormal
+
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
+
+NUMBER, GROUP = 20, torch.tensor([0, 1, 1])
+GENERATOR = torch.Generator().manual_seed(0)
+POINTS = torch.rand(NUMBER, 3, generator=GENERATOR, dtype=torch.float64)
+REWARDS = torch.randn(NUMBER, generator=GENERATOR, dtype=torch.float64)
+WEIGHTS = 0.1 + torch.rand(NUMBER, generator=GENERATOR, dtype=torch.float64)
+LOGS = torch.tensor([-0.5, 0.3, 0.2, -1.0], dtype=torch.float64)
+
+
+def log_likelihood(logs: torch.Tensor, nu: float | None) -> torch.Tensor:
+    """By GPyTorch and the multivariate normal density, differentiable."""
+    kernel = RBFKernel() if nu is None else MaternKernel(nu=nu)
+    kernel = kernel.double()
+    kernel.lengthscale = 1.0
+    scaled = POINTS / logs[:-2].exp()[GROUP]
+    noise = 1e-4 + 1e-6 * logs[-2].exp() + logs[-1].exp()
+    covariance = logs[-2].exp() * kernel(scaled).to_dense() + torch.diag(noise / WEIGHTS)
+    inverse = torch.linalg.inv(covariance)
+    shift = ((inverse @ REWARDS).sum() / inverse.sum()).detach()
+    law = torch.distributions.MultivariateNormal(shift.expand(NUMBER), covariance)
+    return law.log_prob(REWARDS) + 0.5 * NUMBER * math.log(2.0 * math.pi)
+
+
+def log_prior(logs: torch.Tensor, name: str) -> torch.Tensor:
+    """By PyTorch's densities, up to a constant."""
+    if name == "flat":
+        return logs.sum() * 0.0
+    variance, scales = logs[-2].exp(), logs[:-2].exp()
+    noise = 1e-4 + 1e-6 * variance + logs[-1].exp()
+    location, scale = torch.tensor(
+        [math.sqrt(2.0) + 0.5 * math.log(2), math.sqrt(3.0)], dtype=torch.float64
+    )
+    long = LogNormal(location, scale)
+    short = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double())
+    prior = (long if name == "long" else short).log_prob(scales).sum()
+    return prior - (variance.log() / 3.0) ** 2 / 2.0 - ((noise.log() + 3.0) / 3.0) ** 2 / 2.0
+
+
+@pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)
+@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
+def test_the_evidence_and_its_gradient_are_gpytorchs(nu, name):
+    evidence = Evidence(POINTS, GROUP, nu, LENGTHSCALE_PRIORS[name])
+    value, gradient = evidence.log_likelihood(Hyperparameters(LOGS), REWARDS, WEIGHTS)
+    prior = evidence.log_prior(Hyperparameters(LOGS))
+    logs = LOGS.clone().requires_grad_()
+    reference = log_likelihood(logs, nu)
+    assert value == pytest.approx(float(reference.detach()), rel=1e-8)
+    (expected,) = torch.autograd.grad(reference, logs)
+    torch.testing.assert_close(gradient, expected, rtol=1e-8, atol=1e-8)
+    reference = log_prior(logs, name)
+    (expected,) = torch.autograd.grad(reference, logs, allow_unused=True)
+    torch.testing.assert_close(prior.gradient, expected, rtol=1e-8, atol=1e-8)
+    other = LOGS + 0.1
+    change = evidence.log_prior(Hyperparameters(other)).value - prior.value
+    assert change == pytest.approx(float(log_prior(other, name) - reference.detach()), abs=1e-9)
