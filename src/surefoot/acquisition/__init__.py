@@ -4,6 +4,7 @@ from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.context import Bounds, Context, Score, ScoreRule
 from surefoot.acquisition.expected_risk import ExpectedRisk
+from surefoot.acquisition.intervals import ConfidenceBounds, Credible, Interval
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
@@ -18,8 +19,11 @@ __all__ = [
     "Alternating",
     "Bounds",
     "By",
+    "ConfidenceBounds",
     "Context",
+    "Credible",
     "ExpectedRisk",
+    "Interval",
     "Lacing",
     "NoisyExpectedImprovement",
     "Policy",

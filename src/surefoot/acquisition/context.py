@@ -33,6 +33,10 @@ def _no_prior(generator: torch.Generator) -> Path:
     raise InvalidInput("functions are to be drawn, but this `Context` has no `prior`: pass one.")
 
 
+def _no_variance(points: Tensor) -> Tensor:
+    return points.new_zeros(len(points))
+
+
 class Bounds(NamedTuple):
     """Bounds of the function for every design with every environment, in reward units.
 
@@ -71,6 +75,8 @@ class Context:
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
         warp: Transformation of the rewards that the posterior is of.
+        hyperparameter_variance: Variance (n,) at model inputs (n, d) that comes from not knowing
+            the hyperparameters, in the units of the posterior's.
     """
 
     space: Arms | Box | Joint
@@ -87,6 +93,7 @@ class Context:
     weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
+    hyperparameter_variance: Path = _no_variance
 
     @property
     def round(self) -> int:

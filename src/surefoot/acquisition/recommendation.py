@@ -15,6 +15,7 @@ from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
 from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.feasibility import Feasibility
+from surefoot.acquisition.intervals import Interval
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -59,7 +60,7 @@ def _takes_one(function: Callable[..., object]) -> bool:
     return True
 
 
-def recommend(context: Context, by: By) -> Recommendation:
+def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
     """The design of largest risk of the mean, or of the lower bound, or of largest score.
 
     Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
@@ -68,15 +69,16 @@ def recommend(context: Context, by: By) -> Recommendation:
     Args:
         context: The state of the optimization, without pending queries.
         by: "mean", "lower", "rounds", or a function of a `Context` that returns a score.
+        interval: What the ends of its interval are.
 
     Raises:
         NotReady: If no round was recorded.
     """
     context = represented(context)
     if by == ROUNDS:
-        return _of_rounds(context)
+        return _of_rounds(context, interval)
     if callable(by):
-        return _best_by(by, context)
+        return _best_by(by, context, interval)
     width = -context.width if by == "lower" else 0.0
 
     def value(x: Tensor) -> Tensor:
@@ -91,11 +93,11 @@ def recommend(context: Context, by: By) -> Recommendation:
         x, arm = best.design, best.design_arm
     else:
         x, arm = _best_in_box(value, space, context), None
-    interval = (float(part) for part in assess(context, x.unsqueeze(0)))
-    return Recommendation(x.clone(), arm, *interval)
+    ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
+    return Recommendation(x.clone(), arm, *ends)
 
 
-def _best_by(rule: ScoreRule, context: Context) -> Recommendation:
+def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommendation:
     """The design of largest score, found without a trace in the run."""
     context = replace(context, generator=torch.Generator().manual_seed(0))
     score = rule(context)
@@ -105,11 +107,11 @@ def _best_by(rule: ScoreRule, context: Context) -> Recommendation:
             "(n, d) that returns a tensor (n,)."
         )
     best = maximise(score, context)
-    interval = (float(part) for part in assess(context, best.design.unsqueeze(0)))
-    return Recommendation(best.design.clone(), best.design_arm, *interval)
+    ends = (float(part) for part in assess(context, best.design.unsqueeze(0), interval))
+    return Recommendation(best.design.clone(), best.design_arm, *ends)
 
 
-def _of_rounds(context: Context) -> Recommendation:
+def _of_rounds(context: Context, interval: Interval) -> Recommendation:
     best = context.memory.get(ROUNDS)
     if best is None:
         raise NotReady(
@@ -117,17 +119,18 @@ def _of_rounds(context: Context) -> Recommendation:
             "`policy=acquisition.Recorded(policy)`, and ask."
         )
     x = best["design"].to(context.designs.device)
-    interval = (float(part) for part in assess(context, x.unsqueeze(0)))
-    return Recommendation(x.clone(), context.space.design.locate(x).arm, *interval)
+    ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
+    return Recommendation(x.clone(), context.space.design.locate(x).arm, *ends)
 
 
-def assess(context: Context, designs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def assess(context: Context, designs: Tensor, interval: Interval) -> tuple[Tensor, Tensor, Tensor]:
     """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside.
 
     In reward units, whatever transformation of the rewards the posterior is of.
     """
     with torch.no_grad():
-        mean, lower, upper = represented(replace(context, feasible=None)).risks(designs)
+        reported = interval(replace(context, feasible=None))
+        mean, lower, upper = represented(reported).risks(designs)
     inverse = context.warp.inverse
     return inverse(mean), inverse(lower), inverse(upper)
 

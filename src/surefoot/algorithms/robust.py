@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot.acquisition import Policy, ScoreRule
+from surefoot.acquisition import Credible, Policy, ScoreRule
 from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -85,6 +85,7 @@ def robust_ucb(
                 if risk is None
                 else HyperparameterFit(lengthscales="short")
             ),
+            interval=Credible(),
             initial=initial_design_size(seen) if initial is None else initial,
             seed=seed,
             device=device,
@@ -97,6 +98,7 @@ def robust_ucb(
         width=srinivas(scale=scale),
         policy=policy,
         standardise=True,
+        interval=Credible(),
         ridge=1.0 if ridge is None else ridge,
         initial=0 if initial is None else initial,
         seed=seed,

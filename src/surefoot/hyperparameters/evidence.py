@@ -15,6 +15,7 @@ from surefoot._internal.linalg import cholesky
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
+_LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 
 
@@ -75,6 +76,15 @@ class Hyperparameters(NamedTuple):
         noise = math.log(power * share**2) - 2.0
         logs = [lengthscale] * groups + [math.log(power), noise]
         return cls(torch.tensor(logs, dtype=torch.float64))
+
+    @classmethod
+    def of(cls, scales: Tensor, group: Tensor, variance: float, noise: float) -> Hyperparameters:
+        """Those of a kernel with lengthscales (d,) that are equal within each group."""
+        logs = torch.zeros(int(group.max()) + 3, dtype=torch.float64)
+        logs[group] = scales.log()
+        excess = noise - MIN_NOISE - _MIN_NOISE_TO_SIGNAL * variance
+        logs[-2:] = torch.tensor([variance, max(excess, _LEAST_EXCESS)]).log()
+        return cls(logs)
 
     @property
     def lengthscales(self) -> Tensor:
@@ -142,6 +152,15 @@ class Evidence:
         values, slope = _CORRELATIONS[self.nu](squared)
         variance = model.variance
         return Covariance(variance * values, variance * slope, scaled)
+
+    def across(self, model: Hyperparameters, points: Tensor) -> Tensor:
+        """Covariance (p, n) between function values at other points (p, d) and at these."""
+        scales = model.lengthscales[self.group]
+        left = (points - self.points[:1]) / scales
+        right = (self.points - self.points[:1]) / scales
+        norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
+        squared = torch.addmm(norms, left, right.T, alpha=-2.0).clamp_min_(_SQUARED_FLOOR)
+        return model.variance * _CORRELATIONS[self.nu](squared)[0]
 
     def log_likelihood(
         self, model: Hyperparameters, y: Tensor, weights: Tensor

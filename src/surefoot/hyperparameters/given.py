@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
+from surefoot.hyperparameters.laplace import no_variance
 from surefoot.hyperparameters.student_t_fit import Fitted
 
 if TYPE_CHECKING:
@@ -60,3 +61,15 @@ class GivenHyperparameters:
         return Fitted(  # infinite degrees of freedom: an estimator has its own
             self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise
         )
+
+    def uncertainty(
+        self,
+        fitted: Fitted,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Callable[[Tensor], Tensor]:
+        """No variance: kernel and ridge are given."""
+        return no_variance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +23,7 @@ from surefoot.hyperparameters.evidence import (
     best_dof,
     expected_squares,
 )
+from surefoot.hyperparameters.laplace import HyperparameterUncertainty, VarianceInSpace, no_variance
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
@@ -230,6 +231,46 @@ class HyperparameterFit:
             weights.to(points.device),
             warp=best.warp,
         )
+
+    def uncertainty(
+        self,
+        fitted: Fitted,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Callable[[Tensor], Tensor]:
+        """Variance of the function that comes from not knowing the hyperparameters.
+
+        Args:
+            fitted: What `fit` gave for these rewards, or for the first of them.
+            points: Observed points (t, d).
+            rewards: Rewards (t,), in reward units.
+            lower: Lower bounds (d,) of the space.
+            span: Extents (d,) of the space.
+            groups: Coordinates that share a lengthscale.
+
+        Returns:
+            Function of points (n, d) that gives variances (n,), in squared units of the rewards as
+            they are transformed, to be added to the posterior's. Beyond 150 rewards it is 0.
+
+        References:
+            MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
+            Laplace's approximation.
+        """
+        if not 0 < len(rewards) <= _MAX_FITTED:
+            return no_variance
+        group, base = _group_of_each(len(span), groups), fitted.kernel.base_kernel
+        scales = (base.lengthscale.detach().reshape(-1) / span).cpu()
+        model = Hyperparameters.of(scales, group, float(fitted.kernel.outputscale), fitted.noise)
+        prior = LENGTHSCALE_PRIORS[self.lengthscales]
+        evidence = Evidence(((points - lower) / span).cpu(), group, self.nu, prior)
+        y = fitted.units.transform(rewards.cpu())
+        weights = torch.ones_like(y)  # of rewards that came after the fit
+        weights[: len(fitted.weights)] = fitted.weights.cpu()
+        extra = HyperparameterUncertainty(evidence, model, y, weights)
+        return VarianceInSpace(extra, lower, span, fitted.scale)
 
     def _start(
         self, evidence: Evidence, rewards: Tensor, subset: Tensor, warp: Warp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -49,6 +49,18 @@ class Hyperparameters(Protocol):
 
         Coordinates of a group encode one variable, a category.
         """
+        ...
+
+    def uncertainty(
+        self,
+        fitted: Fitted,
+        points: Tensor,
+        rewards: Tensor,
+        lower: Tensor,
+        span: Tensor,
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Callable[[Tensor], Tensor]:
+        """The variance (n,) at points (n, d) that comes from not knowing the hyperparameters."""
         ...
 
 
@@ -128,6 +140,9 @@ class Model:
     _selection: Posterior | None = None
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
+    _variance: tuple[int, Callable[[Tensor], Tensor]] | None = field(
+        default=None, metadata={"saved": False}
+    )
 
     def __post_init__(self) -> None:
         self.observations = Observations(self.space.dimension, self.space.lower.device)
@@ -327,15 +342,26 @@ class Model:
 
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""
+        return self.hyperparameters.fit(*self._data())
+
+    def _data(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Sequence[Sequence[int]]]:
+        """What hyperparameters are fitted to."""
         span = self.space.upper - self.space.lower
-        points = self.observations.sites[self.observations.site]
-        return self.hyperparameters.fit(
-            points,
+        return (
+            self.observations.sites[self.observations.site],
             self.observations.rewards,
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
             () if isinstance(self.space, Arms) else self.space.choices,
         )
+
+    def hyperparameter_variance(self, points: Tensor) -> Tensor:
+        """The variance (n,) at points (n, d) that comes from not knowing the hyperparameters."""
+        number = len(self.observations)
+        if self._variance is None or self._variance[0] != number:
+            variance = self.hyperparameters.uncertainty(self.fitted, *self._data())
+            self._variance = number, variance
+        return self._variance[1](points)
 
     def _use(self, fitted: Fitted) -> None:
         """Begin anew with a kernel that is not the one in use."""

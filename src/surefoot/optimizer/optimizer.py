@@ -15,7 +15,15 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
-from surefoot.acquisition import Context, Policy, Score, ScoreRule, UpperConfidenceBound
+from surefoot.acquisition import (
+    ConfidenceBounds,
+    Context,
+    Interval,
+    Policy,
+    Score,
+    ScoreRule,
+    UpperConfidenceBound,
+)
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
@@ -72,6 +80,8 @@ class Optimizer:
             kernel; with `Huber()`, the prior has an empirical-Bayes mean and output scale then.
         recommendation: How `recommend` does it unless told otherwise: by "mean", "lower", or a
             function of a `Context` that returns a score.
+        interval: What the intervals of `recommend` and `assess` are, `ConfidenceBounds()` by
+            default or `Credible(level)`.
         initial: Number of points of the initial design.
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
@@ -105,6 +115,7 @@ class Optimizer:
         ridge: float = 1.0,
         standardise: bool = False,
         recommendation: By = "mean",
+        interval: Interval | None = None,
         initial: int = 0,
         repeat_until: float = 1.0,
         seed: int = 0,
@@ -133,6 +144,7 @@ class Optimizer:
         self._standardise = standardise
         check_by("recommendation", recommendation)
         self.recommendation = recommendation
+        self.interval = ConfidenceBounds() if interval is None else interval
         self._model = Model(
             self.space.seen,
             fit,
@@ -292,7 +304,7 @@ class Optimizer:
             self._failed.append(location.point)
 
     def recommend(self, by: By | None = None) -> Recommendation:
-        """The best point, with the interval mean +- width deviations of the function there.
+        """The best point, with an interval of the function there (see `interval`).
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
         risks of the bounds as its interval. Where measurements have failed, the values are
@@ -316,7 +328,7 @@ class Optimizer:
         rule = self.recommendation if by is None else by
         check_by("by", rule)
         with one_thread():
-            return recommend(self.context, rule)
+            return recommend(self.context, rule, self.interval)
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
@@ -336,7 +348,7 @@ class Optimizer:
         context, design = self.context, self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
         x = torch.stack([design.locate(row, name="designs").design for row in rows])
-        return assess(context, x)
+        return assess(context, x, self.interval)
 
     @property
     def posterior(self) -> Posterior:
@@ -405,6 +417,7 @@ class Optimizer:
             "hyperparameters": None if lasting else model.hyperparameters,
             "risk": self.risk,
             "recommendation": self.recommendation,
+            "interval": self.interval,
             "kernel": model.fitted.kernel if lasting else None,
         }
         options = {
@@ -498,6 +511,7 @@ class Optimizer:
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
+            hyperparameter_variance=self._model.hyperparameter_variance,
         )
 
     def _feasible(self) -> Score | None:

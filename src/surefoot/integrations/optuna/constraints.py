@@ -14,6 +14,7 @@ from torch import Tensor
 
 from surefoot.acquisition import Context, Policy, Score
 from surefoot.acquisition.argmax import best_row
+from surefoot.acquisition.intervals import ConfidenceBounds
 from surefoot.acquisition.recommendation import recommend
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -184,7 +185,7 @@ class FeasibleDesigns:
             return torch.sigmoid(_STEEPNESS * (self.chance(points) - _SAFE))
 
         context = replace(self.context, feasible=_both(self.context.feasible, safe))
-        best = recommend(context, "mean").point
+        best = recommend(context, "mean", ConfidenceBounds()).point
         if float(self.probability(best.unsqueeze(0))) >= CONFIDENT:
             return best
         designs = self.context.designs

@@ -100,9 +100,10 @@ class StudyBelief:
         else:
             self._feasible = FeasibleDesigns.of(optimizer, chance)
             self._best = self._feasible.recommend()
-        self._posterior, self._width = optimizer.posterior, optimizer.width
+        reported = optimizer.interval(optimizer.context)
+        self._posterior, self._width = reported.posterior, reported.width
+        self._warp = reported.warp
         self._hyperparameters = optimizer.hyperparameters
-        self._warp = optimizer.context.warp
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)

@@ -1,0 +1,136 @@
+"""What is not known of the hyperparameters, by Laplace's approximation of their posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from surefoot._internal.linalg import cholesky
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+
+_SAMPLES = 16
+_STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
+_LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
+_REACH = 6.0  # in the logarithms, of any sample from the most likely values
+_MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
+
+
+def no_variance(points: Tensor) -> Tensor:
+    """The extra variance (n,) at points (n, d) where the hyperparameters are known: 0."""
+    return points.new_zeros(len(points))
+
+
+@dataclass(frozen=True, eq=False)
+class HyperparameterUncertainty:
+    r"""Variance of the function that comes from not knowing the hyperparameters.
+
+    With samples h of the hyperparameters and the constant prior mean given a flat prior, the
+    variance of the mixture is :math:`E_h[\sigma_h^2(x)] + \mathrm{Var}_h[\mu_h(x)]`. What it
+    exceeds the variance at the most likely hyperparameters by is what this gives.
+
+    Args:
+        evidence: Evidence of the hyperparameters.
+        model: The most likely ones.
+        rewards: Standardised rewards (n,).
+        weights: Their precisions (n,), relative to the noise.
+
+    References:
+        Rasmussen and Williams 2006, Section 2.7 for the prior mean; Osborne 2010, "Bayesian
+        Gaussian processes for sequential prediction, optimisation and quadrature", for the
+        mixture; MacKay 1992 for Laplace's approximation.
+    """
+
+    evidence: Evidence
+    model: Hyperparameters
+    rewards: Tensor
+    weights: Tensor
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """The extra variance.
+
+        Args:
+            points: Points (p, d) on the unit cube.
+
+        Returns:
+            Variances (p,), in squared standardised units.
+        """
+        known = self._moments(self.model, points, fixed_mean=True)[1]
+        moments = [self._moments(model, points) for model in self.samples]
+        means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
+        mixture = variances.mean(0) + means.var(0, correction=0)
+        return (mixture - known).clamp_min(0.0)
+
+    @cached_property
+    def samples(self) -> list[Hyperparameters]:
+        """Quasi-random draws from the posterior of the hyperparameters."""
+        directions = self._directions
+        values, vectors = torch.linalg.eigh(self._curvature(directions))
+        spread = vectors / values.clamp_min(_LEAST_CURVATURE).sqrt()
+        sobol = torch.quasirandom.SobolEngine(len(values), scramble=True, seed=0)
+        unit = sobol.draw(_SAMPLES, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6)
+        moves = (torch.special.ndtri(unit) @ spread.T).clamp(-_REACH, _REACH)
+        return [Hyperparameters(self.model.logs + move @ directions) for move in moves]
+
+    @property
+    def _directions(self) -> Tensor:
+        """Rows along which the logarithms vary."""
+        number = len(self.model.logs)
+        eye = torch.eye(number, dtype=torch.float64)
+        if number <= _MOST_DIRECTIONS:
+            return eye
+        return torch.cat([eye[:-2].sum(0, keepdim=True), eye[-2:]])
+
+    def _curvature(self, directions: Tensor) -> Tensor:
+        """The negative second derivative of the log posterior density along the directions."""
+
+        def slope(logs: Tensor) -> Tensor:
+            at = Hyperparameters(logs)
+            gradient = self.evidence.log_likelihood(at, self.rewards, self.weights)[1]
+            return directions @ (gradient + self.evidence.log_prior(at).gradient)
+
+        logs = self.model.logs
+        rows = [slope(logs - _STEP * row) - slope(logs + _STEP * row) for row in directions]
+        curvature = torch.stack(rows) / (2.0 * _STEP)
+        return 0.5 * (curvature + curvature.T)
+
+    def _moments(
+        self, model: Hyperparameters, points: Tensor, fixed_mean: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Mean and variance (p,) of the function at points (p, d)."""
+        evidence, noise = self.evidence, model.noise / self.weights
+        signal = evidence.covariance(model).signal
+        inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
+        total = inverse.sum()
+        shift = (inverse @ self.rewards).sum() / total
+        across = evidence.across(model, points)
+        solved = across @ inverse
+        mean = shift + solved @ (self.rewards - shift)
+        variance = (model.variance - (solved * across).sum(-1)).clamp_min(0.0)
+        if not fixed_mean:
+            variance = variance + (1.0 - solved.sum(-1)).square() / total
+        return mean, variance
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceInSpace:
+    """The extra variance at points of the space, in squared reward units.
+
+    Args:
+        unit: The variance on the unit cube, in standardised units.
+        lower: Lower bounds (d,) of the space.
+        span: Extents (d,) of the space.
+        scale: Reward units in one standardised unit.
+    """
+
+    unit: HyperparameterUncertainty
+    lower: Tensor
+    span: Tensor
+    scale: float
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """Variances (n,) at points (n, d)."""
+        at = ((points - self.lower) / self.span).cpu()
+        return self.scale**2 * self.unit(at).to(points)
