@@ -43,6 +43,7 @@ _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough func
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _LEAST_WARPED = 8  # rewards
+_STRONG_EVIDENCE = 3.0  # of a transformation, in nats (Kass and Raftery 1995)
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 
 
@@ -212,12 +213,14 @@ class HyperparameterFit:
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards))
         evidence = Evidence(unit[subset], group, self.nu, LENGTHSCALE_PRIORS[self.lengthscales])
-        best = self._start(evidence, rewards, subset, IDENTITY)
+        plain = best = self._start(evidence, rewards, subset, IDENTITY)
         for warp in _warps(rewards) if self.warped else []:
             other = self._start(evidence, rewards, subset, warp)
             if other.score <= best.score:
                 break
             best = other
+        if best.score < plain.score + _STRONG_EVIDENCE:
+            best = plain
         optimum = self._ascend(best.optimum, evidence, best.y[subset], self.passes, self.steps)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
