@@ -109,6 +109,7 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert len(open_study(path)[1].trials) == 4
 
 
+@pytest.mark.slow
 def test_five_failures_stop_the_run_with_the_reason(study):
     path = study("echo out of order >&2; exit 3", rounds=20)
     code, out, err = surefoot("tune", path)

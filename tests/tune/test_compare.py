@@ -258,6 +258,7 @@ class TestNamedSettings:
         assert {file.name for file in path.parent.iterdir()} == {"STUDY.toml", "bench.py"}
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_decision_and_json(write_study):
     path = write_study()
     code, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
