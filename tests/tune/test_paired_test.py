@@ -104,6 +104,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_settings_are_called_different_in_at_most_5_percent(kind):
     random = np.random.default_rng(KINDS.index(kind))
