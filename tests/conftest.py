@@ -1,18 +1,34 @@
-"""One thread, since the matrices are small and runs must not depend on the machine."""
+"""One thread, since the matrices are small and runs must not depend on the machine.
 
+Imports are within the fixtures: the process that hands tests to workers needs none of them.
+"""
+
+import gc
 from collections.abc import Iterator
 
 import pytest
-import torch
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 
-torch.set_num_threads(1)
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _modules_are_no_garbage() -> None:
+    """What was imported stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _migrations_are_read_once() -> Iterator[None]:
     """Optuna runs ten migration scripts through Python whenever it opens a database."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     read, known = ScriptDirectory.from_config, {}
 
     def from_config(config: Config) -> ScriptDirectory:

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
+from processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.study import create_study
@@ -109,6 +109,7 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert len(open_study(path)[1].trials) == 4
 
 
+@pytest.mark.slow
 def test_five_failures_stop_the_run_with_the_reason(study):
     path = study("echo out of order >&2; exit 3", rounds=20)
     code, out, err = surefoot("tune", path)
@@ -291,27 +292,11 @@ class TestDiagnose:
         assert len(err.splitlines()) == 1
 
 
-def start(path: Path, *arguments: object) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "surefoot", "tune", str(path), *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 # Fast at first, then one that hangs, and says which process it is.
@@ -331,7 +316,7 @@ def hanging(path: Path) -> int | None:
 @pytest.mark.slow
 def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(study):
     path = study(HANGS_AT_THE_FOURTH, rounds=7)
-    process = start(path)
+    process = forked_surefoot("tune", path)
     wait_for(lambda: hanging(path) is not None)
     process.kill()
     process.communicate()
@@ -342,7 +327,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     # And on again, until Ctrl-C: the trial that runs may end, and is recorded.
     (path.parent / "hanging").unlink()
     (path.parent / "runs").write_text("x\n" * 2)
-    process = start(path)
+    process = forked_surefoot("tune", path)
     wait_for(lambda: hanging(path) is not None)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
@@ -376,7 +361,7 @@ def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(stud
 
     path.write_text(path.read_text().replace("rounds = 5", "rounds = 500"))
     (path.parent / "bench.sh").write_text("echo $$ >> pids; sleep 600")
-    process = start(path, "--workers", 2)
+    process = forked_surefoot("tune", path, "--workers", 2)
     pids = path.parent / "pids"
     wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 2)
     process.terminate()

@@ -265,6 +265,7 @@ class TestAlgorithms:
             assert loaded.width_rule == optimizer.width_rule
             assert torch.equal(run(loaded, 10, seed=4), run(optimizer, 10, seed=4))
 
+    @pytest.mark.slow
     def test_a_guessed_horizon_is_that_of_the_epoch_whatever_came_before(self) -> None:
         """Rewards that an earlier, higher threshold had let pass are cut at a lower one."""
         moment = sf.Moment(1.0, 0.03)  # a threshold that only a new guess moves

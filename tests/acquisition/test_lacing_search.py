@@ -83,6 +83,7 @@ def wavy_upper(z):
     return wavy(z) + 0.4 + 0.8 * (z[:, 0] - 0.3).square()
 
 
+@pytest.mark.slow
 def test_on_narrow_strips_it_is_as_good_as_a_grid():
     axis = torch.linspace(0, 1, 401, dtype=torch.float64)
     grid = torch.cartesian_prod(axis, axis)

@@ -23,7 +23,13 @@ def reward(query: sf.Query) -> float:
     return float(torch.sin(5.0 * x) - x * z)
 
 
-@pytest.mark.parametrize("design", [sf.Arms(LINE), sf.Box([0.0], [1.0])], ids=["arms", "box"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        pytest.param(sf.Arms(LINE), id="arms"),
+        pytest.param(sf.Box([0.0], [1.0]), id="box", marks=pytest.mark.slow),
+    ],
+)
 def test_it_is_the_best_lower_bound_of_any_round(design: sf.Arms | sf.Box) -> None:
     optimizer = optimizer_of(design)
     optimizer.tell_all(LINE[[3, 9]], [0.1, -0.5], [[0.0], [1.0]])

@@ -116,7 +116,13 @@ def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.startswith(("box", "mixed")) else [])
+        for name in SPACES
+    ],
+)
 def test_the_same_seed_gives_the_same_run_also_after_loading(name: str, tmp_path: Path) -> None:
     optimizer = build(SPACES[name])
     asked = drive(optimizer, 5)
@@ -225,19 +231,27 @@ ALGORITHMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "gp_ts" else [pytest.mark.slow])
+        for name in ALGORITHMS
+    ],
+)
 def test_regret_falls_on_arms(name: str) -> None:
     missed = regret(ALGORITHMS[name](sf.Arms(LINE)), 200)
     assert missed[-50:].mean() < 0.05
     assert missed[-50:].mean() < 0.3 * missed[:10].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gp_ts, posterior", "bkb", "robust_ucb"])
 def test_regret_falls_in_a_box(name: str) -> None:
     missed = regret(ALGORITHMS[name](sf.Box([0.0], [1.0])), 40)
     assert missed[-10:].mean() < 0.05
 
 
+@pytest.mark.slow
 def test_regret_falls_under_outliers() -> None:
     optimizer = robust_ucb(sf.Arms(LINE), KERNEL, policy=ThompsonSampling(), ridge=0.1)
     random, best = np.random.default_rng(0), max(f(x) for x in LINE[:, 0])
@@ -254,8 +268,8 @@ def test_regret_falls_under_outliers() -> None:
     ("design", "environment"),
     [
         pytest.param(sf.Arms(LINE), WORLD, id="arms-list"),
-        pytest.param(sf.Arms(LINE), DENSITY, id="arms-density"),
-        pytest.param(sf.Box([0.0], [1.0]), WORLD, id="box-list"),
+        pytest.param(sf.Arms(LINE), DENSITY, id="arms-density", marks=pytest.mark.slow),
+        pytest.param(sf.Box([0.0], [1.0]), WORLD, id="box-list", marks=pytest.mark.slow),
         pytest.param(sf.Box([0.0], [1.0]), DENSITY, id="box-density", marks=pytest.mark.slow),
     ],
 )
@@ -303,6 +317,7 @@ def test_arguments_out_of_range() -> None:
         bkb(arms, KERNEL, noise=1.0, policy="thompson")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_cannot_be_drawn_is_refused_with_nothing_changed(tmp_path: Path) -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     box = sf.Box([0.0, 0.0], [1.0, 1.0])

@@ -70,7 +70,10 @@ def run(optimizer: sf.Optimizer, rounds: int, seed: int = 0) -> list[list[float]
     return asked
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name == "line" else [pytest.mark.slow]) for name in CASES],
+)
 def test_the_points_are_those_of_the_paper(name: str) -> None:
     box, kernel, formula, lengthscale, branching, depth, xi = CASES[name]
     optimizer = ada_bkb(
@@ -151,7 +154,15 @@ class TestPartition:
 
 class TestRuns:
     @pytest.mark.parametrize(
-        "estimator", [None, sf.Huber(), sf.MedianOfMeans(3), sf.StudentT()], ids=str
+        "estimator",
+        [
+            None,
+            *(
+                pytest.param(robust, marks=pytest.mark.slow)
+                for robust in (sf.Huber(), sf.MedianOfMeans(3), sf.StudentT())
+            ),
+        ],
+        ids=str,
     )
     def test_it_finds_the_maximum(self, estimator: Any) -> None:
         box = sf.Box([0.0, 0.0], [1.0, 1.0])
@@ -164,6 +175,7 @@ class TestRuns:
             optimizer.tell(query, f + 0.1 * noise.normal())
         assert np.abs(optimizer.recommend().point.numpy() - center).max() < 0.1
 
+    @pytest.mark.slow
     def test_looking_saving_and_copying_change_nothing(self, tmp_path: Path) -> None:
         plain, watched = (ada_bkb(UNIT, SMOOTH, **GIVEN) for _ in range(2))
         run(plain, 25)
@@ -286,6 +298,7 @@ class TestBadInput:
         optimizer.tell_all([[0.5, 0.5]] * 50, [1.0] * 50)
         refused(optimizer.ask, "`branching` = 1000000000")
 
+    @pytest.mark.slow
     def test_a_policy_of_another_depth_goes_on_with_the_partition(self, tmp_path: Path) -> None:
         optimizer = ada_bkb(UNIT, SMOOTH, scale=0.1, **GIVEN)
         run(optimizer, 30)

@@ -150,6 +150,7 @@ class TestBatches:
         np.testing.assert_allclose(optimizer.posterior.mean(PLANE), mean, atol=1e-6)
         np.testing.assert_allclose(optimizer.posterior.variance(PLANE), variance, atol=1e-6)
 
+    @pytest.mark.slow
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:
         """Huber's weights times residuals are all the same threshold, in the units of now."""
         features = sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", ratio=50.0))

@@ -14,8 +14,16 @@ from reference import heavy_tails, width
 from reference.agreement import agree
 from surefoot.features import oversampling_as_published
 
-cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-roots = pytest.mark.parametrize("root", ["symmetric", "cholesky"])
+ROOTS = ["symmetric", "cholesky"]
+roots = pytest.mark.parametrize("root", ROOTS)
+in_pairs = pytest.mark.parametrize(  # any two choices meet
+    ("case", "alpha", "root"),
+    [
+        pytest.param(case, alpha, root, id=f"{name}-{alpha}-{root}")
+        for index, (name, case) in enumerate(CASES.items())
+        for alpha, root in zip(MOMENTS, ROOTS[:: 1 if index % 2 else -1], strict=True)
+    ],
+)
 ACCURACY = 0.3
 
 
@@ -90,9 +98,7 @@ def test_quadrature_has_a_cosine_and_a_sine_of_every_node(
     assert cut
 
 
-@cases
-@alphas
-@roots
+@in_pairs
 def test_a_dictionary_drawn_every_round_has_a_feature_for_each_arm(
     case: Case, alpha: float, root: str
 ) -> None:

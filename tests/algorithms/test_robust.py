@@ -111,7 +111,8 @@ def test_skewed_noise_does_not_hide_the_optimum() -> None:
     assert float(truth(optimizer.recommend().point)) > 0.85
 
 
-@pytest.mark.parametrize("share", [pytest.param(0.55, marks=pytest.mark.slow), 0.9])
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.55, 0.9])
 def test_mostly_equal_rewards_with_spikes(share: float) -> None:
     """The median absolute deviation is 0 then: a coarse clock, or a count that is mostly 0."""
     points = torch.linspace(0.0, 1.0, 40, dtype=torch.float64).unsqueeze(-1)
@@ -126,6 +127,7 @@ def test_mostly_equal_rewards_with_spikes(share: float) -> None:
         assert bool(((mean > 0.0) & (mean < 11.0)).all())
 
 
+@pytest.mark.slow
 def test_extremes_that_agree_with_each_other_are_not_outliers() -> None:
     """A search measures mostly near the optimum; the few points far away are true all the same."""
     generator = np.random.default_rng(1)

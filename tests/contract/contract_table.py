@@ -6,6 +6,7 @@ A cell is one choice of each. `PAIRS` holds cells such that any two choices that
 at least one of them.
 """
 
+import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -190,17 +191,27 @@ class Cell:
 
 
 def in_pairs(cells: Iterable[Cell]) -> list[Cell]:
-    """Few of the cells that have every pair of choices between them, greedily."""
+    """Few of the cells that have every pair of choices between them, greedily.
+
+    A cell never adds more pairs than it did before, so that only the first in line are counted.
+    """
     bits: dict[object, int] = {}
-    left = {
-        cell: sum(1 << bits.setdefault(pair, len(bits)) for pair in cell.choices) for cell in cells
-    }
+    line = []
+    for place, cell in enumerate(cells):
+        pairs = sum(1 << bits.setdefault(pair, len(bits)) for pair in cell.choices)
+        line.append((-pairs.bit_count(), place, cell, pairs))
     missing = (1 << len(bits)) - 1
     chosen = []
+    heapq.heapify(line)
     while missing:
-        best = max(left, key=lambda cell: (left[cell] & missing).bit_count())
-        missing &= ~left.pop(best)
-        chosen.append(best)
+        _, place, cell, pairs = line[0]
+        entry = (-(pairs & missing).bit_count(), place, cell, pairs)
+        if entry[0] != line[0][0]:
+            heapq.heapreplace(line, entry)
+            continue
+        heapq.heappop(line)
+        missing &= ~pairs
+        chosen.append(cell)
     return chosen
 
 

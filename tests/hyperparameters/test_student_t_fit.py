@@ -91,6 +91,7 @@ def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
     assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)
 
 
+@pytest.mark.slow
 def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
     generator = torch.Generator().manual_seed(0)
     points = torch.rand(30, 2, generator=generator, dtype=torch.float64)

@@ -60,6 +60,7 @@ class TestSaving:
         rounds = 1 if "box" in name else 5
         assert drive(loaded, rounds) == drive(optimizer, rounds)
 
+    @pytest.mark.slow
     def test_a_learnt_kernel_is_in_the_file(self, tmp_path: Path) -> None:
         optimizer = inform(v_ucb(JOINTS["box"](), level=0.3), 15)
         optimizer.ask()

@@ -71,7 +71,15 @@ FEATURES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("estimator", [sf.LeastSquares(), sf.Huber(), sf.StudentT()], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        sf.LeastSquares(),
+        pytest.param(sf.Huber(), marks=pytest.mark.slow),
+        pytest.param(sf.StudentT(), marks=pytest.mark.slow),
+    ],
+    ids=repr,
+)
 def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -> None:
     optimizer = sf.Optimizer(
         sf.Arms(LINE),
@@ -108,6 +116,7 @@ def test_a_width_multiplies_the_deviation() -> None:
     torch.testing.assert_close(path(0.0), 0.0 * path(1.0), rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_arms_without_coordinates() -> None:
     kernel = sf.kernels.precomputed(table(4))
     for features in (sf.Exact(), sampled(2.0), greedy(3)):
@@ -131,7 +140,13 @@ KERNELS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "squared-exponential" else [pytest.mark.slow])
+        for name in KERNELS
+    ],
+)
 @pytest.mark.parametrize("features", [sf.Exact(), greedy(4), sampled(2.0)], ids=repr)
 def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
     """Slack: with 512 random waves squares are not quite chi-square."""
@@ -140,6 +155,7 @@ def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
     check(optimizer, TRIED, 400, slack=0.03, width=2.0)
 
 
+@pytest.mark.slow
 def test_draws_stay_accurate_among_many_points_that_are_close() -> None:
     generator = np.random.default_rng(0)
     near = 0.5 + 1e-3 * generator.standard_normal((60, 2))
@@ -158,6 +174,7 @@ def test_draws_are_differentiable_functions() -> None:
     assert torch.autograd.gradcheck(path, points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [SQUARE, sf.Arms(TRIED)], ids=["box", "arms"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_prior_draws_have_the_covariance_of_the_kernel(space: Any, name: str) -> None:

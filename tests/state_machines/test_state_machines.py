@@ -18,27 +18,27 @@ def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
     return {name: family[name] for name in names}
 
 
-@named(only(LASTING, "gp_ucb-bare", "ata_gp_ucb", "robust_ucb", "repeated"))
+@named(only(LASTING, "gp_ucb-bare", "robust_ucb"))
 def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
-@named(only(BUDGETED, "bbkb", "bbkb-repeated"))
+@named(only(BUDGETED, "bbkb"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
-@named(only(BOXES, "gp_ucb", "ada_bkb"))
+@named(only(BOXES, "gp_ucb"))
 def test_boxes(subject: Subject) -> None:
     drive(subject, examples=3, steps=14)
 
 
-@named(only(JOINT, "v_ucb", "v_ucb-observed"))
+@named(only(JOINT, "v_ucb"))
 def test_designs_beside_an_environment(subject: Subject) -> None:
     drive(subject, examples=4, steps=16)
 
 
-@named(only(DRAWN, "gp_ts", "bkb", "cvar_ts"))
+@named(only(DRAWN, "gp_ts"))
 def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
     drive(subject, examples=3, steps=18)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -13,11 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from processes import wait_until_gone
 from rich.console import Console
 from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from processes import forked_surefoot, wait_until_gone
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.compare import Comparing, measure_pairs
@@ -258,6 +256,7 @@ class TestNamedSettings:
         assert {file.name for file in path.parent.iterdir()} == {"STUDY.toml", "bench.py"}
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_decision_and_json(write_study):
     path = write_study()
     code, out, err = cli(path, "--a", TEXT_A, "--b", TEXT_B)
@@ -286,7 +285,6 @@ def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_stu
         assert (path.parent / "log").read_text().split() == ["setup", "teardown"]
 
 
-COMPARE = "import sys\nfrom surefoot.cli import app\napp(['compare', *sys.argv[1:]])\n"
 SLOW = "import os, sys, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(0.3)\n"
 
 
@@ -296,15 +294,13 @@ def test_a_killed_comparison_keeps_its_runs_and_continues(write_study, number):
     path = write_study(bench=SLOW + "print(sys.argv[2])\n")
     file = path.parent / "hill.compare.jsonl"
     arguments = [str(path), "--a", TEXT_A, "--b", TEXT_B, "--runs", "3"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMPARE, *arguments], stdout=subprocess.PIPE, text=True
-    )
+    process = forked_surefoot("compare", *arguments)
     end = time.monotonic() + 120
     while not file.exists() or len(file.read_text().splitlines()) < 4:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
-    os.kill(process.pid, number)
+    process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == {9: -9, 15: 143, 2: 130}[number]
     if number != signal.SIGKILL:

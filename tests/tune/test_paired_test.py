@@ -46,6 +46,7 @@ def test_the_evidence_is_a_martingale_under_random_signs(count):
         assert mean == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_decisions_follow_the_literal_evidence(differences):
@@ -103,6 +104,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_settings_are_called_different_in_at_most_5_percent(kind):
     random = np.random.default_rng(KINDS.index(kind))
@@ -116,6 +118,7 @@ def test_equal_settings_are_called_different_in_at_most_5_percent(kind):
     assert different <= binom.isf(ERROR, RUNS, 0.05)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_a_constant_difference():
     random = np.random.default_rng(5)
     misses = 0

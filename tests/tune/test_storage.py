@@ -105,9 +105,8 @@ def foreign_owners() -> list[object]:
     return [{**me, **entry} for entry in wrong + clocks] + ["x", 3, [], {}]
 
 
-@pytest.mark.parametrize(
-    "state", [TrialState.RUNNING, pytest.param(TrialState.COMPLETE, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
 def test_a_foreign_owner_of_a_trial(write_study, state):
     path = write_study()
     trials = trials_of(path, rounds=3)

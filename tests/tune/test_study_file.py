@@ -168,7 +168,7 @@ def test_a_path_that_is_none():
         ("sqlite:///.", "is a folder, expected a file"),
         ("sqlite+nosuch:///x.db", "study.storage: "),
         ("nosuch://host/db", "study.storage: nosuch://host/db: Can't load plugin"),
-        ("postgresql://host:port/db", "study.storage: got a URL that begins with 'postgresql'"),
+        ("postgresql://host:port/db", "study.storage: got 'postgresql://***', expected an"),
         ("mysql://host/{db}?nothing=1", "study.storage: "),
     ],
 )

@@ -14,12 +14,13 @@ from rich.console import Console
 from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
 from surefoot.tune.command_objective import CommandObjective, last_number
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
-from surefoot.tune.passwords import secrets_of, without_passwords
+from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.storage import StorageFailed, locate, storage_errors
@@ -222,6 +223,15 @@ URLS = [
     f"postgresql{SECRET}@host",
     f"postgre[/me:{SECRET}@localhost/db",
 ]
+DAMAGED = [  # beyond recognition of the password
+    f"sqlite://me:{SECRET}host/x.db",
+    f"postgresql://host/db?pa_sword={SECRET}",
+    f"postgresql://host/db?pass:{SECRET}",
+    f"postgresql://host/db?pa@sword={SECRET}",
+    f"postgresql://host assword={SECRET}",
+    f"nosuch://me:{SECRET}\U0001f600host/db",
+    f"postg:://host/db?{{assword={SECRET}",
+]
 
 
 class TestPasswords:
@@ -233,6 +243,36 @@ class TestPasswords:
             assert code in (1, 2)
             assert err
             assert "s3cr3t" not in out + err
+
+    @pytest.mark.parametrize("url", DAMAGED)
+    def test_of_a_damaged_url_only_the_scheme_is_shown(self, write_study, url):
+        for key, values in {
+            "storage": [f'"{url}"', f'["{url}"]', f'{{ a = "{url}" }}', f'{{ "{url}" = 1 }}'],
+            "seed": [f'"{url}"', f'["{url}"]', f'{{ a = "{url}" }}', f'{{ "{url}" = 1 }}'],
+            f'"{url}"': ["1"],
+        }.items():
+            for value in values:
+                path = write_study(("rounds = 8", f"rounds = 8\n{key} = {value}"))
+                with pytest.raises(SurefootError) as caught:
+                    create_study(StudyFile.load(path))
+                assert "s3cr3t" not in str(caught.value), (key, value)
+
+    def test_a_key_that_comes_twice(self, write_study):
+        path = write_study(
+            ("rounds = 8", f'rounds = 8\nx = {{ "{URLS[0]}" = 1, "{URLS[0]}" = 2 }}')
+        )
+        with pytest.raises(
+            StudyFileError, match=r"not valid TOML: .*\(at line \d+, column \d+\)"
+        ) as caught:
+            StudyFile.load(path)
+        assert "s3cr3t" not in str(caught.value)
+
+    def test_harmless_urls_and_paths_are_shown(self):
+        for text in (
+            *("curl http://localhost:80/x {x}", "curl 'http://host/x' {x}", "C:/a/b {x}"),
+            *("['sqlite:///x.db', 'a']", "{'a': 'journal:///x.log'}", "docker -v /d:/e img {x}"),
+        ):
+            assert without_any_password(text) == text
 
     @pytest.mark.parametrize("value", [f'["{URLS[0]}"]', f'{{ a = "{URLS[3]}" }}'])
     @pytest.mark.parametrize("key", ["storage", "name", "rounds"])

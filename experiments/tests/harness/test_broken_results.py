@@ -106,6 +106,7 @@ def test_a_manifest_that_is_none_is_named(result, text):
         run(EXPERIMENT, plan(result.parent))
 
 
+@pytest.mark.slow
 def test_a_stored_trial_that_is_truncated_is_named_before_anything_runs(tmp_path):
     class Stopped(Exception):
         pass
@@ -149,6 +150,7 @@ def test_the_gallery_leaves_it_out_and_says_so(finished, tmp_path, spoil, messag
     assert text.count("<section") == 1
 
 
+@pytest.mark.slow
 def test_a_result_that_another_process_writes_is_refused_until_it_ends(tmp_path):
     lock = tmp_path / ".trials" / f"{EXPERIMENT.name}.lock"
     with locked(lock, "taken"):  # another open file, as in another process

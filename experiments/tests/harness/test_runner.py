@@ -252,6 +252,7 @@ def small_files(limit: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
+@pytest.mark.slow
 def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
     # Room for the trials, not for the picture.
     with (

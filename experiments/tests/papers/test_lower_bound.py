@@ -21,6 +21,7 @@ def tables() -> Tables:
     }
 
 
+@pytest.mark.slow
 def test_every_horizon_has_its_own_family(tables: Tables) -> None:
     assert horizons(32) == [2, 4, 8, 16, 32]
     assert horizons(1) == [1]
@@ -32,6 +33,7 @@ def test_every_horizon_has_its_own_family(tables: Tables) -> None:
     assert len(numbers) == 2 * 3 * 5 * len(METHODS)
 
 
+@pytest.mark.slow
 def test_claims_follow_the_numbers(tables: Tables) -> None:
     held = {check.claim: check.holds for check in checks(tables)}
     assert len(held) == 9

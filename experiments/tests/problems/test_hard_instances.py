@@ -84,6 +84,7 @@ def test_no_rule_has_less_regret_than_the_bound(alpha: float) -> None:
     assert 0.0 < family.lower_bound < regret.mean() * T
 
 
+@pytest.mark.slow
 def test_the_bound_grows_with_the_rate_of_the_theorem() -> None:
     horizons = np.array([10**k for k in range(3, 9)])
     for alpha in (0.25, 0.5, 1.0):

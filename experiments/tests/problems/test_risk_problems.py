@@ -208,6 +208,7 @@ def test_first_points_repeat_and_are_of_the_space(name, continuous):
         assert all(problem.joint.environment.index(value) is not None for value in z)
 
 
+@pytest.mark.slow
 def test_an_optimiser_plays_a_problem():
     problem = problems.branin_11()
     x, z = problem.first_points(rng())

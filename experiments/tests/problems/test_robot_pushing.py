@@ -113,6 +113,7 @@ def test_the_objective_is_minus_the_distance_to_the_goal():
     assert values.tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", [(3.0, 4.0), (-5.0, 5.0), (0.5, -0.2)])
 def test_a_goal_can_be_reached(goal):
     away = math.hypot(*goal)

@@ -464,6 +464,12 @@ class Optimizer:
                 setattr(optimizer, name, run.decoder.decode(run.state[name]))
         return optimizer
 
+    @property
+    def in_initial_design(self) -> bool:
+        """Whether the next query, without `arms`, is a point of the initial design."""
+        known = len(self._model.observations) + len(self._pending)
+        return self._initial_used < len(self._initial) > known
+
     def reseed(self, seed: int) -> None:
         """Draw from a new seed from now on, as parallel copies of one optimizer must.
 
@@ -474,8 +480,7 @@ class Optimizer:
         self._pending.owner = new_owner()  # the next queries of two copies have the same ids
 
     def _choose(self, among: list[Location] | None) -> Location:
-        known = len(self._model.observations) + len(self._pending)
-        if among is None and self._initial_used < len(self._initial) > known:
+        if among is None and self.in_initial_design:
             self._initial_used += 1
             return self._initial[self._initial_used - 1]
         if len(self._model.observations) == 0:

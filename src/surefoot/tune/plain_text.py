@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from surefoot.tune.passwords import without_any_password
+from surefoot.tune.passwords import storage_without_password, without_any_password
 
 # Control sequences of terminals (ECMA-48), those that set titles and the like included.
 _ESCAPES = re.compile(
@@ -60,6 +60,11 @@ def escaped(text: str) -> str:
     return _CONTROL.sub(escape, storable(text.replace("\r\n", "\n")))
 
 
+def shortened(text: str) -> str:
+    """The text, without its middle if it is too long for a message."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 43]}...{text[-40:]}"
+
+
 def shown(value: object) -> str:
     """A value of any size for an error message: its `repr`, without passwords and shortened.
 
@@ -73,4 +78,16 @@ def shown(value: object) -> str:
         # Python prints no integers of more than 4,300 digits.
         bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
         return f"a value{bits} that is too large to print"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 43]}...{text[-40:]}"
+    return shortened(text)
+
+
+def shown_storage(value: object) -> str:
+    """A value that came for a storage: nothing of it that might be a password.
+
+    Example:
+        >>> shown_storage("x.db"), shown_storage("mysql://me:se@cret@host"), shown_storage(["x"])
+        ("'x.db'", "'mysql://***'", 'a list')
+    """
+    if isinstance(value, str):
+        return storable(shortened(repr(storage_without_password(value))))
+    return f"a {type(value).__name__}" if isinstance(value, list | dict) else shown(value)

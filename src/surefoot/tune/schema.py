@@ -16,7 +16,7 @@ from optuna.distributions import (
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
-from surefoot.tune.plain_text import shown
+from surefoot.tune.plain_text import shown, shown_storage
 
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
@@ -82,13 +82,14 @@ class StudySection(Section):
         if not valid or len(self.name) > LONGEST_NAME:
             raise self.invalid("name", self.name)
         if self.storage is not None and not ("://" in self.storage and self.storage.isprintable()):
-            raise self.invalid("storage", self.storage)
+            wanted = type(self).model_fields["storage"].description
+            raise InvalidKey("storage", f"got {shown_storage(self.storage)}, expected {wanted}")
         if self.storage is not None and re.fullmatch(
             r"sqlite(\+\w+)?://(/:memory:)?(\?.*)?", self.storage
         ):
             raise InvalidKey(
                 "storage",
-                f"got {shown(self.storage)}, which is lost when the run ends; "
+                f"got {shown_storage(self.storage)}, which is lost when the run ends; "
                 "expected a file, such as 'sqlite:///NAME.db'",
             )
         return self

@@ -17,7 +17,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from surefoot.tune.journal import create_journal, open_journal
-from surefoot.tune.plain_text import shown
+from surefoot.tune.passwords import storage_without_password
+from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.tune.study_file import StudyFile, StudyFileError
 from surefoot.types import SurefootError
 
@@ -48,10 +49,14 @@ class Location:
 
     @property
     def label(self) -> str:
-        """The storage's name for messages, without a password."""
+        """The storage's name for messages, without a password and options."""
         if self.file is not None:
             return str(self.file)
-        return self.study_file.hide_passwords(self.url.render_as_string(hide_password=True))
+        url = self.url.set(query={})
+        plain = f"{url.drivername}://{url.username or ''}{url.host or ''}/{url.database or ''}"
+        if storage_without_password(plain) != plain:  # mistyped, so that any of it may be one
+            return f"{url.drivername}://***"
+        return self.study_file.hide_passwords(url.render_as_string(hide_password=True))
 
 
 def locate(study_file: StudyFile) -> Location:
@@ -68,11 +73,9 @@ def locate(study_file: StudyFile) -> Location:
         url = make_url(given)
         backend, driver = url.get_backend_name(), url.drivername
     except (ArgumentError, ValueError):
-        # Not shown: where the password begins and ends is not known.
-        scheme = given.partition(":")[0]
         raise study_file.error(
             "study.storage",
-            f"got a URL that begins with {shown(scheme)}, expected an Optuna storage URL, "
+            f"got {shown_storage(given)}, expected an Optuna storage URL, "
             "SCHEME://USER:PASSWORD@HOST:PORT/NAME",
         ) from None
     if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
@@ -80,7 +83,7 @@ def locate(study_file: StudyFile) -> Location:
     if url.query or url.host or not url.database:
         raise study_file.error(
             "study.storage",
-            f"got {shown(given)}, expected {backend}:///FILE, without a host and options",
+            f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
         )
     return Location(study_file, url, study_file.folder / url.database, driver == "journal")
 

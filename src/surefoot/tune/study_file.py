@@ -16,8 +16,8 @@ from pydantic import Field, ValidationError, model_validator
 from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
-from surefoot.tune.passwords import secrets_of, without_passwords
-from surefoot.tune.plain_text import printable, shown
+from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
+from surefoot.tune.plain_text import printable, shown, shown_storage
 from surefoot.tune.schema import (
     LONGEST_NAME,
     PARAMETER_TYPES,
@@ -170,7 +170,9 @@ class StudyFile:
         except UnicodeDecodeError:
             raise StudyFileError(f"{path}: not a text file in UTF-8, expected TOML") from None
         except tomllib.TOMLDecodeError as error:
-            raise StudyFileError(f"{path}: not valid TOML: {_one_line(str(error))}") from None
+            what, at, where = str(error).rpartition(" (at ")  # it may quote a key
+            message = _one_line(without_any_password(what) + at + where)
+            raise StudyFileError(f"{path}: not valid TOML: {message}") from None
         except RecursionError:
             raise StudyFileError(
                 f"{path}: nested too deeply, expected tables and lists of a study file"
@@ -178,8 +180,9 @@ class StudyFile:
         except ValueError as error:  # an integer of more than 4,300 digits; a path with a null
             raise StudyFileError(f"{path}: cannot be read: {_one_line(str(error))}") from None
         if key := _too_large(raw):
+            key = _one_line(without_any_password(key))
             raise StudyFileError(
-                f"{path}: {_one_line(key)}: got an integer beyond float64, expected at most 1e308"
+                f"{path}: {key}: got an integer beyond float64, expected at most 1e308"
             )
         try:
             contents = Contents.model_validate(raw)
@@ -238,7 +241,9 @@ def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     key, message = _problem(dict(problems[0]), raw)
     more = len(problems) - 1
-    return _one_line(f"{key}: {message}" + (f" (and {more} more)" if more else ""))
+    return _one_line(
+        f"{without_any_password(key)}: {message}" + (f" (and {more} more)" if more else "")
+    )
 
 
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
@@ -271,7 +276,8 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     wanted = section.model_fields[field].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
-    return key, f"{_got(given)}, expected {wanted}"
+    got = f"got {shown_storage(given)}" if key == "study.storage" else _got(given)
+    return key, f"{got}, expected {wanted}"
 
 
 def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:

@@ -151,6 +151,7 @@ class TestRuns:
         assert [trial.params["x"] for trial in study.trials[:3]] == [3.0, 1.0, 9.0]
         assert study.sampler.belief(study).trials == list(range(5))
 
+    @pytest.mark.slow
     def test_ask_and_tell_in_any_order(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.optimize(line, 5)

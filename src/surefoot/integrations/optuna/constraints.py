@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 CONFIDENT = 0.95
 """Probability that all constraints hold, from which a configuration is recommended."""
 
+UNLIKELY = 0.05
+"""Probability that all constraints hold, below which a point of the initial design is left out."""
+
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
 _SAFE = 0.97
 _VALUES = 1024  # that represent a continuous environment
@@ -103,6 +106,22 @@ class ConstraintModels:
                 model = self._models.setdefault(name, _regression(self._space, self._device))
                 model.tell_all([query for query, _ in known], [value for _, value in known])
 
+    def rule_out(self, inputs: Tensor) -> bool:
+        """Whether it is `UNLIKELY` that all constraints hold at inputs (d,).
+
+        Only by those of which more values are known than the inputs have coordinates.
+        """
+        known = {
+            name: model
+            for name, model in self._models.items()
+            if len(model.history) > self._space.dimension
+        }
+        chance = _probability(known)
+        if chance is None:
+            return False
+        with torch.no_grad():
+            return float(chance(inputs.unsqueeze(0))) < UNLIKELY
+
     def probability(self) -> Score | None:
         """Probability that all constraints hold, as a function of inputs; None without any.
 
@@ -111,19 +130,7 @@ class ConstraintModels:
         References:
             Gardner et al. 2014, "Bayesian optimization with inequality constraints".
         """
-        if not self._models:
-            return None
-        posteriors = [model.posterior for model in self._models.values()]
-
-        def chance(points: Tensor) -> Tensor:
-            chance = torch.ones(len(points), dtype=torch.float64, device=points.device)
-            for posterior in posteriors:
-                mean, deviation = posterior.mean_and_deviation(points)
-                least = _LEAST * posterior.scale
-                chance = chance * torch.special.ndtr(-mean / deviation.clamp_min(least))
-            return chance
-
-        return chance
+        return _probability(self._models)
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,22 @@ class FeasibleDesigns:
         if not len(confident):
             return designs[int(probability.argmax())]
         return confident[best_row(self.context.mean, confident)]
+
+
+def _probability(models: Mapping[str, Optimizer]) -> Score | None:
+    if not models:
+        return None
+    posteriors = [model.posterior for model in models.values()]
+
+    def chance(points: Tensor) -> Tensor:
+        chance = torch.ones(len(points), dtype=torch.float64, device=points.device)
+        for posterior in posteriors:
+            mean, deviation = posterior.mean_and_deviation(points)
+            least = _LEAST * posterior.scale
+            chance = chance * torch.special.ndtr(-mean / deviation.clamp_min(least))
+        return chance
+
+    return chance
 
 
 def _regression(space: Arms | Box, device: str) -> Optimizer:

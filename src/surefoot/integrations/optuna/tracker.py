@@ -184,7 +184,7 @@ class StudyTracker:
             Values by parameter name.
         """
         self._release(number)
-        proposal = self._pending_of(self.optimizer.ask())
+        proposal = self._pending_of(self._ask())
         if self._is_taken(proposal.place, number):
             proposal = self._pending_of(self._ask_elsewhere(proposal.query, number))
         return self._register(number, proposal)
@@ -259,6 +259,17 @@ class StudyTracker:
     def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
         self._pending[number] = proposal
         return self.encoding.decode(proposal.query.point)
+
+    def _ask(self) -> Query:
+        """The next query; points of the initial design that seem to be infeasible are left out."""
+        while self.optimizer.in_initial_design:
+            query = self.optimizer.ask()
+            z = query.environment
+            inputs = query.point if z is None else torch.cat([query.point, z])
+            if not self.constraints.rule_out(inputs):
+                return query
+            self.optimizer.forget(query, failed=False)
+        return self.optimizer.ask()
 
     def _ask_elsewhere(self, query: Query, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
