@@ -23,6 +23,15 @@ RIVALS = {
         Rival("optuna-tpe", "optuna_samplers", HERE, {"sampler": "tpe"}, refit=True),
         Rival("optuna-gp", "optuna_samplers", HERE, {"sampler": "gp"}, refit=True),
         Rival("optuna-cma", "optuna_samplers", "cmaes", {"sampler": "cma"}, refit=True),
+        Rival("botorch-lognei", "botorch_loops", HERE, {"acquisition": "lognei"}),
+        Rival("botorch-ucb", "botorch_loops", HERE, {"acquisition": "ucb"}),
+        Rival("botorch-robust", "botorch_loops", HERE, {"robust": True}),
+        Rival("rcgp-ucb", "rcgp_ucb"),
+        Rival("ax", "ax_client", "ax"),
+        Rival("smac", "smac_facade", "smac", refit=True),
+        Rival("vizier", "vizier_designer", "vizier", refit=True),
+        Rival("pybads", "pybads_search", "pybads", boxes_only=True),
+        Rival("hebo", "hebo_optimizer", "hebo", refit=True),
     )
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot_experiments.scoreboard.rivals.optuna_samplers import Study
 from surefoot_experiments.scoreboard.space import Point, Space
 
@@ -20,6 +21,4 @@ class Surefoot(Study):
 
 def create(space: Space, seed: int, budget: int, **settings: Any) -> Surefoot:
     """A run of surefoot; settings are those of `SurefootSampler`."""
-    from surefoot.integrations.optuna import SurefootSampler
-
     return Surefoot(space, SurefootSampler(seed=seed, **settings))
