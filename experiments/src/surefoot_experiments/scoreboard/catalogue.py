@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.environments import HERE
 from surefoot_experiments.scoreboard.rival import Rival
-from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud
+from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, own, simopt
 from surefoot_experiments.scoreboard.task import Task
 
 SUREFOOT, RANDOM = "surefoot", "random"
 SUITES: dict[str, Callable[[Sequence[str]], list[Task]]] = {
     bbob_noisy.SUITE: bbob_noisy.tasks,
     cloud.SUITE: cloud.tasks,
+    simopt.SUITE: simopt.tasks,
+    own.SUITE: own.tasks,
 }
 RIVALS = {
     one.name: one

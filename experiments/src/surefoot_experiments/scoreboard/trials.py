@@ -12,7 +12,8 @@ import torch
 
 from surefoot_experiments.harness.trial import Rows, Trial
 from surefoot_experiments.scoreboard.posterior_mean import best_posterior_mean
-from surefoot_experiments.scoreboard.rival import Rival, RivalFailed, process_of
+from surefoot_experiments.scoreboard.process import ProcessFailed
+from surefoot_experiments.scoreboard.rival import Rival, process_of
 from surefoot_experiments.scoreboard.space import Point
 from surefoot_experiments.scoreboard.task import Objective, Task, noise
 
@@ -57,7 +58,7 @@ class Run:
                 if round_ in task.checkpoints:
                     log.recommended(round_, process.recommend(self.limit))
             memory = process.end(self.limit)
-        except RivalFailed as failure:
+        except ProcessFailed as failure:
             error = str(failure)
             log.complete()
         except BaseException:

@@ -46,9 +46,7 @@ class Loop:
         sobol = SobolEngine(space.width, scramble=True, seed=seed)
         initial = min(2 * (len(space.parameters) + 1), 10)
         self._initial = sobol.draw(initial, dtype=torch.float64)
-        self._bounds = torch.stack(
-            [torch.zeros(space.width), torch.ones(space.width)]
-        ).double()
+        self._bounds = torch.stack([torch.zeros(space.width), torch.ones(space.width)]).double()
         self._acquisition, self._robust = acquisition, robust
 
     def ask(self) -> Point:

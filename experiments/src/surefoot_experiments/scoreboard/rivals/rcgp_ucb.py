@@ -69,7 +69,11 @@ class RobustConjugateGP:
         limits = [(-3.0, 3.0)] * (len(start) - 2) + [(-3.0, 5.0), (-9.0, 2.0)]
         try:
             found = minimize(
-                objective, start, jac=True, method="L-BFGS-B", bounds=limits,
+                objective,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=limits,
                 options={"maxiter": STEPS},
             )
         except torch.linalg.LinAlgError:

@@ -7,11 +7,9 @@ and a run that ends by a signal ends alone.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import resource
-import sys
 import time
 import traceback
 from collections.abc import Iterator
@@ -19,9 +17,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol, TextIO
 
+from surefoot_experiments.scoreboard.pipes import Reply, connected, described, send
 from surefoot_experiments.scoreboard.space import Point, Space
-
-Reply = dict[str, Any]
 
 
 class Rival(Protocol):
@@ -40,21 +37,16 @@ class Rival(Protocol):
         ...
 
 
-def serve(module: str) -> None:
-    """Answer requests on standard input until it is closed.
-
-    What the optimiser prints goes to standard error.
-    """
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    requests = _lines(0)
+def main(module: str) -> None:
+    """Serve the optimiser of a module, whose packages' versions are the first reply."""
+    requests, replies = connected()
     try:
-        rival = import_module(module)
+        rival = import_module(f"{__package__}.{module}")
         versions = ", ".join(f"{name} {version(name)}" for name in rival.PACKAGES)
     except Exception as error:
-        _send(replies, {"error": _described(error)})
+        send(replies, {"error": described(error)})
         return
-    _send(replies, {"versions": versions})
+    send(replies, {"versions": versions})
     for request in requests:
         child = os.fork()
         if child == 0:
@@ -62,7 +54,8 @@ def serve(module: str) -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:
-            _send(replies, {"error": f"the process ended by signal {os.WTERMSIG(status)}"})
+            code = os.waitstatus_to_exitcode(status)
+            send(replies, {"error": f"the process of the run ended with {code}"})
 
 
 def _run(create: Any, start: Reply, requests: Iterator[Reply], replies: TextIO) -> None:
@@ -71,7 +64,7 @@ def _run(create: Any, start: Reply, requests: Iterator[Reply], replies: TextIO) 
         space = Space.from_json(start["space"])
         began = _cpu_seconds()
         rival: Rival = create(space, start["seed"], start["budget"], **start["settings"])
-        _send(replies, {"seconds": _cpu_seconds() - began})
+        send(replies, {"seconds": _cpu_seconds() - began})
         for request in requests:
             began, wall = _cpu_seconds(), time.perf_counter()
             reply: Reply = {}
@@ -85,38 +78,15 @@ def _run(create: Any, start: Reply, requests: Iterator[Reply], replies: TextIO) 
             else:
                 reply["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             reply |= {"seconds": _cpu_seconds() - began, "wall": time.perf_counter() - wall}
-            _send(replies, reply)
+            send(replies, reply)
             if request["do"] == "end":
                 return
     except Exception as error:
         traceback.print_exc()
-        _send(replies, {"error": _described(error)})
-
-
-def _send(replies: TextIO, reply: Reply) -> None:
-    replies.write(json.dumps(reply, default=lambda number: number.item()) + "\n")
-    replies.flush()
-
-
-def _lines(descriptor: int) -> Iterator[Reply]:
-    """Requests, read without taking in more than the next one, which may be another process's."""
-    line = b""
-    while chunk := os.read(descriptor, 65536):
-        line += chunk
-        if line.endswith(b"\n"):
-            request, line = json.loads(line), b""
-            yield request
+        send(replies, {"error": described(error)})
 
 
 def _cpu_seconds() -> float:
     """Processor time of this process and its children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-
-
-if __name__ == "__main__":
-    sys.exit("run launch.py instead")

@@ -1,6 +1,6 @@
-"""Run as a script by the Python of any environment: serve the optimiser that a module creates.
+"""Run as a script by the Python of any environment: call `main` of a module of the scoreboard.
 
-Only this package is made importable, not what else its folder contains.
+The first argument is the module, those that follow are passed on. Only this package is made importable, not what else its folder contains.
 """
 
 import sys
@@ -8,11 +8,11 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
 
 
 def main() -> None:
-    """Serve the module named by the first argument."""
+    """Run the module named by the first argument."""
     spec = spec_from_file_location(
         PACKAGE.name, PACKAGE / "__init__.py", submodule_search_locations=[str(PACKAGE)]
     )
@@ -21,8 +21,7 @@ def main() -> None:
     package = module_from_spec(spec)
     sys.modules[PACKAGE.name] = package
     spec.loader.exec_module(package)
-    rivals = f"{PACKAGE.name}.scoreboard.rivals"
-    import_module(f"{rivals}.serving").serve(f"{rivals}.{sys.argv[1]}")
+    import_module(f"{PACKAGE.name}.scoreboard.{sys.argv[1]}").main(*sys.argv[2:])
 
 
 if __name__ == "__main__":
