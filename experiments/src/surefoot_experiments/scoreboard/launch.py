@@ -1,6 +1,7 @@
 """Run as a script by the Python of any environment: call `main` of a module of the scoreboard.
 
-The first argument is the module, those that follow are passed on. Only this package is made importable, not what else its folder contains.
+The first argument is the module, those that follow are passed on. Only this package is made
+importable, not what else its folder contains.
 """
 
 import sys

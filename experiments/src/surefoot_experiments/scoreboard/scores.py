@@ -61,15 +61,17 @@ def summary(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
 def differences(rows: pd.DataFrame, ours: str = SUREFOOT, by: Sequence[str] = ()) -> pd.DataFrame:
     """Each rival's gap as a multiple of ours on the same task and seed, with a standard error.
 
-    The columns `mean` and `error` are of the logarithm to base 10, over tasks; `wins` is the share
-    of pairs in which ours is smaller, ties counting half.
+    The columns `mean` and `error` are of the logarithm to base 10, over tasks, or over seeds where
+    there is one task only; `wins` is the share of pairs in which ours is smaller, ties counting
+    half.
     """
     own = rows[rows["rival"] == ours].set_index(PAIR)["log"].rename("ours")
     pairs = rows[rows["rival"] != ours].join(own, on=PAIR).dropna(subset=["ours"])
     pairs["difference"] = (pairs["log"] - pairs["ours"]) / np.log(10.0)
     pairs["win"] = 0.5 + 0.5 * np.sign(pairs["difference"])
     keys = [*by, "rival"]
-    tasks = pairs.groupby([*keys, *PAIR[:-1]])[["difference", "win"]].mean()
+    unit = PAIR[:-1] if pairs.groupby(PAIR[:-1]).ngroups > 1 else PAIR
+    tasks = pairs.groupby([*keys, *unit])[["difference", "win"]].mean()
     groups = tasks.groupby(level=keys)
     return pd.DataFrame(
         {

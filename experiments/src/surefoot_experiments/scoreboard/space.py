@@ -6,13 +6,14 @@ This module needs NumPy only, since rivals import it in environments of their ow
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 Value = float | int | str
+Coordinates = Sequence[float] | np.ndarray
 Point = dict[str, Value]  # a value for each parameter
 
 
@@ -33,7 +34,7 @@ class Parameter(Protocol):
         """The coordinates of a value."""
         ...
 
-    def decode(self, coordinates: Sequence[float]) -> Value:
+    def decode(self, coordinates: Coordinates) -> Value:
         """The value nearest to coordinates."""
         ...
 
@@ -61,7 +62,7 @@ class Float:
         low, high, at = _scaled(self.log, self.low, self.high, float(value))
         return [(at - low) / (high - low)]
 
-    def decode(self, coordinates: Sequence[float]) -> float:
+    def decode(self, coordinates: Coordinates) -> float:
         """The value at a coordinate; those outside [0, 1] give an end of the range."""
         low, high = _scaled(self.log, self.low, self.high)
         at = low + (high - low) * min(max(float(coordinates[0]), 0.0), 1.0)
@@ -84,7 +85,7 @@ class Integer:
         low, high, at = _scaled(self.log, self.low - 0.5, self.high + 0.5, float(value))
         return [(at - low) / (high - low)]
 
-    def decode(self, coordinates: Sequence[float]) -> int:
+    def decode(self, coordinates: Coordinates) -> int:
         """The value at a coordinate; those outside [0, 1] give an end of the range."""
         low, high = _scaled(self.log, self.low - 0.5, self.high + 0.5)
         at = low + (high - low) * min(max(float(coordinates[0]), 0.0), 1.0)
@@ -108,7 +109,7 @@ class Categorical:
         """One at the choice, zero elsewhere."""
         return [float(value == choice) for choice in self.choices]
 
-    def decode(self, coordinates: Sequence[float]) -> str:
+    def decode(self, coordinates: Coordinates) -> str:
         """The choice with the largest coordinate."""
         return self.choices[int(np.argmax(coordinates))]
 
@@ -145,9 +146,10 @@ class Space:
         """The coordinates of a point, each in [0, 1]."""
         return np.array([x for each in self.parameters for x in each.encode(point[each.name])])
 
-    def decode(self, coordinates: Sequence[float] | np.ndarray) -> Point:
+    def decode(self, coordinates: Coordinates) -> Point:
         """The point nearest to coordinates."""
-        point, first = {}, 0
+        point: Point = {}
+        first = 0
         for each in self.parameters:
             point[each.name] = each.decode(coordinates[first : first + each.width])
             first += each.width
@@ -176,4 +178,5 @@ def box(low: Sequence[float], high: Sequence[float]) -> Space:
 def _parameter(kind: str, **settings: Any) -> Parameter:
     if kind == Categorical.kind:
         return Categorical(settings["name"], tuple(settings["choices"]))
-    return {Float.kind: Float, Integer.kind: Integer}[kind](**settings)
+    families: dict[str, Callable[..., Parameter]] = {Float.kind: Float, Integer.kind: Integer}
+    return families[kind](**settings)

@@ -15,6 +15,7 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -62,9 +63,7 @@ class RobustConjugateGP:
     def _fit(self, start: np.ndarray) -> np.ndarray:
         def objective(settings: np.ndarray) -> tuple[float, np.ndarray]:
             at = torch.tensor(settings, requires_grad=True)
-            loss = self._loss(at)
-            loss.backward()
-            return float(loss), at.grad.numpy()
+            return _with_gradient(self._loss(at), at)
 
         limits = [(-3.0, 3.0)] * (len(start) - 2) + [(-3.0, 5.0), (-9.0, 2.0)]
         try:
@@ -76,7 +75,7 @@ class RobustConjugateGP:
                 bounds=limits,
                 options={"maxiter": STEPS},
             )
-        except torch.linalg.LinAlgError:
+        except RuntimeError:  # a factorisation failed
             return start
         return found.x if np.isfinite(found.fun) else start
 
@@ -164,18 +163,21 @@ class RcgpUcb:
         return self._history.space.decode(coordinates.numpy())
 
 
-def _climb(bound, start: Tensor) -> tuple[Tensor, float]:  # type: ignore[no-untyped-def]
+def _climb(bound: Callable[[Tensor], Tensor], start: Tensor) -> tuple[Tensor, float]:
     """The minimiser of a bound in the unit cube, from a start."""
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         at = torch.tensor(x, requires_grad=True)
-        value = bound(at[None])[0]
-        value.backward()
-        return float(value), at.grad.numpy()
+        return _with_gradient(bound(at[None])[0], at)
 
     limits = [(0.0, 1.0)] * len(start)
     found = minimize(objective, start.numpy(), jac=True, method="L-BFGS-B", bounds=limits)
     return torch.as_tensor(found.x), float(found.fun)
+
+
+def _with_gradient(value: Tensor, at: Tensor) -> tuple[float, np.ndarray]:
+    (gradient,) = torch.autograd.grad(value, at)
+    return float(value), gradient.numpy()
 
 
 def _matern(a: Tensor, b: Tensor, scales: Tensor) -> Tensor:

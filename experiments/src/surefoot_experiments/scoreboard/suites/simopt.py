@@ -26,7 +26,7 @@ from surefoot_experiments.scoreboard.environments import build_line, python_of
 from surefoot_experiments.scoreboard.process import JsonProcess
 from surefoot_experiments.scoreboard.space import Point, Space, box
 from surefoot_experiments.scoreboard.suites.cloud import CACHE
-from surefoot_experiments.scoreboard.task import HALVES, GAP, Task, quarters
+from surefoot_experiments.scoreboard.task import GAP, HALVES, Task, quarters
 
 SUITE = "simopt"
 ENVIRONMENT = "simopt"
