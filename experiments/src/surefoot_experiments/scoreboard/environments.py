@@ -36,9 +36,23 @@ ENVIRONMENTS = {
         Environment("cmaes", ("optuna>=5.0", "cmaes", "numpy")),
         Environment("ax", ("torch==2.13.0", "ax-platform>=1.0", "numpy")),
         Environment("smac", ("smac>=2.2", "numpy")),
-        Environment("vizier", ("google-vizier[jax]", "numpy")),
+        Environment(
+            "vizier",
+            (
+                "google-vizier[jax]",
+                # Later ones have no `jax.core.Primitive`, which Vizier's equinox imports.
+                *("jax==0.4.38", "jaxlib==0.4.38", "flax==0.10.2", "optax==0.2.4", "chex==0.1.88"),
+                "numpy",
+            ),
+        ),
         Environment("pybads", ("pybads", "numpy")),
-        Environment("hebo", ("torch==2.13.0", "HEBO", "numpy")),
+        Environment(
+            "hebo",
+            (
+                *("torch==2.13.0", "HEBO==0.3.6", "GPy==1.13.2", "pymoo==0.6.1.3"),
+                *("numpy<2", "scipy<1.13", "pandas<3"),
+            ),
+        ),
         Environment("simopt", ("simoptlib", "numpy<2.4")),
     )
 }

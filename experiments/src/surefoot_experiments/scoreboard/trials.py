@@ -51,20 +51,29 @@ class Run:
             process.start(task, trial.number, rival.settings, self.limit)
             for round_ in range(1, task.budget + 1):
                 asked = process.ask(self.limit)
-                point = asked["point"]
+                point = _checked(task, asked["point"])
                 value = log.objective.measure(point, noise(task, trial.number, round_))
                 told = process.tell(point, None if math.isnan(value) else value, self.limit)
                 log.measured(point, value, asked["seconds"] + told["seconds"])
                 if round_ in task.checkpoints:
-                    log.recommended(round_, process.recommend(self.limit))
+                    log.recommended(round_, _checked(task, process.recommend(self.limit)))
             memory = process.end(self.limit)
         except ProcessFailed as failure:
+            process.stop()
             error = str(failure)
             log.complete()
         except BaseException:
             process.stop()  # it waits for the next request of a run that is over
             raise
         return log.rows(memory, error, process.versions)
+
+
+def _checked(task: Task, point: Point) -> Point:
+    """The point; `ProcessFailed` if it has not the parameters of the task."""
+    names = {each.name for each in task.space.parameters}
+    if point.keys() != names:
+        raise ProcessFailed(f"a point has the parameters {sorted(point)}, not {sorted(names)}")
+    return point
 
 
 class _Log:

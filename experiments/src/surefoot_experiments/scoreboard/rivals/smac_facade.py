@@ -10,6 +10,7 @@ from typing import Any
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import StatusType, TrialValue
+from smac.runhistory.encoder.encoder import RunHistoryEncoder
 
 from surefoot_experiments.scoreboard.space import Parameter, Point, Space
 
@@ -17,7 +18,11 @@ PACKAGES = ("smac", "ConfigSpace", "scikit-learn")
 
 
 class Smac:
-    """The facade for hyperparameters with its defaults; recommends the incumbent."""
+    """The facade for hyperparameters with its defaults; recommends the incumbent.
+
+    Costs are used as they are, since the facade's own logarithm takes all negative ones as equal. A
+    crash costs as much as the largest cost so far.
+    """
 
     def __init__(self, space: Space, seed: int, budget: int) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -31,8 +36,13 @@ class Smac:
             output_directory=Path(self._folder.name),
         )
         self._facade = HyperparameterOptimizationFacade(
-            scenario, lambda config, seed: 0.0, overwrite=True, logging_level=False
+            scenario,
+            lambda config, seed: 0.0,
+            runhistory_encoder=RunHistoryEncoder(scenario),
+            overwrite=True,
+            logging_level=False,
         )
+        self._worst = -math.inf
         self._last = space.decode([0.5] * space.width)
 
     def ask(self) -> Point:
@@ -44,7 +54,8 @@ class Smac:
         """The cost of the trial, or that it crashed."""
         crashed = math.isnan(value)
         status = StatusType.CRASHED if crashed else StatusType.SUCCESS
-        cost = math.inf if crashed else value
+        self._worst = self._worst if crashed else max(self._worst, value)
+        cost = value if not crashed else self._worst if math.isfinite(self._worst) else 0.0
         self._facade.tell(self._trial, TrialValue(cost=cost, status=status), save=False)
 
     def recommend(self) -> Point:

@@ -7,7 +7,9 @@ import math
 import jax
 from vizier import algorithms
 from vizier import pyvizier as vz
-from vizier.algorithms.designers.gp_ucb_pe import VizierGPUCBPEBandit
+
+# The public module imports every designer, and with them packages that this one does not need.
+from vizier._src.algorithms.designers.gp_ucb_pe import VizierGPUCBPEBandit
 
 from surefoot_experiments.scoreboard.space import Parameter, Point, Space
 
