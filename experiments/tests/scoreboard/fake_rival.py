@@ -18,6 +18,8 @@ class Fake:
                 raise ValueError("no more points")
             if self._trouble == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
+            if self._trouble == "empty":
+                return {}
             if self._trouble == "hang":
                 time.sleep(60)
         print("this is no reply")

@@ -95,13 +95,16 @@ def test_a_rival_that_hangs_is_stopped_and_started_again(served):
     served.end(SOON)
 
 
-def test_a_failed_run_keeps_its_last_recommendation(served, monkeypatch):
+@pytest.mark.parametrize(
+    ("trouble", "message"), [("error", "no more points"), ("empty", "parameters [], not ['x0']")]
+)
+def test_a_failed_run_keeps_its_last_recommendation(served, monkeypatch, trouble, message):
     monkeypatch.setattr(trials, "process_of", lambda environment, module: served)
-    rival = Rival("fake", "fake_rival", settings={"trouble": "error", "at": 4})
+    rival = Rival("fake", "fake_rival", settings={"trouble": trouble, "at": 4})
     run = trials.Run({TASK.key: TASK}, {"fake": rival}, limit=SOON)
     rows = run(Trial(0, TASK.budget, 0, case=f"{TASK.key} fake"))
     (record,) = rows[trials.RUNS]
-    assert "no more points" in record["error"]
+    assert message in record["error"]
     assert record["measured"] == 3
     assert [(row["evaluations"], row["gap"]) for row in rows[trials.CHECKPOINTS]] == [
         (2, 0.25),
