@@ -1,4 +1,4 @@
-"""The command line: `surefoot-experiments list`, `run`, `gallery` and `storm`.
+"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm` and `scoreboard`.
 
 What a command needs is imported within it, so that `--help` answers at once.
 """
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from surefoot_experiments.scoreboard.command import app as scoreboard
 
 if TYPE_CHECKING:
     from surefoot_experiments.harness.experiment import Experiment
@@ -29,6 +31,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 ended by an error while running, with finished trials kept; "
     "2 wrong options or input, with nothing changed; 130 ended by Ctrl-C.",
 )
+app.add_typer(scoreboard, name="scoreboard")
 _OUT = Path("reproduced")
 OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
 
@@ -81,7 +84,7 @@ def run(
     so an interrupted run continues with --resume. The same seed gives the same numbers in any
     number of processes.
     """
-    with _one_line_errors():
+    with one_line_errors():
         from surefoot_experiments.harness.runner import Plan
 
         plan = Plan(out, trials, rounds, jobs, data, seed, resume, quick, backend)
@@ -97,7 +100,7 @@ def gallery(
     ] = None,
 ) -> None:
     """Write OUT/index.html, one page about all finished results."""
-    with _one_line_errors():
+    with one_line_errors():
         from surefoot_experiments.catalogue import EXPERIMENTS
         from surefoot_experiments.harness.gallery import summary, write_gallery
         from surefoot_experiments.harness.store import write
@@ -140,7 +143,7 @@ def storm(
     Optuna study. OUT/storms.md has the figures: orphaned processes, results lost or doubled, runs
     that differ, errors that are not surefoot's. Exit code 1 if there are any.
     """
-    with _one_line_errors():
+    with one_line_errors():
         from surefoot_experiments.storms.storm import run_storm
 
         events = run_storm(
@@ -175,7 +178,7 @@ def _run(name: str, plan: Plan, say: Callable[[str], None]) -> None:
         recorded = data[experiment.name]
         if recorded is not None and recorded.line:
             say(f"{experiment.name}: {recorded.line}")
-        with _progress(experiment.name) as notify:
+        with progress(experiment.name) as notify:
             outcome = run(experiment, plan, recorded, notify)
         say(_result_line(experiment, plan, outcome))
     if name == "all":
@@ -189,7 +192,7 @@ def _loaded(chosen: list[Experiment], folder: Path | None) -> Mapping[str, Data 
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+def progress(name: str) -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -215,7 +218,7 @@ def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
 
 
 @contextmanager
-def _one_line_errors() -> Iterator[None]:
+def one_line_errors() -> Iterator[None]:
     """Errors that are raised on purpose become one line on standard error and an exit code."""
     from surefoot import InvalidInput, NotReady, SurefootError
 

@@ -1,0 +1,1 @@
+"""The scoreboard: surefoot and its rivals on test suites that others made."""

@@ -1,0 +1,105 @@
+"""The Python environments that rivals run in, and how they are built."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from surefoot import InvalidInput
+
+HERE = "here"
+FOLDER = "SUREFOOT_ENVIRONMENTS"  # environment variable
+_DEFAULT = Path("environments")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment.
+
+    Args:
+        name: Name of its folder.
+        packages: What is installed, with PyTorch's version where PyTorch is needed, since its
+            plain build for processors is named so.
+    """
+
+    name: str
+    packages: tuple[str, ...]
+
+
+ENVIRONMENTS = {
+    one.name: one
+    for one in (
+        Environment("cmaes", ("optuna>=5.0", "cmaes", "numpy")),
+        Environment("ax", ("torch==2.13.0", "ax-platform>=1.0", "numpy")),
+        Environment("smac", ("smac>=2.2", "numpy")),
+        Environment(
+            "vizier",
+            (
+                "google-vizier[jax]",
+                # Later ones have no `jax.core.Primitive`, which Vizier's equinox imports.
+                *("jax==0.4.38", "jaxlib==0.4.38", "flax==0.10.2", "optax==0.2.4", "chex==0.1.88"),
+                "numpy",
+            ),
+        ),
+        Environment("pybads", ("pybads", "numpy")),
+        Environment(
+            "hebo",
+            (
+                *("torch==2.13.0", "HEBO==0.3.6", "GPy==1.13.2", "pymoo==0.6.1.3"),
+                *("numpy<2", "scipy<1.13", "pandas<3"),
+            ),
+        ),
+        Environment("simopt", ("simoptlib", "numpy<2.4")),
+    )
+}
+
+
+def python_of(name: str) -> Path | None:
+    """The Python of an environment; None if it has not been built."""
+    if name == HERE:
+        return Path(sys.executable)
+    path = _folder() / name / "bin" / "python"
+    return path if path.exists() else None
+
+
+def build_line(name: str) -> str:
+    """The command that builds an environment."""
+    return f"surefoot-experiments scoreboard environments {name} --into {_folder()}"
+
+
+def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str], None]) -> bool:
+    """Build an environment with pip, and say whether that succeeded.
+
+    Args:
+        name: Name of the environment.
+        folder: Where its folder is made.
+        constraints: A constraints file of pip, or None.
+        say: Called with a line for what is done.
+
+    Returns:
+        Whether everything was installed.
+
+    Raises:
+        InvalidInput: No environment has that name.
+    """
+    if name not in ENVIRONMENTS:
+        raise InvalidInput(f"no environment is named {name!r}, expected {', '.join(ENVIRONMENTS)}.")
+    target = folder / name
+    python = target / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+    limits = [] if constraints is None else ["--constraint", str(constraints)]
+    packages = ENVIRONMENTS[name].packages
+    say(f"{target}: pip install {' '.join(packages)}")
+    command = [str(python), "-m", "pip", "install", "--quiet", *limits, *packages]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    say(f"{target}: {'built' if done.returncode == 0 else 'could not be built, see above'}")
+    return done.returncode == 0
+
+
+def _folder() -> Path:
+    return Path(os.environ.get(FOLDER, _DEFAULT))

@@ -1,0 +1,1 @@
+"""Test suites as tasks."""

@@ -1,0 +1,74 @@
+"""A task of the scoreboard: a space, noisy measurements, and the score of a recommendation."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from surefoot_experiments.scoreboard.space import Point, Space
+
+DEVELOPMENT, CONFIRMATION = "development", "confirmation"
+HALVES = (DEVELOPMENT, CONFIRMATION)
+GAP = "gap"
+
+
+class Objective(Protocol):
+    """What is minimised."""
+
+    def measure(self, point: Point, generator: np.random.Generator) -> float:
+        """A noisy measurement, NaN for a crash. Draws the same numbers at every point."""
+        ...
+
+    def score(self, point: Point) -> Mapping[str, float]:
+        """The gap of a point to the optimum, and what else is scored, by name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem and a number of measurements; objectives are minimised.
+
+    Args:
+        suite: Name of the suite.
+        name: Name within the suite.
+        kind: What tasks are grouped by: the kind of noise, or the system.
+        half: `DEVELOPMENT` if defaults may be chosen by it, `CONFIRMATION` otherwise.
+        space: Search space.
+        budget: Number of measurements.
+        checkpoints: Numbers of measurements after which a recommendation is scored.
+        load: Builds the objective, in the process that needs it.
+    """
+
+    suite: str
+    name: str
+    kind: str
+    half: str
+    space: Space
+    budget: int
+    checkpoints: tuple[int, ...]
+    load: Callable[[], Objective]
+
+    @property
+    def key(self) -> str:
+        """Suite, name and budget."""
+        return f"{self.suite}/{self.name}/{self.budget}"
+
+    @property
+    def dimension(self) -> int:
+        """The number of parameters."""
+        return len(self.space.parameters)
+
+
+def noise(task: Task, seed: int, round_: int) -> np.random.Generator:
+    """The random numbers of a round, the same for every rival and every budget."""
+    name = zlib.crc32(f"{task.suite}/{task.name}".encode())
+    return np.random.default_rng([seed, round_, name])
+
+
+def quarters(budget: int) -> tuple[int, ...]:
+    """A quarter, half and all of a budget."""
+    return tuple(sorted({max(1, budget // 4), max(1, budget // 2), budget}))

@@ -1,0 +1,104 @@
+"""Runs of the scoreboard: kept, continued after a kill, and reported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from surefoot import InvalidInput
+from surefoot_experiments.cli import app
+from surefoot_experiments.scoreboard import board
+from surefoot_experiments.scoreboard.board import Selection
+from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
+
+TASKS = ("ackley-2-gaussian", "ackley-2-spikes")
+SMALL = Selection("own", "development", ["random"], 2, evaluations=["4"], names=TASKS)
+
+
+def records(folder):
+    return sorted(folder.rglob("*.json"))
+
+
+def test_finished_runs_are_kept_and_only_missing_ones_run(tmp_path):
+    tables = board.run(SMALL, tmp_path)
+    assert len(tables[RUNS]) == 4
+    assert set(tables[CHECKPOINTS]["rival"]) == {"random", "random" + REFIT}
+    assert set(tables[CHECKPOINTS]["evaluations"]) == {1, 2, 4}
+    paths = records(tmp_path)
+    assert len(paths) == 4
+    paths[0].unlink()
+    before = {path: path.stat().st_mtime_ns for path in paths[1:]}
+    again = board.run(SMALL, tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in paths[1:]} == before
+    same = [CHECKPOINTS, ["task", "rival", "trial", "evaluations", "gap", "point"]]
+    assert again[same[0]][same[1]].equals(tables[same[0]][same[1]])
+
+
+def test_results_of_surefoot_belong_to_a_state_of_its_files_or_to_a_label(monkeypatch):
+    monkeypatch.setattr(board, "_source", lambda: "0123456789ab")
+    names = ("surefoot", "surefoot:before", "random")
+    assert [board.folder_of(name) for name in names] == [
+        "surefoot-0123456789ab",
+        "surefoot-before",
+        "random",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"suite": "nothing"}, "no suite is named"),
+        ({"half": "both"}, "`half` is"),
+        ({"rivals": ["nobody"]}, "no rival is named"),
+        ({"rivals": ["random:label"]}, "no rival is named"),
+        ({"names": ["hartman"]}, "no task of own"),
+    ],
+)
+def test_a_wrong_selection_is_refused(tmp_path, change, message):
+    settings = {"suite": "own", "half": "", "rivals": ["random"], "seeds": 1} | change
+    with pytest.raises(InvalidInput, match=message):
+        board.run(Selection(**settings), tmp_path)
+
+
+def command(folder, *rivals):
+    return [
+        *(sys.executable, "-m", "surefoot_experiments", "scoreboard", "run", "own"),
+        *("--tasks", ",".join(TASKS), "--evaluations", "8", "--seeds", "2"),
+        *("--rivals", ",".join(rivals), "--out", str(folder)),
+    ]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_is_continued(tmp_path):
+    arguments = command(tmp_path, "random", "optuna-tpe", "surefoot")
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(records(tmp_path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = records(tmp_path)
+    assert len(kept) >= 3
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    result = CliRunner().invoke(app, arguments[3:])
+    assert result.exit_code == 0, result.output
+    assert {path: path.stat().st_mtime_ns for path in kept} == before
+    assert len(records(tmp_path)) == 2 * 2 * 3
+    assert "| surefoot |" in result.output
+    assert (tmp_path / "own" / "page.md").read_text().startswith("# Scoreboard: own")
+    assert (tmp_path / "own" / "profiles.svg").is_file()
+    runs = [json.loads(path.read_text())["tables"][RUNS][0] for path in records(tmp_path)]
+    assert {one["error"] for one in runs} == {""}
+
+
+def test_the_list_names_suites_and_rivals_with_what_they_need(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUREFOOT_ENVIRONMENTS", str(tmp_path))
+    result = CliRunner().invoke(app, ["scoreboard", "list"])
+    assert "suites: bbob-noisy, cloud, simopt, own" in result.output
+    assert "  surefoot\n" in result.output
+    assert "  smac: needs surefoot-experiments scoreboard environments smac" in result.output
