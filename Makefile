@@ -23,7 +23,7 @@ help:
 
 $(READY): pyproject.toml experiments/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]' --editable ./experiments
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev,docs]' --editable ./experiments
 	@touch $@
 
 demo: $(READY)
@@ -37,6 +37,10 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/pytest -n 2
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(READY)
+	$(BIN)/mkdocs build --quiet
 
 dist: $(READY)
 	rm -rf dist

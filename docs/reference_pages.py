@@ -108,8 +108,8 @@ def study_file_page() -> str:
         "",
         "Generated from the schema that checks study files. [How to write one](../tune.md).",
         "Editors that know JSON schemas complete and check study files with",
-        "[study-file.schema.json](study-file.schema.json); in Even Better TOML and Taplo, for example,",
-        "by a first line `#:schema study-file.schema.json` and a copy of that file beside yours.",
+        "[study-file.schema.json](study-file.schema.json); in Even Better TOML and Taplo by a",
+        "first line `#:schema study-file.schema.json` and a copy of that file beside yours.",
     ]
     for table, content in found["properties"].items():
         required = "required" if table in found["required"] else "optional"
@@ -143,7 +143,7 @@ def _keys(definition: dict[str, Any]) -> list[str]:
     for key, field in definition["properties"].items():
         default = "required" if key in required else f"`{json.dumps(field.get('default'))}`"
         default = "none" if default == "`null`" else default
-        expected = field.get("description", "")
+        expected = field.get("description", "").replace("*", "\\*")
         if "const" in field:
             expected = f"`{json.dumps(field['const'])}`"
         lines.append(f"| `{key}` | {_type(field)} | {expected} | {default} |")

@@ -2,9 +2,10 @@
 
     python docs/rounds_table.py [SEEDS]
 
-Functions are drawn from a Gaussian process (Matérn-5/2, lengthscale 0.5 for every parameter, on the
-unit cube) and measured with Gaussian noise of a tenth of their standard deviation and 5 % of outliers
-that are off by 10 standard deviations. 0 % is the median of random configurations, 100 % the maximum.
+Functions are drawn from a Gaussian process (Matérn-5/2, lengthscale 0.5 for every parameter, on
+the unit cube) and measured with Gaussian noise of a tenth of their standard deviation and 5 % of
+outliers that are off by 10 standard deviations. 0 % is the median of random configurations, 100 %
+the maximum.
 """
 
 import sys

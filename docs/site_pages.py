@@ -1,7 +1,7 @@
 """MkDocs hook: pages that are generated or lie elsewhere in the repository, and their links.
 
-Pages of the repository outside `docs` (tables of the benchmarks, the changelog) are part of the site,
-and links to them, which are relative to the file that has them, are translated.
+Pages of the repository outside `docs` (tables of the benchmarks, the changelog) are part of the
+site, and links to them, which are relative to the file that has them, are translated.
 """
 
 import posixpath
@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[1]
 RESULTS = PurePosixPath("experiments/src/surefoot_experiments")
 LINK = re.compile(r"(\]\()([^)\s#]+)([^)\s]*\))")
 FETCHED = re.compile(
-    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?https?:|<link\b[^>]*rel=["']?(?:stylesheet|preload|icon)["']?[^>]*href=["']?https?:|<link\b[^>]*href=["']?https?:[^>]*rel=["']?stylesheet|url\(["']?https?:"""
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?https?:"""
+    r"""|<link\b(?=[^>]*rel=["']?(?:stylesheet|preload|icon))[^>]*href=["']?https?:"""
+    r"""|url\(["']?https?:"""
 )
 
 
