@@ -23,7 +23,7 @@ help:
 
 $(READY): pyproject.toml experiments/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev,docs]' --editable ./experiments
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]' --editable ./experiments
 	@touch $@
 
 demo: $(READY)
@@ -38,11 +38,16 @@ lint: $(READY)
 test: lint
 	$(BIN)/pytest -n 2
 
+# Tools that only one target needs.
+$(READY)-%: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
 docs: export NO_MKDOCS_2_WARNING = 1
-docs: $(READY)
+docs: $(READY)-docs
 	$(BIN)/mkdocs build --quiet
 
-dist: $(READY)
+dist: $(READY)-release
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m build --outdir dist experiments
