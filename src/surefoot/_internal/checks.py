@@ -70,7 +70,7 @@ def integer(value: Any) -> int | None:
     if _is_tensor(value) and (value.is_floating_point() or str(value.dtype) == "torch.bool"):
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        return operator.index(value)
     except (TypeError, ValueError):
         return None
 
