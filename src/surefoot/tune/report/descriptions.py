@@ -27,7 +27,7 @@ def convergence_verdict(report: Report) -> str:
     if not missed:
         return "Every diamond is in the band."
     return (
-        f"{missed} of {past} earlier diamonds outside the band: the intervals were too narrow then. "
+        f"{missed} of {past} earlier diamonds outside the band: those intervals were too narrow. "
         "Measure the recommended configuration again before you rely on its interval."
     )
 
