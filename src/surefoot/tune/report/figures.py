@@ -178,8 +178,8 @@ def _slice_axis(report: Report) -> AxisRange:
     predicted = [interval for each in report.slices for interval in each.predicted]
     ends = [end for interval in predicted for end in (interval.lower, interval.upper)]
     shown = [report.value.lower, report.value.upper]
-    means = AxisRange.of([interval.mean for interval in predicted], shown, margin=0.0)
-    fenced = AxisRange.of(ends, shown, margin=0.0)
+    means = AxisRange.of([interval.mean for interval in predicted], shown)
+    fenced = AxisRange.of(ends, shown)
     reach = 0.75 * (means.high - means.low)
     return AxisRange.of(
         [],
