@@ -75,7 +75,7 @@ def index_page() -> str:
         "Names marked with ● are also in `surefoot` itself: `sf.Box` is `sf.spaces.Box`.",
     ]
     for module, title in MODULES.items():
-        lines += ["", f"## {title}", "", "| name | |", "|---|---|"]
+        lines += ["", f"## {title}", "", "| name | purpose |", "|---|---|"]
         loaded = import_module(f"surefoot.{module}")
         for name in public_names(module):
             value = getattr(loaded, name)
@@ -175,7 +175,7 @@ def command_line_page() -> str:
             "",
             _paragraphs(each.help),
         ]
-        lines += ["", "| argument or option | | default |", "|---|---|---|"]
+        lines += ["", "| argument or option | meaning | default |", "|---|---|---|"]
         for one in [*arguments, *options]:
             flags = (
                 ", ".join(f"`{flag}`" for flag in one.opts) if one in options else f"`{one.name}`"
