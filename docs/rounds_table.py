@@ -14,7 +14,7 @@ import torch
 
 import surefoot as sf
 
-DIMENSIONS = (1, 2, 4, 8)
+DIMENSIONS = (1, 2, 4)
 ROUNDS = (10, 15, 20, 30, 40, 60, 80)
 WAVES = 2_000
 
