@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
-from surefoot.hyperparameters.laplace import no_variance
+from surefoot.hyperparameters.laplace import Correction, no_correction
 from surefoot.hyperparameters.student_t_fit import Fitted
 
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ class GivenHyperparameters:
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
-    ) -> Callable[[Tensor], Tensor]:
-        """No variance: kernel and ridge are given."""
-        return no_variance
+    ) -> Callable[[Tensor], Correction]:
+        """No correction: kernel and ridge are given."""
+        return no_correction

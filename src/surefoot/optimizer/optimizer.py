@@ -516,7 +516,7 @@ class Optimizer:
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
-            hyperparameter_variance=self._model.hyperparameter_variance,
+            hyperparameter_correction=self._model.hyperparameter_correction,
         )
 
     def _feasible(self) -> Score | None:
