@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.integrations.optuna.constraints import CONFIDENT, FeasibleDesigns
+from surefoot.optimizer.constraints import CONFIDENT
 from surefoot.risks import Risk, WorstCase
-from surefoot.types import InvalidInput
+from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
 _CHUNK = 2**16  # points predicted at once
+_NORMAL = 1.96  # standard deviations of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class StudyRecommendation:
         lower: Lower end of its confidence interval.
         upper: Upper end.
         feasibility: Probability that all constraints of the study hold, 1 without constraints.
+        feasible: Whether they hold with the confidence asked for.
     """
 
     params: dict[str, Any]
@@ -40,6 +42,26 @@ class StudyRecommendation:
     lower: float
     upper: float
     feasibility: float = 1.0
+    feasible: bool = True
+
+
+@dataclass(frozen=True)
+class PredictedConstraint:
+    """A constraint at one configuration, in its own units.
+
+    Args:
+        limit: The constraint.
+        value: Predicted value without noise.
+        lower: Lower end of its 95 % interval.
+        upper: Upper end.
+        probability: Probability that the constraint holds.
+    """
+
+    limit: Constraint
+    value: float
+    lower: float
+    upper: float
+    probability: float
 
 
 class OverEnvironment(NamedTuple):
@@ -91,13 +113,8 @@ class StudyBelief:
         optimizer = tracker.optimizer
         self._constant, self._branches = dict(constant or {}), branches
         self._encoding, self._sign = tracker.encoding, tracker.sign
-        chance = tracker.constraints.probability()
-        self._feasible: FeasibleDesigns | None = None
-        if chance is None:
-            self._best = optimizer.recommend().point
-        else:
-            self._feasible = FeasibleDesigns.of(optimizer, chance)
-            self._best = self._feasible.recommend()
+        self._best = optimizer.recommend().point
+        self._feasible, self._constraints = optimizer.feasible_designs, optimizer.constraints
         self._posterior, self._width = optimizer.posterior, optimizer.width
         self._hyperparameters = optimizer.hyperparameters
         self._over = None
@@ -134,9 +151,9 @@ class StudyBelief:
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
-        In a study with constraints it is the best of those for which all of them hold with a
-        probability of at least 0.95. If no such configuration is known, it is the measured one
-        for which this probability is largest, and a warning says so.
+        In a study with constraints it is the best of those for which all of them hold with the
+        confidence asked for, 0.95 for those that were not declared. If no such configuration is
+        known, it is the measured one for which that is most probable, and a warning says so.
 
         In a conditional search space, trials of the same parameters form a branch, of which there
         is a model with all of them. The configuration is that of the branch with the best end of
@@ -146,10 +163,10 @@ class StudyBelief:
             The configuration, with its predicted value or risk and confidence interval.
         """
         best = max(self._recommendations(), key=self._merit)
-        if best.feasibility < CONFIDENT:
+        if not best.feasible:
             warnings.warn(
-                f"no configuration is known whose constraints hold with a probability of "
-                f"{CONFIDENT}: the recommended one has {best.feasibility:.2g}.",
+                f"no configuration is known whose constraints hold with {self._asked()}: "
+                f"the recommended one has {best.feasibility:.2g}.",
                 stacklevel=2,
             )
         return best
@@ -161,12 +178,18 @@ class StudyBelief:
         params = self._encoding.decode(self._best)
         mean, lower, upper = self.predict([params])
         interval = float(mean[0]), float(lower[0]), float(upper[0])
-        chance = float(self.feasibility([params])[0])
-        return [StudyRecommendation(params | self._constant, *interval, chance)]
+        chance, feasible = float(self.feasibility([params])[0]), True
+        if self._feasible is not None:
+            feasible = bool(self._feasible.is_assured(self._best.unsqueeze(0)))
+        return [StudyRecommendation(params | self._constant, *interval, chance, feasible)]
+
+    def _asked(self) -> str:
+        declared = bool(self._constraints.limits)
+        return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
     def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
         pessimistic = one.lower if self._sign > 0 else -one.upper
-        return min(one.feasibility, CONFIDENT), pessimistic
+        return float("inf") if one.feasible else one.feasibility, pessimistic
 
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Probability that all constraints of the study hold, without noise.
@@ -184,6 +207,32 @@ class StudyBelief:
         if self._feasible is None or not len(x):
             return np.ones(len(x))
         return self._feasible.probability(x.to(self._best.device)).cpu().numpy()
+
+    def constraints(self, params: Mapping[str, Any]) -> dict[str, PredictedConstraint]:
+        """Predict the declared constraints that have been measured.
+
+        Args:
+            params: A configuration, as values by parameter name; the study has no environment.
+
+        Returns:
+            Predictions by name of the constraint.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space, or the study has an
+                environment.
+        """
+        if self._over is not None:
+            raise InvalidInput("the study has an environment, over which constraints vary.")
+        with torch.no_grad():
+            predicted = self._constraints.predict(self._points([params]).to(self._best.device))
+        found = {}
+        for name, (mean, deviation, chance) in predicted.items():
+            if name in self._constraints.limits:
+                middle, margin = float(mean), _NORMAL * float(deviation)
+                ends = (middle - margin, middle + margin)
+                limit = self._constraints.limits[name]
+                found[name] = PredictedConstraint(limit, middle, *ends, float(chance))
+        return found
 
     def predict(
         self,

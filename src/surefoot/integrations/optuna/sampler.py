@@ -25,7 +25,7 @@ from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.snapshots import Snapshots
 from surefoot.integrations.optuna.tracker import StudyTracker
 from surefoot.spaces import Joint
-from surefoot.types import InvalidInput, NotReady
+from surefoot.types import Constraint, InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from surefoot.risks import Risk
@@ -57,6 +57,8 @@ class SurefootSampler(BaseSampler):
         environment: Random environment of the objective function; requires `risk`.
         risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
         device: torch device of the model.
+        constraints: Limits of quantities that a trial records in its user attribute
+            `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
         constraints_func: Function of a trial that returns the values of its constraints, each of
             which holds at zero or below. Deprecated, as in Optuna's samplers: call
             `trial.set_constraint` in the objective function.
@@ -83,6 +85,7 @@ class SurefootSampler(BaseSampler):
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
         device: str = "cpu",
+        constraints: Mapping[str, Constraint] | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if seed is not None:
@@ -96,6 +99,7 @@ class SurefootSampler(BaseSampler):
         self._search_space = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
+        self._constraints = constraints
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -340,6 +344,7 @@ class SurefootSampler(BaseSampler):
             risk=self.risk,
             seed=seed,
             initial=self._initial,
+            constraints=self._constraints,
             device=self._device,
         )
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0

@@ -15,14 +15,11 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot.integrations.optuna.alternatives import alternatives
-from surefoot.integrations.optuna.constraints import (
-    ConstraintModels,
-    WithinConstraints,
-    constraints_of,
-)
+from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:
@@ -71,7 +68,7 @@ class StudyTracker:
         optimizer: Optimizer on the encoded space, without observations.
         sign: 1 to maximise, -1 to minimise.
         environment: Random environment of the study, if any.
-        device: torch device of the models.
+        device: torch device of the optimizer.
     """
 
     def __init__(
@@ -88,10 +85,9 @@ class StudyTracker:
         self.encoding = encoding
         self.optimizer = optimizer
         self.sign = sign
+        self._device = device
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
-        self.constraints = ConstraintModels(optimizer.space.seen, device)
-        optimizer.policy = WithinConstraints(optimizer.policy, self.constraints)
         self.reads = 0  # how often the study was read
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
@@ -129,10 +125,10 @@ class StudyTracker:
             self._release(trial.number)
             if point is None:
                 continue
-            constraints = constraints_of(trial)
+            constraints = constraints_of(trial, self.optimizer.constraints.limits)
             if constraints:
                 inputs = point if z is None else torch.cat([point, z])
-                constrained.append(_elsewhere_asked(inputs, None))
+                constrained.append(Location(inputs.to(self._device), None, point, None))
                 limits.append(constraints)
             if math.inf in constraints.values():
                 self._fail(point, z)
@@ -151,7 +147,7 @@ class StudyTracker:
             self.optimizer.tell_all(
                 measured, torch.tensor(values), torch.stack(known) if known else None
             )
-        self.constraints.tell(constrained, limits)
+        self.optimizer.constraints.tell(constrained, limits)
 
     def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
         """Numbers of the finished trials that were not read yet."""
