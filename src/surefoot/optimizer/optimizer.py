@@ -351,9 +351,9 @@ class Optimizer:
             if within is None:
                 return recommend(self.context, rule)
             x = within.recommend(rule)
-            interval = (float(part) for part in assess(self.context, x.unsqueeze(0)))
+            value, lower, upper = map(float, assess(self.context, x.unsqueeze(0)))
             arm, chance = self.space.design.locate(x).arm, within.probability(x.unsqueeze(0))
-            return Recommendation(x.clone(), arm, *interval, feasibility=float(chance))
+            return Recommendation(x.clone(), arm, value, lower, upper, float(chance))
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
@@ -601,13 +601,17 @@ class Optimizer:
         self, given: Sequence[Mapping[str, float] | None]
     ) -> list[dict[str, float]]:
         """Checked values of declared constraints, one dictionary for each reward."""
-        for name in (name for each in given for name in each or {}):
-            if name not in self.constraints.limits:
-                known = ", ".join(map(repr, self.constraints.limits)) or "none, none was declared"
+        limits = self.constraints.limits
+        for name, value in ((name, each[name]) for each in given if each for name in each):
+            if name not in limits:
+                known = ", ".join(map(repr, limits)) or "none, as none was declared"
                 raise InvalidInput(f"{name!r} is not a constraint, expected {known}.")
-        return [
-            {name: checks.reward(value) for name, value in (one or {}).items()} for one in given
-        ]
+            if not (isinstance(value, int | float) and math.isfinite(value)):
+                raise InvalidInput(
+                    f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "
+                    "where it is unknown."
+                )
+        return [{name: float(value) for name, value in (one or {}).items()} for one in given]
 
     def _constrain(self, locations: Sequence[Location], values: list[dict[str, float]]) -> None:
         if not any(values):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.tune.plain_text import shown
+from surefoot.types import Constraint
 
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
@@ -202,6 +203,32 @@ class CategoricalParameter(Section):
 
     def examples(self) -> list[Any]:
         return list(self.choices)
+
+
+class ConstraintSection(Section):
+    """A limit of a quantity that the objective reports beside its measurement."""
+
+    max: float | None = Field(
+        default=None, allow_inf_nan=False, description="a finite number (or `min` instead)"
+    )
+    min: float | None = Field(
+        default=None, allow_inf_nan=False, description="a finite number (or `max` instead)"
+    )
+    confidence: float = Field(
+        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max is None and self.min is None:
+            raise InvalidKey("max", "missing; expected a finite number (or `min` instead)")
+        if self.max is not None and self.min is not None:
+            raise InvalidKey("min", "given together with `max`; expected one of the two")
+        return self
+
+    def limit(self) -> Constraint:
+        """The constraint for the model."""
+        return Constraint(self.max, self.min, self.confidence)
 
 
 Parameter = Annotated[

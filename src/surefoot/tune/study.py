@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
+from surefoot.integrations.optuna import (
+    PredictedConstraint,
+    StudyBelief,
+    StudyRecommendation,
+    SurefootSampler,
+)
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.schema import RiskDescription
 from surefoot.tune.storage import (
@@ -77,6 +83,8 @@ class Summary:
         risk: What the recommended value means, in a study with an environment.
         defaults: The recommendation against the default configuration, None where the study file
             has none, before the first measurement, and in a study with an environment.
+        constraints: The study file's constraints at the recommendation, by name; those that were
+            measured, in a study without an environment.
     """
 
     trials: int
@@ -84,6 +92,7 @@ class Summary:
     recommended: StudyRecommendation | None
     risk: RiskDescription | None = None
     defaults: AgainstDefaults | None = None
+    constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -202,6 +211,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         search_space=study_file.distributions,
         environment=study_file.study_environment,
         risk=None if study_file.risk is None else study_file.risk.functional(),
+        constraints=study_file.constraints,
     )
 
 
@@ -230,7 +240,9 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
 
 def recommendation(study_file: StudyFile, model: StudyBelief) -> StudyRecommendation:
     """The model's recommendation, with its parameters in the order of the study file."""
-    best = model.recommend()
+    with warnings.catch_warnings():  # of what `feasible` says
+        warnings.simplefilter("ignore")
+        best = model.recommend()
     return replace(best, params={name: best.params[name] for name in study_file.parameters})
 
 
@@ -244,16 +256,28 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     Returns:
         The recommendation and the numbers of trials.
     """
-    against = None
+    against, constraints = None, {}
     try:
         model = fitted_model(study_file, study)
         recommended = recommendation(study_file, model)
         against = against_defaults(study_file, model, recommended)
+        constraints = predicted_constraints(study_file, model, recommended)
     except NotReady:
         recommended = None
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
-    return Summary(finished, failures, recommended, study_file.risk_description, against)
+    risk = study_file.risk_description
+    return Summary(finished, failures, recommended, risk, against, constraints)
+
+
+def predicted_constraints(
+    study_file: StudyFile, model: StudyBelief, recommended: StudyRecommendation
+) -> dict[str, PredictedConstraint]:
+    """The constraints at the recommendation, in the order of the study file."""
+    if study_file.environment is not None or not study_file.constraints:
+        return {}
+    known = model.constraints(recommended.params)
+    return {name: known[name] for name in study_file.constraints if name in known}
 
 
 def against_defaults(

@@ -23,6 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import StudyBelief
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import diagnose
+from surefoot.tune.constraint_text import constraint_lines
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
@@ -33,11 +34,17 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
-from surefoot.tune.study import against_defaults, fitted_model
+from surefoot.tune.study import (
+    against_defaults,
+    fitted_model,
+    predicted_constraints,
+    recommendation,
+)
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
     failure_reason,
     is_interrupted,
+    trial_constraints,
     trial_environment,
     trial_output,
     trial_seconds,
@@ -53,7 +60,7 @@ PACKAGES = ("surefoot", "torch", "gpytorch", "botorch", "optuna", "numpy")
 def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:
     """All that the report shows."""
     trials = study.get_trials(deepcopy=False)
-    best = model.recommend()
+    best = recommendation(study_file, model)
     distributions = study_file.distributions
 
     by_number = {trial.number: trial for trial in trials}
@@ -76,9 +83,10 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         direction=study_file.study.direction,
         parameters=tuple(_parameter(name, one) for name, one in distributions.items()),
         trials=tuple(
-            _trial(trial, *fits.get(trial.number, (None, None, False))) for trial in trials
+            _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
+            for trial in trials
         ),
-        recommended={name: best.params[name] for name in distributions},
+        recommended=best.params,
         value=Interval(best.value, best.lower, best.upper),
         history=_history(study_file, study, model),
         slices=slices(model, best.params, distributions),
@@ -93,6 +101,10 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         first=intervals(*model.predict([first.params]))[0],
         environment=_environment(study_file, model, best.params),
+        constraints=tuple(
+            line.strip()
+            for line in constraint_lines(best, predicted_constraints(study_file, model, best))
+        ),
         defaults=str(against_defaults(study_file, model, best) or ""),
     )
 
@@ -126,8 +138,13 @@ def slices(
 
 
 def _trial(
-    trial: FrozenTrial, predicted: Interval | None, weight: float | None, outlier: bool
+    study_file: StudyFile,
+    trial: FrozenTrial,
+    predicted: Interval | None,
+    weight: float | None,
+    outlier: bool,
 ) -> Trial:
+    limits, constraints = study_file.constraints, trial_constraints(trial)
     state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     return Trial(
         number=trial.number,
@@ -141,6 +158,12 @@ def _trial(
         failure=escaped(failure_reason(trial)),
         output=escaped(trial_output(trial)),
         environment=trial_environment(trial),
+        constraints={name: constraints[name] for name in limits if name in constraints},
+        violated=tuple(
+            name
+            for name, limit in limits.items()
+            if name in constraints and limit.excess(constraints[name]) > 0.0
+        ),
     )
 
 
@@ -204,7 +227,7 @@ def _history(
     )
     counts = checkpoint_counts(len(model.trials))
     past = [fitted_model(study_file, _past(study, finished, count)) for count in counts[:-1]]
-    recommended = [then.recommend() for then in [*past, model]]
+    recommended = [recommendation(study_file, then) for then in [*past, model]]
     now = intervals(*model.predict([then.params for then in recommended]))
     return tuple(
         Checkpoint(count, Interval(then.value, then.lower, then.upper), value)
