@@ -115,6 +115,7 @@ class Progress:
             self._fitted = measured
             self._fit()
         self.finished = sum(map(is_round, ended))
+        self.rounds = self._trials.target()
         self.failures = sum(map(is_failed_round, ended))
         self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
@@ -138,7 +139,7 @@ class Progress:
         except NotReady:
             return
         self.outliers = int(model.outliers.sum())
-        self.recommended = recommendation(study_file, model)
+        self.recommended = recommendation(study_file, self._trials.study, model)
 
 
 class PlainLines:

@@ -205,6 +205,36 @@ class CategoricalParameter(Section):
         return list(self.choices)
 
 
+class ConfirmSection(Section):
+    """`[confirm]`: measurements that check what the search has found."""
+
+    share: float = Field(
+        default=0.15, ge=0, le=0.5, description="a share of the rounds, a number from 0 to 0.5"
+    )
+    candidates: int = Field(default=3, ge=1, le=20, description="a whole number from 1 to 20")
+    every: int = Field(
+        default=20,
+        ge=0,
+        le=LARGEST_INTEGER,
+        description="a whole number of at least 2, or 0 for never",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.every == 1:
+            raise self.invalid("every", self.every)
+        return self
+
+
+class StopSection(Section):
+    """`[stop]`: when the search ends before its last round."""
+
+    gain: float = Field(default=0.01, gt=0, lt=1, description="a number strictly between 0 and 1")
+    confidence: float = Field(
+        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
+    )
+
+
 class ConstraintSection(Section):
     """A limit of a quantity that the objective reports beside its measurement."""
 

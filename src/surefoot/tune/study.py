@@ -23,6 +23,7 @@ from surefoot.integrations.optuna import (
     SurefootSampler,
 )
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.confirm_stage import ConfirmStage
 from surefoot.tune.schema import RiskDescription
 from surefoot.tune.storage import (
     NoStudy,
@@ -238,11 +239,23 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
     return sampler.belief(study)
 
 
-def recommendation(study_file: StudyFile, model: StudyBelief) -> StudyRecommendation:
-    """The model's recommendation, with its parameters in the order of the study file."""
+def recommendation(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> StudyRecommendation:
+    """The best candidate of the confirm stage, before it the configuration that the model prefers.
+
+    Args:
+        study_file: The checked study file.
+        study: Its study.
+        model: The model of that study.
+
+    Returns:
+        The recommendation, with its parameters in the order of the study file.
+    """
+    stage = ConfirmStage.current(study_file, study)
     with warnings.catch_warnings():  # of what `feasible` says
         warnings.simplefilter("ignore")
-        best = model.recommend()
+        best = model.recommend() if stage is None else stage.recommend(model)
     return replace(best, params={name: best.params[name] for name in study_file.parameters})
 
 
@@ -259,7 +272,7 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     against, constraints = None, {}
     try:
         model = fitted_model(study_file, study)
-        recommended = recommendation(study_file, model)
+        recommended = recommendation(study_file, study, model)
         against = against_defaults(study_file, model, recommended)
         constraints = predicted_constraints(study_file, model, recommended)
     except NotReady:

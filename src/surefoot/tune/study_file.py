@@ -21,6 +21,7 @@ from surefoot.tune.plain_text import printable, shown
 from surefoot.tune.schema import (
     LONGEST_NAME,
     PARAMETER_TYPES,
+    ConfirmSection,
     ConstraintSection,
     InvalidKey,
     ObjectiveSection,
@@ -28,6 +29,7 @@ from surefoot.tune.schema import (
     RiskDescription,
     RiskSection,
     Section,
+    StopSection,
     StudySection,
 )
 from surefoot.types import InvalidInput
@@ -57,6 +59,12 @@ class Contents(Section):
     constraints: dict[str, ConstraintSection] = Field(
         default_factory=dict, description="a table [constraints] with a line for each constraint"
     )
+    confirm: ConfirmSection | None = Field(
+        default=None, description="a table [confirm] with share, candidates and every"
+    )
+    stop: StopSection | None = Field(
+        default=None, description="a table [stop] with gain and confidence"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -80,6 +88,11 @@ class Contents(Section):
                 "missing beside [risk]; expected a table [environment] with a line for each "
                 'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
             )
+        for name in ("confirm", "stop"):
+            if self.environment is not None and getattr(self, name) is not None:
+                raise InvalidKey(
+                    name, "given beside [environment], expected one of the two: it is for values"
+                )
         variables = {} if self.environment is None else self.environment.variables
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
@@ -138,6 +151,8 @@ class StudyFile:
         environment: `[environment]`, or None.
         risk: `[risk]`, or None.
         constraints: `[constraints]` by name, in the order of the file.
+        confirm: `[confirm]`, with its defaults if the file has none.
+        stop: `[stop]`, or None.
 
     Example:
         >>> import pathlib, tempfile
@@ -159,6 +174,8 @@ class StudyFile:
         self.parameters = contents.parameters
         self.environment = contents.environment
         self.risk = contents.risk
+        self.confirm = contents.confirm or ConfirmSection()
+        self.stop = contents.stop
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
 
     @classmethod
@@ -316,6 +333,8 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "objective": ObjectiveSection,
             "environment": EnvironmentSection,
             "risk": RiskSection,
+            "confirm": ConfirmSection,
+            "stop": StopSection,
         }
         return tables.get(path[0])
     table = raw[path[0]][path[1]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,10 +19,17 @@ from surefoot.types import Constraint, InvalidInput
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
+    from surefoot.spaces import Box
 
 _ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
 _CHUNK = 2**16  # points predicted at once
-_NORMAL = 1.96  # standard deviations of a 95 % interval
+_NORMAL = NormalDist()
+_OF_95 = 1.96  # standard deviations of a 95 % interval
+_LEAST_WIDTH = 1e-6
+_DRAWS = 1024  # functions drawn from the posterior
+_DRAWN = 384  # configurations at which they are drawn
+_FILLING, _SURROUNDING = 2048, 512  # configurations of which these are chosen
+_REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 
 
 @dataclass(frozen=True)
@@ -175,13 +183,114 @@ class StudyBelief:
         """Of each branch, or the only one."""
         if self._branches is not None:
             return [one for branch in self._branches() for one in branch._recommendations()]
-        params = self._encoding.decode(self._best)
+        return [self.assess(self._encoding.decode(self._best))]
+
+    def assess(self, params: Mapping[str, Any]) -> StudyRecommendation:
+        """Predict one configuration as if it were recommended.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            The configuration with its predicted value or risk, and its feasibility.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
         mean, lower, upper = self.predict([params])
-        interval = float(mean[0]), float(lower[0]), float(upper[0])
         chance, feasible = float(self.feasibility([params])[0]), True
         if self._feasible is not None:
-            feasible = bool(self._feasible.is_assured(self._best.unsqueeze(0)))
-        return [StudyRecommendation(params | self._constant, *interval, chance, feasible)]
+            feasible = bool(self._feasible.is_assured(self._points([params]).to(self._best.device)))
+        interval = float(mean[0]), float(lower[0]), float(upper[0])
+        return StudyRecommendation({**params, **self._constant}, *interval, chance, feasible)
+
+    def preference(self, one: StudyRecommendation) -> tuple[float, float]:
+        """What orders configurations: feasibility, then the predicted value.
+
+        Args:
+            one: A configuration, as `assess` predicts it.
+
+        Returns:
+            A key, larger for a better configuration.
+        """
+        return float("inf") if one.feasible else one.feasibility, self._sign * one.value
+
+    def is_worse(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether the interval of the difference says that a configuration is worse than another.
+
+        Args:
+            params: Values by parameter name.
+            other: Those of the other configuration.
+        """
+        _, lower, upper = self.difference(params, other)
+        return upper < 0.0 if self._sign > 0 else lower > 0.0
+
+    def expected_gains(
+        self, settings: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
+    ) -> np.ndarray:
+        """Expected improvement of configurations on another one, without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+            params: The configuration to improve on.
+
+        Returns:
+            Expected improvements (n,), at least 0, in the units of the study; they count as far as
+            the constraints of the study are likely to hold.
+        """
+        gains = []
+        for one in settings:
+            mean, deviation = self._change(one, params)
+            z = mean / deviation
+            gains.append(float(deviation * (z * _NORMAL.cdf(z) + _NORMAL.pdf(z))))
+        return np.array(gains) * self.feasibility(settings)
+
+    def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
+        """Probability that some configuration is better than another one by more than a share.
+
+        Estimated by functions drawn from the posterior, on the configurations of largest upper
+        bound of many that fill the space and surround the given one.
+
+        Args:
+            params: The configuration to improve on, as values by parameter name.
+            gain: The share, of the magnitude of its predicted value.
+
+        Returns:
+            The probability; configurations count as far as the constraints are likely to hold.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space, or the study has an
+                environment.
+        """
+        if self._over is not None:
+            raise InvalidInput("the study has an environment, over whose risk no gain is known.")
+        at = self._points([params]).to(self._best.device)
+        generator = torch.Generator().manual_seed(0)
+        points = _candidates(self._encoding.box, at.cpu(), generator).to(at.device)
+        with torch.no_grad():
+            mean, deviation = self._posterior.mean_and_deviation(points)
+            best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
+            points = torch.cat([at, points[best]])
+            evaluated = self._posterior.evaluate(points)
+            mean = self._posterior.evaluated_mean(evaluated).cpu()
+            covariance = self._posterior.covariance(evaluated, evaluated).cpu()
+            differences = covariance - covariance[:1]  # of each point and the given one
+            differences = differences - differences[:, :1]
+            values, vectors = torch.linalg.eigh(differences[1:, 1:])
+            root = vectors * values.clamp_min(0.0).sqrt()
+            normals = torch.randn(len(mean) - 1, _DRAWS, dtype=torch.float64, generator=generator)
+            changes = (mean[1:] - mean[0])[:, None] + root @ normals
+            if self._feasible is not None:
+                chance = self._feasible.probability(points[1:]).cpu()[:, None]
+                holds = torch.rand(changes.shape, generator=generator) < chance
+                changes = torch.where(holds, changes, -torch.inf)
+        return float((changes.amax(0) > gain * abs(float(mean[0]))).double().mean())
+
+    def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
+        """Mean and deviation of the improvement of a configuration on another one."""
+        mean, lower, upper = self.difference(params, other)
+        deviation = (upper - lower) / 2.0 / max(self._width, _LEAST_WIDTH)
+        return self._sign * mean, max(deviation, 1e-300)
 
     def _asked(self) -> str:
         declared = bool(self._constraints.limits)
@@ -228,7 +337,7 @@ class StudyBelief:
         found = {}
         for name, (mean, deviation, chance) in predicted.items():
             if name in self._constraints.limits:
-                middle, margin = float(mean), _NORMAL * float(deviation)
+                middle, margin = float(mean), _OF_95 * float(deviation)
                 ends = (middle - margin, middle + margin)
                 limit = self._constraints.limits[name]
                 found[name] = PredictedConstraint(limit, middle, *ends, float(chance))
@@ -373,6 +482,14 @@ class _RiskOverEnvironment:
             )
         rows = [self.environment.encode(values) for values in environments]
         return torch.cat([x, torch.stack(rows)], -1) if rows else x
+
+
+def _candidates(box: Box, at: Tensor, generator: torch.Generator) -> Tensor:
+    """Points (n, d) that fill a box and surround a point (1, d)."""
+    filling = box.sample(_FILLING, generator)
+    reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
+    noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
+    return torch.cat([filling, box.snap(at + reach * noise)])
 
 
 def _product(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)

@@ -60,7 +60,7 @@ PACKAGES = ("surefoot", "torch", "gpytorch", "botorch", "optuna", "numpy")
 def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:
     """All that the report shows."""
     trials = study.get_trials(deepcopy=False)
-    best = recommendation(study_file, model)
+    best = recommendation(study_file, study, model)
     distributions = study_file.distributions
 
     by_number = {trial.number: trial for trial in trials}
@@ -226,8 +226,11 @@ def _history(
         key=lambda trial: (trial.datetime_complete is None, trial.datetime_complete, trial.number),
     )
     counts = checkpoint_counts(len(model.trials))
-    past = [fitted_model(study_file, _past(study, finished, count)) for count in counts[:-1]]
-    recommended = [recommendation(study_file, then) for then in [*past, model]]
+    studies = [*(_past(study, finished, count) for count in counts[:-1]), study]
+    models = [*(fitted_model(study_file, past) for past in studies[:-1]), model]
+    recommended = [
+        recommendation(study_file, past, then) for past, then in zip(studies, models, strict=True)
+    ]
     now = intervals(*model.predict([then.params for then in recommended]))
     return tuple(
         Checkpoint(count, Interval(then.value, then.lower, then.upper), value)
