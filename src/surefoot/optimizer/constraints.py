@@ -16,6 +16,7 @@ from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
+from surefoot.regression.posterior import Posterior
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
@@ -106,6 +107,24 @@ class ConstraintModels:
             )
         return predicted
 
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor | None:
+        """Whether all constraints hold at inputs (n, d) in functions drawn from their posteriors.
+
+        Args:
+            points: Inputs (n, d).
+            number: How many functions of each constraint.
+            generator: Source of the draws.
+
+        Returns:
+            Truth values (n, number); None before any constraint was told.
+        """
+        if not self._models:
+            return None
+        holds = torch.ones(len(points), number, dtype=torch.bool, device=points.device)
+        for model in self._models.values():
+            holds &= joint_draws(model.latest.posterior, points, number, generator) <= 0.0
+        return holds
+
     def _product(self, powers: Mapping[str, float]) -> Score | None:
         if not self._models:
             return None
@@ -182,6 +201,18 @@ class FeasibleDesigns:
             points = self.context.space.points(designs, self.context.z)
             chances = chance(points.flatten(0, 1)).reshape(points.shape[:2])
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
+
+
+def joint_draws(
+    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+) -> Tensor:
+    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
+    with torch.no_grad():
+        at = posterior.evaluate(points)
+        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        root = vectors * values.clamp_min(0.0).sqrt()
+        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
 
 
 def both(left: Score | None, right: Score | None) -> Score | None:

@@ -24,6 +24,8 @@ from surefoot.integrations.optuna import (
 )
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.confirm_stage import ConfirmStage
+from surefoot.tune.model_checks import Earlier, contradictions
+from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.schema import RiskDescription
 from surefoot.tune.storage import (
     NoStudy,
@@ -35,6 +37,8 @@ from surefoot.tune.storage import (
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.types import NotReady
+
+_LEAST_MEASURED = 20  # measurements, from which on earlier models are compared
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Summary:
             has none, before the first measurement, and in a study with an environment.
         constraints: The study file's constraints at the recommendation, by name; those that were
             measured, in a study without an environment.
+        warnings: What in the measurements contradicts the model, a sentence each.
     """
 
     trials: int
@@ -94,6 +99,7 @@ class Summary:
     risk: RiskDescription | None = None
     defaults: AgainstDefaults | None = None
     constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -269,18 +275,35 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     Returns:
         The recommendation and the numbers of trials.
     """
-    against, constraints = None, {}
-    try:
+    recommended = against = None
+    constraints: dict[str, PredictedConstraint] = {}
+    doubts: tuple[str, ...] = ()
+    with contextlib.suppress(NotReady):
         model = fitted_model(study_file, study)
         recommended = recommendation(study_file, study, model)
         against = against_defaults(study_file, model, recommended)
         constraints = predicted_constraints(study_file, model, recommended)
-    except NotReady:
-        recommended = None
+        earlier = _earlier_recommendations(study_file, study, model)
+        doubts = contradictions(study_file, study, model, recommended, earlier)
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
-    return Summary(finished, failures, recommended, risk, against, constraints)
+    return Summary(finished, failures, recommended, risk, against, constraints, doubts)
+
+
+def _earlier_recommendations(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> list[Earlier]:
+    """Those after half and after three quarters of the measurements."""
+    measured = len(model.trials)
+    if study_file.environment is not None or measured < _LEAST_MEASURED:
+        return []
+    finished, found = in_order_of_end(study), []
+    for count in (measured // 2, 3 * measured // 4):
+        past = past_study(study, finished, count)
+        then = fitted_model(study_file, past)
+        found.append(Earlier(count, recommendation(study_file, past, then)))
+    return found
 
 
 def predicted_constraints(

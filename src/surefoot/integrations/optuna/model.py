@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.optimizer.constraints import CONFIDENT
+from surefoot.optimizer.constraints import CONFIDENT, joint_draws
 from surefoot.risks import Risk, WorstCase
 from surefoot.types import Constraint, InvalidInput
 
@@ -256,7 +256,7 @@ class StudyBelief:
             gain: The share, of the magnitude of its predicted value.
 
         Returns:
-            The probability; configurations count as far as the constraints are likely to hold.
+            The probability; a configuration counts where the drawn constraints hold.
 
         Raises:
             InvalidInput: If the configuration is not in the search space, or the study has an
@@ -271,20 +271,13 @@ class StudyBelief:
             mean, deviation = self._posterior.mean_and_deviation(points)
             best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
             points = torch.cat([at, points[best]])
-            evaluated = self._posterior.evaluate(points)
-            mean = self._posterior.evaluated_mean(evaluated).cpu()
-            covariance = self._posterior.covariance(evaluated, evaluated).cpu()
-            differences = covariance - covariance[:1]  # of each point and the given one
-            differences = differences - differences[:, :1]
-            values, vectors = torch.linalg.eigh(differences[1:, 1:])
-            root = vectors * values.clamp_min(0.0).sqrt()
-            normals = torch.randn(len(mean) - 1, _DRAWS, dtype=torch.float64, generator=generator)
-            changes = (mean[1:] - mean[0])[:, None] + root @ normals
-            if self._feasible is not None:
-                chance = self._feasible.probability(points[1:]).cpu()[:, None]
-                holds = torch.rand(changes.shape, generator=generator) < chance
+            drawn = joint_draws(self._posterior, points, _DRAWS, generator)
+            changes = drawn[1:] - drawn[:1]
+            holds = self._constraints.draws(points[1:], _DRAWS, generator)
+            if holds is not None:
                 changes = torch.where(holds, changes, -torch.inf)
-        return float((changes.amax(0) > gain * abs(float(mean[0]))).double().mean())
+        value = abs(float(self._posterior.mean(at)))
+        return float((changes.amax(0) > gain * value).double().mean())
 
     def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and deviation of the improvement of a configuration on another one."""

@@ -107,6 +107,10 @@ class Report:
     written: str
     first: Interval | None = None  # of the first configuration, to compare with `value`
     environment: EnvironmentView | None = None
+    left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
+    gain: float = 0.0  # of `[stop]`, a share
+    confidence: float = 0.0  # of `[stop]`
+    warnings: tuple[str, ...] = ()  # what contradicts the model
     constraints: tuple[str, ...] = ()  # each at the recommendation, in words
     defaults: str = ""  # the change against the default configuration, if there is one
 

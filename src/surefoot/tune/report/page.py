@@ -20,7 +20,13 @@ from surefoot.tune.report.environment_figures import (
     over_all_variables,
     over_one_variable,
 )
-from surefoot.tune.report.figures import convergence, measurements, quantiles, slice_figure
+from surefoot.tune.report.figures import (
+    convergence,
+    left_to_gain,
+    measurements,
+    quantiles,
+    slice_figure,
+)
 from surefoot.tune.report.formatting import number, setting, within
 
 
@@ -41,6 +47,7 @@ def page(report: Report) -> str:
         counts=_counts(report),
         comparison=_comparison(report),
         convergence=_embed("convergence", convergence(report)),
+        left=_embed("left-to-gain", left_to_gain(report)) if report.left_to_gain else "",
         measurements=_embed("measurements", measurements(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along)))
