@@ -35,6 +35,7 @@ class Valley(Scripted):
     fails = staticmethod(lambda number, params: False)
 
     def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
+        self.before()
         self.asked.append(dict(params))
         if self.fails(len(self.asked), params):
             return Failure("exit status 1", "", 0.1)

@@ -120,6 +120,14 @@ def outcome(
     return Failure(reason, output, seconds, blameless, left_behind)
 
 
+def positive(result: Measurement | Failure) -> Measurement | Failure:
+    """A measurement that has a logarithm; a failure of one that has none."""
+    if isinstance(result, Failure) or result.value > 0.0:
+        return result
+    reason = f"the measurement is {result.value:g}, expected a number above 0, since log = true"
+    return Failure(reason, "", result.seconds, left_behind=result.left_behind)
+
+
 def timed_out(timeout: float | None) -> str:
     """The reason of a failure by timeout."""
     return f"no end within the timeout of {timeout:g} s" if timeout else "no end"

@@ -82,9 +82,10 @@ def _repeats(
     settings = [trials[group[0]].params for group in repeated]
     mean, lower, upper = model.predict(settings)
     medians = np.array([np.median(model.values[group]) for group in repeated])
+    scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
     errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
-    deviations = np.hypot(errors, (upper - lower) / 4.0)
-    z = np.abs(medians - mean) / np.maximum(deviations, 1e-300)
+    deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
+    z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, 1e-300)
     worst = int(np.argmax(z))
     if 2.0 * stats.norm.sf(z[worst]) * len(repeated) > LEVEL:
         return ""
@@ -110,7 +111,8 @@ def _change_in_time(
         range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
     )
     residuals = (model.values - mean)[order]
-    split, probability = change_point(residuals)
+    scaled = model.on_model_scale(model.values) - model.on_model_scale(mean)
+    split, probability = change_point(scaled[order])
     if probability > LEVEL:
         return ""
     shift = float(np.median(residuals[split:]) - np.median(residuals[:split]))

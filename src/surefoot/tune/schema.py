@@ -16,6 +16,7 @@ from optuna.distributions import (
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
+from surefoot.tune.grid import contains, is_on_grid, range_text
 from surefoot.tune.plain_text import shown
 from surefoot.types import Constraint
 
@@ -54,6 +55,27 @@ def check_range(low: float, high: float, log: bool = False) -> None:
         raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
     if log and low <= 0:
         raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
+
+
+def check_step(low: float, high: float, log: bool, step: float | None) -> None:
+    """Raise `InvalidKey` unless a step divides the range, which has no log scale."""
+    if step is None:
+        return
+    if log:
+        raise InvalidKey("step", "given together with log = true; expected one of the two")
+    if step > high - low or not is_on_grid(high, low, step):
+        raise InvalidKey(
+            "step", f"got {shown(step)}, expected one that divides high - low = {high - low:g}"
+        )
+
+
+def check_default(default: float | None, distribution: FloatDistribution | IntDistribution) -> None:
+    """Raise `InvalidKey` unless a default value is one of the distribution."""
+    if default is not None and not contains(distribution, default):
+        wanted = (
+            range_text(distribution) if distribution.step else "a finite number from low to high"
+        )
+        raise InvalidKey("default", f"got {shown(default)}, expected {wanted}")
 
 
 def is_finite(value: float) -> bool:
@@ -112,6 +134,7 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
+    log: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -137,17 +160,18 @@ class IntParameter(Section):
         ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
     )
     log: bool = Field(default=False, description="true or false")
+    step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
     default: int | None = Field(default=None, description="a whole number from low to high")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
-        if self.default is not None and not self.low <= self.default <= self.high:
-            raise self.invalid("default", self.default)
+        check_step(self.low, self.high, self.log, self.step)
+        check_default(self.default, self.distribution())
         return self
 
-    def distribution(self) -> BaseDistribution:
-        return IntDistribution(self.low, self.high, log=self.log)
+    def distribution(self) -> FloatDistribution | IntDistribution:
+        return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
 
     def examples(self) -> list[Any]:
         return [self.low, self.high]
@@ -160,6 +184,9 @@ class FloatParameter(Section):
     low: float = Field(allow_inf_nan=False, description="a finite number")
     high: float = Field(allow_inf_nan=False, description="a finite number")
     log: bool = Field(default=False, description="true or false")
+    step: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
+    )
     default: float | None = Field(
         default=None, allow_inf_nan=False, description="a finite number from low to high"
     )
@@ -167,12 +194,12 @@ class FloatParameter(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
-        if self.default is not None and not self.low <= self.default <= self.high:
-            raise self.invalid("default", self.default)
+        check_step(self.low, self.high, self.log, self.step)
+        check_default(self.default, self.distribution())
         return self
 
-    def distribution(self) -> BaseDistribution:
-        return FloatDistribution(self.low, self.high, log=self.log)
+    def distribution(self) -> FloatDistribution | IntDistribution:
+        return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
 
     def examples(self) -> list[Any]:
         return [self.low, self.high]

@@ -219,6 +219,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         environment=study_file.study_environment,
         risk=None if study_file.risk is None else study_file.risk.functional(),
         constraints=study_file.constraints,
+        log=study_file.objective.log,
     )
 
 

@@ -88,6 +88,10 @@ class Contents(Section):
                 "missing beside [risk]; expected a table [environment] with a line for each "
                 'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
             )
+        if self.objective.log and self.environment is not None:
+            raise InvalidKey(
+                "objective.log", "true beside [environment], expected false: the risk is of values"
+            )
         for name in ("confirm", "stop"):
             if self.environment is not None and getattr(self, name) is not None:
                 raise InvalidKey(

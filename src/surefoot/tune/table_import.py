@@ -15,6 +15,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT
+from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import create_study, study_lock
@@ -179,6 +180,8 @@ class _Rows:
         cell = _cell(row, self._value)
         if cell:
             value = self._number(line, VALUE, cell)
+            if value <= 0.0 and self._study_file.objective.log:
+                raise self._wrong(line, VALUE, cell, "a number above 0, since log = true")
             return create_trial(
                 params=params, distributions=distributions, value=value, user_attrs=attributes
             )
@@ -223,12 +226,9 @@ class _Rows:
                     return choice
             raise self._wrong(line, name, cell, "one of its choices")
         number = self._number(line, name, cell)
-        low, high = distribution.low, distribution.high
-        whole = isinstance(distribution, IntDistribution)
-        if not low <= number <= high or (whole and number != int(number)):
-            kind = "a whole number" if whole else "a number"
-            raise self._wrong(line, name, cell, f"{kind} from {low:g} to {high:g}")
-        return int(number) if whole else number
+        if not contains(distribution, number):
+            raise self._wrong(line, name, cell, range_text(distribution))
+        return int(number) if isinstance(distribution, IntDistribution) else number
 
     def _number(self, line: int, name: str, cell: str) -> float:
         try:

@@ -20,7 +20,7 @@ from surefoot.integrations.optuna import (
     SurefootSampler,
 )
 from surefoot.tune import trial_owner
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.measurement import Failure, Measurement, positive
 from surefoot.tune.schedule import Schedule
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import study_lock
@@ -113,6 +113,8 @@ class StudyTrials:
 
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile."""
+        if self.study_file.objective.log:
+            result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
         with self._errors(f"recording trial {trial.number} ({what})"):
             try:

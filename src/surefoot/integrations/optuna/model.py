@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ class StudyBelief:
     ) -> None:
         optimizer = tracker.optimizer
         self._constant, self._branches = dict(constant or {}), branches
-        self._encoding, self._sign = tracker.encoding, tracker.sign
+        self._encoding, self._sign, self._log = tracker.encoding, tracker.sign, tracker.log
         self._best = optimizer.recommend().point
         self._feasible, self._constraints = optimizer.feasible_designs, optimizer.constraints
         self._posterior, self._width = optimizer.posterior, optimizer.width
@@ -131,7 +132,8 @@ class StudyBelief:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
         self.trials: list[int] = list(tracker.numbers)
         """Numbers of the trials in the model, in the order in which they were read."""
-        self.values: np.ndarray = tracker.sign * optimizer.history.rewards.cpu().numpy()
+        told = tracker.sign * optimizer.history.rewards.cpu().numpy()
+        self.values: np.ndarray = np.exp(told) if self._log else told
         """Their values (n,)."""
         self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
         """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
@@ -143,7 +145,7 @@ class StudyBelief:
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the noise in the units of the study; for Gaussian noise its deviation."""
+        """Scale of the noise in the units of the model; for Gaussian noise its deviation."""
         fitted = self._hyperparameters
         return float("nan") if fitted is None else fitted.noise**0.5 * fitted.scale
 
@@ -154,8 +156,20 @@ class StudyBelief:
         dof = float("nan") if fitted is None else fitted.dof
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
-            f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic."
+            f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic"
+            f"{', of the logarithm of the values' if self._log else ''}."
         )
+
+    def on_model_scale(self, values: np.ndarray) -> np.ndarray:
+        """Values in the units of the model: their logarithms where these are modelled.
+
+        Args:
+            values: Values (n,) in the units of the study.
+
+        Returns:
+            Values (n,), of which the noise has the scale `noise_scale`.
+        """
+        return np.log(values) if self._log else np.asarray(values)
 
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
@@ -236,7 +250,7 @@ class StudyBelief:
             params: The configuration to improve on.
 
         Returns:
-            Expected improvements (n,), at least 0, in the units of the study; they count as far as
+            Expected improvements (n,), at least 0, in the units of the model; they count as far as
             the constraints of the study are likely to hold.
         """
         gains = []
@@ -280,14 +294,15 @@ class StudyBelief:
             holds = self._constraints.draws(points[1:], _DRAWS, generator)
             if holds is not None:
                 changes = torch.where(holds, changes, -torch.inf)
-        value = abs(float(self._posterior.mean(at)))
-        return float((changes.amax(0) > gain * value).double().mean())
+            least = gain * abs(float(self._posterior.mean(at)))
+        if self._log:
+            least = math.log1p(gain) if self._sign > 0 else -math.log1p(-gain)
+        return float((changes.amax(0) > least).double().mean())
 
     def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and deviation of the improvement of a configuration on another one."""
-        mean, lower, upper = self.difference(params, other)
-        deviation = (upper - lower) / 2.0 / max(self._width, _LEAST_WIDTH)
-        return self._sign * mean, max(deviation, 1e-300)
+        mean, margin = self._modelled_difference(params, other)
+        return self._sign * mean, max(margin / max(self._width, _LEAST_WIDTH), 1e-300)
 
     def _asked(self) -> str:
         declared = bool(self._constraints.limits)
@@ -397,14 +412,24 @@ class StudyBelief:
                 "the study has an environment, whose risks have no joint posterior: compare what "
                 "`predict` gives for each."
             )
+        change, margin = self._modelled_difference(params, other)
+        ends = change, change - margin, change + margin
+        if not self._log:
+            return ends
+        value = float(self.predict([other])[0][0])  # of which the ratio is predicted
+        return value * math.expm1(ends[0]), value * math.expm1(ends[1]), value * math.expm1(ends[2])
+
+    def _modelled_difference(
+        self, params: Mapping[str, Any], other: Mapping[str, Any]
+    ) -> tuple[float, float]:
+        """Mean and half the interval of the difference in the units of the model."""
         posterior, x = self._posterior, self._points([params, other]).to(self._best.device)
         with torch.no_grad():
             at = posterior.evaluate(x)
             mean, covariance = posterior.evaluated_mean(at), posterior.covariance(at, at)
         signs = mean.new_tensor([1.0, -1.0])
         margin = self._width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
-        change = self._sign * float(mean @ signs)
-        return change, change - margin, change + margin
+        return self._sign * float(mean @ signs), margin
 
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.
@@ -454,7 +479,8 @@ class StudyBelief:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same in the direction of the study: minimisation swaps and negates the bounds."""
         ends = (lower, upper) if self._sign > 0 else (-upper, -lower)
-        return (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
+        found = (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
+        return tuple(map(np.exp, found)) if self._log else found  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,8 @@ class SurefootSampler(BaseSampler):
         device: torch device of the model.
         constraints: Limits of quantities that a trial records in its user attribute
             `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
+        log: Whether the logarithm of the values is modelled, for values that are positive and
+            whose noise is proportional to them; predictions are medians in their units then.
         constraints_func: Function of a trial that returns the values of its constraints, each of
             which holds at zero or below. Deprecated, as in Optuna's samplers: call
             `trial.set_constraint` in the objective function.
@@ -86,6 +88,7 @@ class SurefootSampler(BaseSampler):
         risk: Risk | None = None,
         device: str = "cpu",
         constraints: Mapping[str, Constraint] | None = None,
+        log: bool = False,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if seed is not None:
@@ -99,7 +102,9 @@ class SurefootSampler(BaseSampler):
         self._search_space = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
-        self._constraints = constraints
+        self._constraints, self._log = constraints, checks.truth("log", log)
+        if log and environment is not None:
+            raise InvalidInput("`log` came with `environment`, whose risk is of the values.")
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -348,7 +353,7 @@ class SurefootSampler(BaseSampler):
             device=self._device,
         )
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-        return StudyTracker(study, encoding, optimizer, sign, environment, self._device)
+        return StudyTracker(study, encoding, optimizer, sign, environment, self._device, self._log)
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])

@@ -69,6 +69,7 @@ class StudyTracker:
         sign: 1 to maximise, -1 to minimise.
         environment: Random environment of the study, if any.
         device: torch device of the optimizer.
+        log: Whether the optimizer is told the logarithms of the values.
     """
 
     def __init__(
@@ -79,7 +80,9 @@ class StudyTracker:
         sign: float,
         environment: StudyEnvironment | None = None,
         device: str = "cpu",
+        log: bool = False,
     ) -> None:
+        self.log = log
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
@@ -132,9 +135,10 @@ class StudyTracker:
                 limits.append(constraints)
             if math.inf in constraints.values():
                 self._fail(point, z)
-            if _has_value(trial):
+            if _has_value(trial, self.log):
                 measured.append(_elsewhere_asked(point, z))
-                values.append(self.sign * float(trial.value or 0.0))
+                value = float(trial.value or 0.0)
+                values.append(self.sign * (math.log(value) if self.log else value))
                 self.numbers.append(trial.number)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
                 self._fail(point, z)
@@ -339,6 +343,8 @@ def _is_ignored_failure(trial: FrozenTrial) -> bool:
     return any(trial.user_attrs.get(mark) for mark in (INTERRUPTED, BLAMELESS))
 
 
-def _has_value(trial: FrozenTrial) -> bool:
-    complete = trial.state == TrialState.COMPLETE and trial.value is not None
-    return complete and bool(np.isfinite(trial.value))
+def _has_value(trial: FrozenTrial, log: bool = False) -> bool:
+    """Whether a trial has a value that can be modelled."""
+    if trial.state != TrialState.COMPLETE or trial.value is None:
+        return False
+    return bool(np.isfinite(trial.value)) and (trial.value > 0.0 or not log)

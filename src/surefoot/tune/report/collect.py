@@ -78,7 +78,8 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         )
     }
     first = min(measured, key=lambda trial: trial.number)
-    residuals = np.asarray(model.values) - np.array([interval.mean for interval in predicted])
+    means = np.array([interval.mean for interval in predicted])
+    residuals = model.on_model_scale(model.values) - model.on_model_scale(means)
     facts, verdict = _noise(residuals)
     return Report(
         name=study_file.study.name,
