@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from optuna.distributions import FloatDistribution
 from study_doubles import Scripted, trials_of
 
+from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.compatibility import definition
 from surefoot.tune.measurement import Failure, Measurement
@@ -71,6 +74,13 @@ def test_a_step_restricts_what_is_measured_and_named(write_study):
     with pytest.raises(InvalidInput, match=r"expected a number from 0 to 1 in steps of 0\.25"):
         named_setting(study_file, "size=600,share=0.3,mode=OFF")
     assert named_setting(study_file, "size=600,share=0.75,mode=OFF").params["share"] == 0.75
+
+
+def test_values_on_a_grid_of_decimal_fractions_are_written_short():
+    encoding = Encoding.of({"x": FloatDistribution(0.0, 1.0, step=0.1)})
+    assert encoding is not None
+    values = [encoding.decode(torch.tensor([unit]).double())["x"] for unit in (0.3, 0.6, 0.7)]
+    assert values == [0.3, 0.6, 0.7]
 
 
 @pytest.mark.parametrize(
