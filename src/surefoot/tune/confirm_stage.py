@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +123,10 @@ class ConfirmStage:
 def choose_candidates(
     study_file: StudyFile, study: optuna.Study, model: StudyBelief
 ) -> list[dict[str, Any]]:
-    """The recommendation, those with the largest expected improvement on it, and the defaults."""
+    """The recommendation, those with the largest expected improvement on it, and the defaults.
+
+    A configuration that is already known to be worse is no candidate.
+    """
     names = list(study_file.parameters)
     best = model.recommend().params
     chosen = [{name: best[name] for name in names}]
@@ -135,7 +139,10 @@ def choose_candidates(
     gains = model.expected_gains(measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
     wanted = study_file.confirm.candidates - 1
-    chosen += [measured[index] for index in order[:wanted] if gains[index] > 0.0]
+    challengers = [measured[index] for index in order if gains[index] > 0.0]
+    chosen += itertools.islice(
+        (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
+    )
     if study_file.defaults is not None and study_file.defaults not in chosen:
         chosen.append(study_file.defaults)
     return chosen
