@@ -236,6 +236,9 @@ class StudyBelief:
         Args:
             params: Values by parameter name.
             other: Those of the other configuration.
+
+        Returns:
+            Whether it is; False where the interval leaves it open.
         """
         _, lower, upper = self.difference(params, other)
         return upper < 0.0 if self._sign > 0 else lower > 0.0
