@@ -12,6 +12,7 @@ from surefoot_experiments.benchmarks import (
     round_cost,
     sketch_cost,
     sketch_regret,
+    stopping,
 )
 from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
 from surefoot_experiments.harness.experiment import Experiment
@@ -48,6 +49,7 @@ _BENCHMARKS = (
     round_cost,
     sketch_cost,
     sketch_regret,
+    stopping,
     risk_ask_time,
     risk_coverage,
 )

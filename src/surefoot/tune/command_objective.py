@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,11 @@ from surefoot.tune.measurement import (
     outcome,
     timed_out,
 )
+from surefoot.tune.observed_constraints import (
+    ObservedConstraints,
+    check_constraints,
+    split_constraints,
+)
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
@@ -29,14 +34,15 @@ NUMBER = re.compile(
     r"|(?i:inf(?:inity)?|nan)(?!\w))"
 )
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
+_NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is a constraint"
 
 
 class CommandObjective:
     """Runs a command for each measurement.
 
-    An observed variable of the environment has a line `name=number` on standard output, and such
-    lines are not searched for the measurement. The command and everything it started have ended
-    when `measure` returns, also by an exception.
+    An observed variable of the environment has a line `name=number` on standard output, a
+    constraint `name=number` anywhere in it; neither is searched for the measurement. The command
+    and everything it started have ended when `measure` returns, also by an exception.
 
     Args:
         template: The command with its placeholders.
@@ -44,6 +50,7 @@ class CommandObjective:
         timeout: Limit of one measurement in seconds, None for no limit.
         observed: Variables of the environment that the command reports, if any.
         kept: Where to keep what the command leaves running; if None, it is ended.
+        constraints: Names of the constraints, whose values the command reports.
     """
 
     def __init__(
@@ -53,12 +60,14 @@ class CommandObjective:
         timeout: float | None,
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
+        constraints: Sequence[str] = (),
     ) -> None:
         self._template = template
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
         self._kept = kept
+        self._constraints = constraints
 
     def check(self) -> None:
         self._template.check_program(self._folder)
@@ -77,6 +86,7 @@ class CommandObjective:
         finally:
             process.end()
         environment: dict[str, float] | str | None = None
+        constraints = ObservedConstraints({})
         value: float | str
         if code is None:
             value = timed_out(self._timeout)
@@ -87,9 +97,11 @@ class CommandObjective:
             if self._observed is not None:
                 given, text = self._observed.split(text)
                 environment = self._observed.check(given, _NO_LINE)
+            reported, text = split_constraints(text, self._constraints)
+            constraints = check_constraints(self._constraints, reported, _NO_VALUE)
             value = last_number(text)
         left = left_behind(process.left_behind)
-        return outcome(value, process.output.text(), seconds, environment, left)
+        return outcome(value, process.output.text(), seconds, environment, left, constraints)
 
     def close(self) -> None:
         return None

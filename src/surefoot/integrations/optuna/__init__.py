@@ -4,17 +4,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import OverEnvironment, StudyBelief, StudyRecommendation
+    from surefoot.integrations.optuna.model import (
+        OverEnvironment,
+        PredictedConstraint,
+        StudyBelief,
+        StudyRecommendation,
+    )
     from surefoot.integrations.optuna.sampler import SurefootSampler
 
 __all__ = [
     "BLAMELESS",
+    "CONSTRAINTS",
     "ENVIRONMENT",
     "INTERRUPTED",
     "OverEnvironment",
+    "PredictedConstraint",
     "StudyBelief",
     "StudyEnvironment",
     "StudyRecommendation",
@@ -22,6 +30,7 @@ __all__ = [
 ]
 _HOMES = {
     "OverEnvironment": "model",
+    "PredictedConstraint": "model",
     "StudyBelief": "model",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "model",
