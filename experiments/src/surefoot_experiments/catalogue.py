@@ -6,6 +6,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     coverage,
+    recommendation_coverage,
     risk_ask_time,
     risk_coverage,
     robust_vs_peers,
@@ -50,6 +51,7 @@ _BENCHMARKS = (
     sketch_cost,
     sketch_regret,
     stopping,
+    recommendation_coverage,
     risk_ask_time,
     risk_coverage,
 )
