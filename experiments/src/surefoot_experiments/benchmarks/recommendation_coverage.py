@@ -118,9 +118,7 @@ def report(tables: Tables) -> str:
         error=100.0 * (0.95 * 0.05 / total) ** 0.5,
         **ran_on(PACKAGES),
     )
-    return (
-        f"{introduction}\n{markdown(table)}\n\nFrom round {ROUNDS[2]} on:\n\n{markdown(by_noise)}"
-    )
+    return f"{introduction}\n{markdown(table)}\n\nFrom round {ROUNDS[2]} on:\n\n{late}"
 
 
 def _summary(rows: pd.DataFrame, by: str) -> pd.DataFrame:
