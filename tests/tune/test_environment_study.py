@@ -11,12 +11,12 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
-from processes import Tuning
 from rich.console import Console
 from scipy import stats
 from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from processes import Tuning
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import is_running, wait_until_gone
 
+from processes import is_running, wait_until_gone
 from surefoot.tune.command_objective import CommandObjective, last_number
 from surefoot.tune.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.function_objective import FunctionObjective

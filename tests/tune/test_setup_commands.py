@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from optuna.samplers import RandomSampler
-from processes import Tuning, is_running, wait_until_gone
 from rich.console import Console
 
+from processes import Tuning, is_running, wait_until_gone
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune import run as run_study
 from surefoot.tune.command_objective import CommandObjective

@@ -12,9 +12,9 @@ import weakref
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState
-from processes import wait_until_gone
 from study_doubles import Scripted, trials_of
 
+from processes import wait_until_gone
 from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune.command_objective import CommandObjective
 from surefoot.tune.command_template import CommandTemplate
