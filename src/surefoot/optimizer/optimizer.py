@@ -208,7 +208,9 @@ class Optimizer:
         location, _ = self._locate(where, self._supposed(where, environment))
         return self._add_pending(location, 1)
 
-    def tell(self, where: Where, y: float, environment: EnvironmentValue = None) -> Info:
+    def tell(
+        self, where: Where, y: float, environment: EnvironmentValue = None, *, sem: float = 0.0
+    ) -> Info:
         """Record a reward, in any order.
 
         Args:
@@ -218,19 +220,22 @@ class Optimizer:
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
+            sem: Standard error of the reward, in its units: the deviation of an error of known
+                size beside the noise, such as that of a mean over replicates; 0 for none.
 
         Returns:
             What the estimate did.
 
         Raises:
-            InvalidInput: With nothing changed, for a reward that is not a finite number or a point
-                that is not of the space.
+            InvalidInput: With nothing changed, for a reward that is not a finite number, a point
+                that is not of the space, a `sem` below 0, or one above 0 beside an estimator that
+                cannot use it.
         """
         started = time.perf_counter()
         location, query = self._locate(where, environment)
-        reward = checks.reward(y)
+        reward, error = checks.reward(y), self._usable([checks.standard_error(sem)])[0]
         with one_thread():
-            self._record(location, query, reward)
+            self._record(location, query, reward, error)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
     def tell_all(
@@ -238,6 +243,8 @@ class Optimizer:
         points: Tensor | Sequence,
         rewards: Tensor | Sequence,
         environments: Tensor | Sequence | None = None,
+        *,
+        sems: Tensor | Sequence | None = None,
     ) -> Info:
         """Record many rewards at once, with one estimate.
 
@@ -245,6 +252,7 @@ class Optimizer:
             points: Queries, indices of arms (n,) or points (n, d).
             rewards: Rewards (n,).
             environments: What they were measured under (n, dz), on a `Joint` space.
+            sems: Standard errors (n,) of the rewards; by default 0.
 
         Returns:
             What the estimate did.
@@ -266,6 +274,8 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
+        errors = [0.0] * len(y) if sems is None else checks.standard_errors(sems, len(y))
+        self._usable(errors)
         located, left = [], self._pending.copy()
         for where, environment in zip(points, under, strict=True):
             location, query = locate(self.space, where, environment, left)
@@ -273,8 +283,8 @@ class Optimizer:
                 left.settle(query)
             located.append((location, query))
         with one_thread():
-            for (location, query), reward in zip(located, y, strict=True):
-                self._record(location, query, reward)
+            for (location, query), reward, error in zip(located, y, errors, strict=True):
+                self._record(location, query, reward, error)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
     def forget(
@@ -546,7 +556,7 @@ class Optimizer:
         self._model.pull(location.point, location.arm, times)
         return self._pending.add(location, times, observed=self.space.observed)
 
-    def _record(self, location: Location, query: int | None, reward: float) -> None:
+    def _record(self, location: Location, query: int | None, reward: float, sem: float) -> None:
         if query is not None:
             asked = self._pending.by_id[query].location
             if asked is not location:  # under another environment than the one that was supposed
@@ -559,7 +569,17 @@ class Optimizer:
             known = bool((self._designs == location.design).all(-1).any())
             if not known:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
-        self._model.observe(location.point, location.arm, reward)
+        self._model.observe(location.point, location.arm, reward, sem)
+
+    def _usable(self, errors: list[float]) -> list[float]:
+        """The standard errors, if the estimator can use them or all are 0."""
+        if any(errors) and not self._model.uses_errors:
+            estimator = type(self._model.estimator).__name__
+            raise InvalidInput(
+                f"a standard error came, but the estimator `{estimator}` has no use for it: pass "
+                "`StudentT()` or `LeastSquares()` as `estimator`, or tell the reward without it."
+            )
+        return errors
 
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
