@@ -9,12 +9,14 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench pictures clean
+.PHONY: help demo test lint docs dist bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
 	@echo "make test      every check: lint, types, module floors, tests"
 	@echo "make lint      the checks without the tests"
+	@echo "make docs      the documentation site, in site/; needs no network once installed"
+	@echo "make dist      source distributions and wheels, checked, in dist/"
 	@echo "make bench     the benchmark tables of the documentation (long)"
 	@echo "make pictures  the pictures of the documentation"
 	@echo "make clean     remove what the above leaves, .venv included"
@@ -36,6 +38,21 @@ lint: $(READY)
 test: lint
 	$(BIN)/pytest -n 2
 
+# Tools that only one target needs.
+$(READY)-%: $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(READY)-docs
+	$(BIN)/mkdocs build --quiet
+
+dist: $(READY)-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist experiments
+	$(BIN)/twine check --strict dist/*
+
 bench: $(READY)
 	$(BIN)/surefoot-experiments run benchmarks --resume --out $(RESULTS) --jobs 2
 	for page in $(RESULTS)/bench-*/page.md; do \
@@ -50,4 +67,4 @@ pictures: $(READY)
 	$(BIN)/python docs/robot_picture.py
 
 clean:
-	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -4,7 +4,11 @@ The Python blocks of a file run in order in one namespace, in an empty folder. A
 [study] is checked as a study file.
 """
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,11 @@ import pytest
 from surefoot.tune import StudyFile
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+GENERATED = ROOT / "docs" / "reference"  # by `make docs`, which checks links to it
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -28,7 +36,11 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
 
 def having(language: str, part: str = "") -> list:
     chosen = [page for page in PAGES if any(part in text for _, text in blocks(page, language))]
-    return [pytest.param(page, id=page.name) for page in chosen]
+    return [pytest.param(page, id=named(page)) for page in chosen]
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.slow
@@ -50,8 +62,43 @@ def test_study_files_are_valid(page, tmp_path):
             StudyFile.load(file)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_within_the_repository_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
-            assert (page.parent / target).exists(), target
+            file = (page.parent / target).resolve()
+            assert file.exists() or file.parent == GENERATED, target
+
+
+TITLED = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+
+
+def walked_through() -> list:
+    """Pages that write files of their own and run surefoot's commands on them."""
+    chosen = [page for page in PAGES if TITLED.search(page.read_text(encoding="utf-8"))]
+    return [pytest.param(page, id=named(page)) for page in chosen]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", walked_through())
+def test_commands_of_a_tutorial_run_on_its_files(page, tmp_path):
+    for name, text in TITLED.findall(page.read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    commands = [
+        line.removeprefix("$ surefoot ").split("#")[0]
+        for _, text in blocks(page, "console")
+        for line in text.splitlines()
+        if line.startswith("$ surefoot ")
+    ]
+    assert commands
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "surefoot", *shlex.split(command)],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"

@@ -6,6 +6,7 @@ One fresh process does it all, and says in JSON what it found.
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +77,34 @@ def test_import_and_an_exact_round_leave_out_what_they_do_not_need(
 def test_a_run_draws_nothing_from_global_generators(found: dict[str, object]) -> None:
     assert found["draws nothing"]
     assert found["dtype"] == "torch.float32"
+
+
+LIGHT = """
+import sys
+from pathlib import Path
+import surefoot.tails, surefoot.tune
+from surefoot.integrations.optuna import SurefootSampler
+from pathlib import Path
+
+SurefootSampler(seed=0)
+file = Path(sys.argv[1]) / "study.toml"
+file.write_text('''
+[study]
+name = "s"
+direction = "minimize"
+rounds = 3
+[objective]
+command = "true {x}"
+[parameters]
+x = { type = "float", low = 0, high = 1 }
+''')
+surefoot.tune.StudyFile.load(file)
+print([name for name in ("torch", "gpytorch", "plotly", "pandas") if name in sys.modules])
+"""
+
+
+def test_programs_that_do_not_model_start_without_torch(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from surefoot_experiments.harness.trial import Scale as Scale
     from surefoot_experiments.harness.trial import Trial as Trial
 
+__version__ = "0.1.0"
+
 _NAMES = {
     "catalogue": ("BENCHMARKS", "EXPERIMENTS", "find"),
     "harness.experiment": ("Check", "Experiment", "Scale", "Trial"),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from numbers import Number
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 LARGEST = 1e100  # magnitude up to which squares of rewards and coordinates can be summed
 _NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearray, memoryview)
@@ -59,14 +63,14 @@ def count(name: str, value: int, least: int = 1) -> int:
     return number
 
 
-def integer(value: object) -> int | None:
+def integer(value: Any) -> int | None:
     """The value as an int if it is of an integer type other than bool, else None."""
     if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
         return None
-    if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
+    if _is_tensor(value) and (value.is_floating_point() or str(value.dtype) == "torch.bool"):
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        return operator.index(value)
     except (TypeError, ValueError):
         return None
 
@@ -74,7 +78,7 @@ def integer(value: object) -> int | None:
 def indices(name: str, value: Tensor | Sequence) -> list[int]:
     """Convert to a list of at least one integer."""
     try:
-        if getattr(value, "dtype", None) in (bool, torch.bool):
+        if str(getattr(value, "dtype", None)) in ("bool", "torch.bool"):
             raise InvalidInput(
                 f"`{name}` is a mask of {len(value)} booleans, expected integers: pass the indices "
                 "that it selects."
@@ -223,15 +227,22 @@ def _number(name: str, value: object, wanted: str) -> float:
         raise InvalidInput(f"`{name}` is {shown(value)}, expected {wanted}.") from error
 
 
-def _no_number(value: object) -> str:
+def _is_tensor(value: Any) -> bool:
+    """Whether the value is a tensor, which only exists where torch is loaded."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _no_number(value: Any) -> str:
     """What makes a value, or an entry of it, no real number; empty if nothing does.
 
     PyTorch and NumPy convert booleans, bytes and the real part of complex numbers without a word.
     """
-    if isinstance(value, Tensor):
-        if value.layout != torch.strided:
+    if _is_tensor(value):
+        if str(value.layout) != "torch.strided":
             return str(value.layout)
-        return str(value.dtype) if value.is_complex() or value.dtype == torch.bool else ""
+        boolean = str(value.dtype) == "torch.bool"
+        return str(value.dtype) if value.is_complex() or boolean else ""
     if isinstance(value, np.ma.MaskedArray):
         return "masked" if np.ma.is_masked(value) else _no_number(value.data)
     if isinstance(value, np.ndarray):
@@ -250,6 +261,8 @@ def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tens
     if wrong := _no_number(value):
         is_what = "has values" if hasattr(value, "__getitem__") else f"is {shown(value)},"
         raise InvalidInput(f"`{name}` {is_what} of type {wrong}, expected real numbers.")
+    import torch  # here, so that programs that check numbers only start without it
+
     try:
         converted = torch.as_tensor(value, dtype=torch.float64, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:

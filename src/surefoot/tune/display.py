@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console, Group, RenderableType
@@ -17,7 +17,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.plain_text import printable
 from surefoot.tune.storage import locate
 from surefoot.tune.study import fitted_model, recommendation
@@ -31,6 +30,9 @@ from surefoot.tune.trial_attributes import (
 )
 from surefoot.tune.trials import StudyTrials
 from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
 
 
 class Display(Protocol):

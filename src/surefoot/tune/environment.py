@@ -5,20 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import torch
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
-from torch import Size, Tensor
-from torch.distributions import Distribution, Independent, Uniform, constraints
 
-from surefoot.integrations.optuna import StudyEnvironment
-from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
-from surefoot.spaces.environments import truncated_normal
 from surefoot.tune.plain_text import shown
 from surefoot.tune.schema import InvalidKey, Section, check_range, is_finite
 from surefoot.types import InvalidInput
+
+# Modules that load torch are imported where they are used: most study files have no environment.
+if TYPE_CHECKING:
+    from torch.distributions import Distribution
+
+    from surefoot.integrations.optuna import StudyEnvironment
 
 MAX_COMBINATIONS = 10_000  # values of a finite environment
 PRINTED = 1e-5  # relative error of a number that was printed with six digits
@@ -65,6 +64,8 @@ class ContinuousVariable(Section):
         So their mean is the distribution's, and the mean of a tail nearly so; cells are finer
         towards the ends, for the sake of small levels.
         """
+        import torch
+
         half = torch.tensor(_HALF, dtype=torch.float64)
         edges = torch.cat([half, 1.0 - half[:-1].flip(0)])
         weights = edges.diff()
@@ -95,6 +96,10 @@ class NormalVariable(ContinuousVariable):
         return self
 
     def density(self) -> Distribution:
+        from torch.distributions import Independent
+
+        from surefoot.spaces.environments import truncated_normal
+
         truncated = truncated_normal(self.mean, self.std, self.low, self.high)
         return truncated.base_dist if isinstance(truncated, Independent) else truncated
 
@@ -105,6 +110,9 @@ class UniformVariable(ContinuousVariable):
     distribution: Literal["uniform"]
 
     def density(self) -> Distribution:
+        import torch
+        from torch.distributions import Uniform
+
         low, high = torch.tensor([[self.low], [self.high]], dtype=torch.float64)
         return Uniform(low, high)
 
@@ -238,6 +246,10 @@ class EnvironmentSection(Section):
         Discrete variables give the grid of their combinations. Continuous ones keep their
         densities, unless there is a discrete one: then each is replaced by its `support`.
         """
+        from surefoot.integrations.optuna import StudyEnvironment
+        from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
+        from surefoot.tune.product_distribution import ProductDistribution
+
         variables, discrete = self.variables, self._discrete
         if not discrete:
             densities = [
@@ -263,30 +275,3 @@ class EnvironmentSection(Section):
     @property
     def _discrete(self) -> dict[str, DiscreteVariable]:
         return {n: one for n, one in self.variables.items() if isinstance(one, DiscreteVariable)}
-
-
-class ProductDistribution(Distribution):
-    """Independent variables, each a distribution with batch shape (1,)."""
-
-    def __init__(self, factors: Sequence[Distribution]) -> None:
-        super().__init__(Size([len(factors)]), validate_args=False)
-        self.factors = list(factors)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        """The real line: whoever uses it knows the bounds."""
-        return constraints.real
-
-    def sample(self, sample_shape: Size | Sequence[int] = ()) -> Tensor:
-        """Values (..., dz)."""
-        return torch.cat([factor.sample(Size(sample_shape)) for factor in self.factors], -1)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Log densities (..., dz) of values (..., dz)."""
-        columns = zip(self.factors, value.split(1, -1), strict=True)
-        return torch.cat([factor.log_prob(column) for factor, column in columns], -1)
-
-    def icdf(self, value: Tensor) -> Tensor:
-        """Quantiles (..., dz) at levels (..., dz)."""
-        columns = zip(self.factors, value.split(1, -1), strict=True)
-        return torch.cat([factor.icdf(column) for factor, column in columns], -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from optuna.distributions import (
     BaseDistribution,
@@ -15,8 +15,10 @@ from optuna.distributions import (
 )
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.tune.plain_text import shown, shown_storage
+
+if TYPE_CHECKING:
+    from surefoot.risks import Risk
 
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
@@ -258,6 +260,8 @@ class RiskSection(Section):
 
     def functional(self) -> Risk:
         """The risk as a functional of values to maximise."""
+        from surefoot.risks import CVaR, Mean, VaR, WorstCase
+
         if self.level is None:
             return Mean() if self.measure == "mean" else WorstCase()
         return VaR(self.level) if self.measure == "var" else CVaR(self.level)

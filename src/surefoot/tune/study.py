@@ -8,14 +8,14 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 
-from surefoot.integrations.optuna import StudyBelief, StudyRecommendation, SurefootSampler
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.schema import RiskDescription
 from surefoot.tune.storage import (
@@ -28,6 +28,9 @@ from surefoot.tune.storage import (
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,9 @@ def import_model() -> None:
     That is some 800 modules, in which a signal is better not handled by Python code.
     """
     for name in (
+        "surefoot.algorithms",
+        "surefoot.integrations.optuna.model",
+        "surefoot.integrations.optuna.tracker",
         "botorch.generation.gen",
         "botorch.optim",
         "torch.fx.experimental.symbolic_shapes",

@@ -8,12 +8,11 @@ import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from optuna.distributions import BaseDistribution
 from pydantic import Field, ValidationError, model_validator
 
-from surefoot.integrations.optuna import StudyEnvironment
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
@@ -30,6 +29,9 @@ from surefoot.tune.schema import (
     StudySection,
 )
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyEnvironment
 
 LONGEST_MESSAGE = 500  # characters, without the file's name
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 
-from surefoot.tune.report.contents import Parameter
+from surefoot.tune.report.contents import Checkpoint, Interval, Parameter, Slice
 from surefoot.tune.report.page import page
 
 EVIL = "<script>alert(1)</script>"
@@ -64,7 +64,8 @@ def test_page_is_complete_and_needs_no_network(data):
     named = [attributes.get("data-parameter") for _, attributes in tags]
     for parameter in data.parameters:
         assert parameter.name in named
-    assert sum(tag == "tr" for tag, _ in tags) == 1 + len(data.trials)
+    trials = text[text.index('id="trials"') :]
+    assert trials.count("<tr") == 1 + len(data.trials)
 
 
 def test_every_text_of_the_study_is_escaped():
@@ -117,3 +118,45 @@ def test_failures_are_marked_and_their_reasons_given():
 def test_the_parameter_that_matters_most_comes_first():
     text = page(report_of())
     assert text.index('data-parameter="cache_mb"') < text.index('data-parameter="sync"')
+
+
+@pytest.mark.parametrize("data", CASES.values(), ids=CASES.keys())
+def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(data):
+    tags = Reader(page(data)).tags
+    assert sum(tag == "main" for tag, _ in tags) == 1
+    ids = {attributes.get("id") for _, attributes in tags}
+    for tag, attributes in tags:
+        if tag == "section":
+            assert attributes.get("aria-label") or attributes["aria-labelledby"] in ids
+        if attributes.get("class") == "figure":
+            assert attributes["role"] == "img"
+            assert len(attributes["aria-label"] or "") > 40
+        if attributes.get("class") == "scroll":
+            assert attributes["tabindex"] == "0"
+
+
+def test_what_was_measured_is_beside_the_trial_however_many_parameters_there_are():
+    text = page(report_of(parameters=tuple(Parameter(f"p{n}") for n in range(8))))
+    heads = re.findall(r'<th scope="col"[^>]*><button type="button">(.+?)</button>', text)
+    assert heads[:6] == ["trial", "measured", "predicted", "weight", "state", "p0"]
+
+
+def test_a_diamond_outside_the_band_is_mentioned():
+    held = Checkpoint(3, Interval(12.0, 5.0, 19.0), Interval(10.0, 9.0, 11.0))
+    missed = Checkpoint(6, Interval(12.0, 11.0, 13.0), Interval(10.0, 9.0, 11.0))
+    last = Checkpoint(9, Interval(10.0, 9.5, 10.5), Interval(10.0, 9.5, 10.5))
+    assert "Every diamond is in the band" in page(report_of(history=(held, last)))
+    assert "1 of 2 earlier diamonds outside the band" in page(
+        report_of(history=(held, missed, last))
+    )
+
+
+def test_a_far_end_of_one_slice_does_not_squash_the_others():
+    values = tuple(float(n) for n in range(1, 49))
+    flat = tuple(Interval(10.0 + 0.01 * n, 9.0, 11.5) for n in range(48))
+    steep = (*flat[:45], *(Interval(500.0, 100.0, 900.0),) * 3)
+    both = (Slice(NUMBER, values, steep, 3.0), Slice(Parameter("other"), values, flat, 3.0))
+    figure = figures(page(report_of(parameters=(NUMBER, Parameter("other")), slices=both)))
+    low, high = figure["slice-1"]["layout"]["yaxis"]["range"]
+    assert 5 < low < 9.5
+    assert 10.5 < high < 20

@@ -1,9 +1,14 @@
 """Optuna sampler: studies, storage, parallel workers and the dashboard remain Optuna's."""
 
-from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
-from surefoot.integrations.optuna.model import OverEnvironment, StudyBelief, StudyRecommendation
-from surefoot.integrations.optuna.sampler import SurefootSampler
-from surefoot.integrations.optuna.tracker import BLAMELESS, INTERRUPTED
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna.environment import StudyEnvironment
+    from surefoot.integrations.optuna.model import OverEnvironment, StudyBelief, StudyRecommendation
+    from surefoot.integrations.optuna.sampler import SurefootSampler
 
 __all__ = [
     "BLAMELESS",
@@ -15,3 +20,17 @@ __all__ = [
     "StudyRecommendation",
     "SurefootSampler",
 ]
+_HOMES = {
+    "OverEnvironment": "model",
+    "StudyBelief": "model",
+    "StudyEnvironment": "environment",
+    "StudyRecommendation": "model",
+    "SurefootSampler": "sampler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that a program starts without loading torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -9,8 +9,6 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
-from surefoot.integrations.optuna.encoding import Encoding
-
 _MOST = 16  # branches that are modelled, those with the most trials
 
 
@@ -69,5 +67,7 @@ def _branch(trials: list[FrozenTrial]) -> Branch:
 def _has(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> bool:
     if name not in trial.params:
         return False
+    from surefoot.integrations.optuna.encoding import Encoding
+
     one = Encoding.of({name: distribution})
     return one is None or one.encode(trial.params) is not None

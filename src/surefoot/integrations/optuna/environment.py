@@ -13,9 +13,6 @@ from torch import Tensor
 from surefoot.spaces import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.types import InvalidInput
 
-ENVIRONMENT = "surefoot:environment"
-"""User attribute of a trial: its environment, as a dictionary of values by variable name."""
-
 _LARGEST = sys.float_info.max
 
 

@@ -14,20 +14,20 @@ from optuna.search_space import intersection_search_space
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot import algorithms, risks
 from surefoot._internal import checks
+from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
-from surefoot.integrations.optuna.constraints import write_constraints
-from surefoot.integrations.optuna.encoding import Encoding
-from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
-from surefoot.integrations.optuna.model import StudyBelief
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.snapshots import Snapshots
-from surefoot.integrations.optuna.tracker import StudyTracker
-from surefoot.spaces import Joint
 from surefoot.types import InvalidInput, NotReady
 
+# Modules that load torch are imported where they are used: a program that imports the sampler
+# starts at once.
 if TYPE_CHECKING:
+    from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.integrations.optuna.environment import StudyEnvironment
+    from surefoot.integrations.optuna.model import StudyBelief
+    from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.risks import Risk
 
 _MOVES = 8  # of a trial, until it shares a configuration with another one
@@ -203,6 +203,8 @@ class SurefootSampler(BaseSampler):
             InvalidInput: If the function does not return numbers.
         """
         if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            from surefoot.integrations.optuna.constraints import write_constraints
+
             write_constraints(study, trial, self._constraints_func(trial))
 
     def environment_of(self, trial: Trial) -> dict[str, Any]:
@@ -258,6 +260,9 @@ class SurefootSampler(BaseSampler):
         Raises:
             NotReady: If no trial has finished with a value.
         """
+        from surefoot.integrations.optuna.encoding import Encoding
+        from surefoot.integrations.optuna.model import StudyBelief
+
         if not isinstance(study, Study):
             raise InvalidInput(
                 f"`study` is {study!r}, expected a study: pass `optuna.load_study(...)`."
@@ -288,6 +293,9 @@ class SurefootSampler(BaseSampler):
 
     def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:
         """A model of each branch with all its parameters, from its own trials."""
+        from surefoot.integrations.optuna.encoding import Encoding
+        from surefoot.integrations.optuna.model import StudyBelief
+
         models = []
         for branch in branches:
             encoding = Encoding.of(branch.space)
@@ -321,6 +329,10 @@ class SurefootSampler(BaseSampler):
     def _up_to_date(
         self, study: Study, search_space: Mapping[str, BaseDistribution]
     ) -> StudyTracker | None:
+        if not search_space:
+            return None
+        from surefoot.integrations.optuna.encoding import Encoding
+
         encoding = Encoding.of(search_space)
         if encoding is None:
             return None
@@ -332,8 +344,12 @@ class SurefootSampler(BaseSampler):
         return self._tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
+        from surefoot.algorithms import robust_ucb
+        from surefoot.integrations.optuna.tracker import StudyTracker
+        from surefoot.spaces import Joint
+
         environment, space = self.environment, encoding.box
-        optimizer = algorithms.robust_ucb(
+        optimizer = robust_ucb(
             space
             if environment is None
             else Joint(space, environment.distribution, environment.observed),
@@ -390,10 +406,14 @@ def _check_environment(
     risk: Risk | None,
     search_space: Mapping[str, BaseDistribution] | None,
 ) -> None:
-    if environment is not None and not isinstance(environment, StudyEnvironment):
-        raise InvalidInput(
-            f"`environment` is {environment!r}, expected `StudyEnvironment(names, environment)`."
-        )
+    if environment is not None:
+        from surefoot.integrations.optuna.environment import StudyEnvironment
+
+        if not isinstance(environment, StudyEnvironment):
+            raise InvalidInput(
+                f"`environment` is {environment!r}, expected `StudyEnvironment(names, "
+                "environment)`."
+            )
     if (environment is None) is not (risk is None):
         missing = "risk" if risk is None else "environment"
         raise InvalidInput(
@@ -401,7 +421,9 @@ def _check_environment(
             "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
         )
     if risk is not None:
-        risks.checked(risk)
+        from surefoot.risks import checked
+
+        checked(risk)
     both = {*(search_space or ())} & {*(environment.names if environment is not None else ())}
     if both:
         raise InvalidInput(

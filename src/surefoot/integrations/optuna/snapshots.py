@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from optuna.trial import FrozenTrial
 
-from surefoot.integrations.optuna.tracker import StudyTracker
-
 if TYPE_CHECKING:
     from optuna.study import Study
+
+    from surefoot.integrations.optuna.tracker import StudyTracker
 
 
 @dataclass(frozen=True)

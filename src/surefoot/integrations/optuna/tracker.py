@@ -15,13 +15,14 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from surefoot.integrations.optuna.alternatives import alternatives
+from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
 from surefoot.integrations.optuna.constraints import (
     ConstraintModels,
     WithinConstraints,
     constraints_of,
 )
 from surefoot.integrations.optuna.encoding import Encoding
-from surefoot.integrations.optuna.environment import ENVIRONMENT, StudyEnvironment
+from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.types import InvalidInput, Query
 
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from surefoot.optimizer import Optimizer
-
-INTERRUPTED = "surefoot:interrupted"
-"""User attribute of a failed trial whose run was interrupted, so that the failure is ignored."""
-BLAMELESS = "surefoot:blameless"
-"""User attribute of a failed trial that completed, but whose configuration is not the cause."""
 
 _ATTEMPTS = 1000  # more than any trial makes
 _SAME = 1e-9  # of the unit cube; a storage may round numbers

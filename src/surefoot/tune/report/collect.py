@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import StudyBelief
 from surefoot.spaces import FiniteEnvironment
-from surefoot.tails import diagnose
+from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
@@ -70,7 +70,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
     }
     first = min(measured, key=lambda trial: trial.number)
     residuals = np.asarray(model.values) - np.array([interval.mean for interval in predicted])
-    facts, verdict = _noise(residuals)
+    facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
@@ -165,13 +165,44 @@ def _values(distribution: BaseDistribution, recommended: Any) -> tuple[Any, ...]
     return tuple(sorted({int(value) if integer else value for value in [*grid, recommended]}))
 
 
-def _noise(residuals: np.ndarray) -> tuple[tuple[tuple[str, str], ...], str]:
+def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, str], ...], str]:
     """The diagnosis of the residuals (n,), or why there is none."""
     try:
-        diagnosis = diagnose(residuals)
+        found = diagnose(residuals)
     except InvalidInput as error:
         return (), f"No diagnosis: {error}"
-    return tuple(diagnosis.facts()), diagnosis.reason
+    far = round(found.outlier_share * found.n)
+    # Which algorithm to use is no question here: the model is the one that was suggested.
+    facts = [(name, text) for name, text in found.facts() if not name.startswith("Suggested")]
+    renamed = {
+        "Values": ("Residuals", str(found.n)),
+        "Share of outliers (beyond 3.5 robust sd)": (
+            "Beyond 3.5 robust standard deviations",
+            f"{far} of {found.n}; for normal noise 1 in 2,000",
+        ),
+    }
+    return tuple(renamed.get(name, (name, text)) for name, text in facts), _verdict(
+        found, downweighted
+    )
+
+
+def _verdict(found: TailDiagnosis, downweighted: int) -> str:
+    """What the diagnosis means for the model that was fitted."""
+    if found.algorithm == "gp_ucb":
+        noise = f"No evidence against normal noise (p = {found.p_value:.2f})."
+    elif found.tail_upper < 2:
+        noise = "The noise is heavy-tailed: its variance is infinite, or practically so."
+    elif found.tail_lower > 2:
+        noise = "The noise is not normal, with outliers, but its variance is finite."
+    else:
+        noise = "The noise is not normal; whether its variance is finite is open."
+    weights = (
+        f"In the model, {downweighted} of {found.n} measurements have less than half "
+        "their weight: they are the outliers that this page counts. The count beyond 3.5 robust "
+        "standard deviations is a fixed rule, so the two may differ."
+    )
+    weak = " With fewer than 60 measurements this is weak evidence." if found.n < 60 else ""
+    return f"{noise}{weak} {weights}"
 
 
 def _environment(

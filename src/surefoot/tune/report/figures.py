@@ -142,9 +142,7 @@ def _views(values: list[float], axis: AxisRange) -> list[dict[str, Any]]:
 def slice_figure(report: Report, along: Slice) -> go.Figure:
     """The model along one parameter; all slices of a report share one vertical axis."""
     name, choices = along.parameter.name, along.parameter.choices
-    axis = AxisRange.of_intervals(
-        (interval for each in report.slices for interval in each.predicted), margin=0.25
-    )
+    axis = _slice_axis(report)
     figure = new_figure("", "", axis, **SMALL)
     trials = [trial for trial in report.measured if name in trial.params]
     positions = [_position(along, trial.params[name]) for trial in trials]
@@ -169,6 +167,25 @@ def slice_figure(report: Report, along: Slice) -> go.Figure:
         labels = [setting(tick) for tick in ticks]
         figure.update_xaxes(type="log", tickangle=0, tickvals=ticks, ticktext=labels)
     return figure
+
+
+def _slice_axis(report: Report) -> AxisRange:
+    """The vertical axis that all slices share.
+
+    It has all predicted means up to their outer fences; an interval that is much wider where
+    nothing was measured leaves the axis, and does not squash the others.
+    """
+    predicted = [interval for each in report.slices for interval in each.predicted]
+    ends = [end for interval in predicted for end in (interval.lower, interval.upper)]
+    shown = [report.value.lower, report.value.upper]
+    means = AxisRange.of([interval.mean for interval in predicted], shown)
+    fenced = AxisRange.of(ends, shown)
+    reach = 0.75 * (means.high - means.low)
+    return AxisRange.of(
+        [],
+        [max(fenced.low, means.low - reach), min(fenced.high, means.high + reach)],
+        margin=0.1,
+    )
 
 
 def _position(along: Slice, value: Any) -> Any:

@@ -14,6 +14,14 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from surefoot.tune.report.contents import EnvironmentView, Report
+from surefoot.tune.report.descriptions import (
+    convergence_text,
+    convergence_verdict,
+    environment_text,
+    measurements_text,
+    quantiles_text,
+    slice_text,
+)
 from surefoot.tune.report.environment_figures import (
     against_variable,
     description,
@@ -40,13 +48,14 @@ def page(report: Report) -> str:
         ],
         counts=_counts(report),
         comparison=_comparison(report),
-        convergence=_embed("convergence", convergence(report)),
-        measurements=_embed("measurements", measurements(report)),
+        convergence=_embed("convergence", convergence(report), convergence_text(report)),
+        convergence_verdict=convergence_verdict(report),
+        measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
-            (along, _embed(f"slice-{index}", slice_figure(report, along)))
+            (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))
             for index, along in enumerate(sorted(report.slices, key=lambda s: s.span, reverse=True))
         ],
-        quantiles=_embed("quantiles", quantiles(report)),
+        quantiles=_embed("quantiles", quantiles(report), quantiles_text(report)),
         style=Markup(assets.joinpath("style.css").read_text(encoding="utf-8")),
         plotly=Markup(get_plotlyjs()),
         behaviour=Markup(assets.joinpath("behaviour.js").read_text(encoding="utf-8")),
@@ -65,23 +74,30 @@ def _template() -> Any:
     return templates.get_template("page.html")
 
 
-def _embed(name: str, figure: go.Figure) -> Markup:
-    """An element for a figure, and its JSON; a closing tag in that would end the script element."""
+def _embed(name: str, figure: go.Figure, text: str) -> Markup:
+    """An element for a figure with its text alternative, and its JSON.
+
+    A closing tag in the JSON would end the script element.
+    """
     json = Markup(str(figure.to_json()).replace("<", "\\u003c"))
     return Markup(
-        '<div class="figure" data-figure="figure-{name}" style="height:{height}px"></div>'
+        '<div class="figure" role="img" aria-label="{text}" data-figure="figure-{name}" '
+        'style="height:{height}px"></div>'
         '<script type="application/json" id="figure-{name}">{json}</script>'
-    ).format(name=name, height=figure.layout.height, json=json)
+    ).format(name=name, height=figure.layout.height, json=json, text=text)
 
 
 def _environment_figures(report: Report, view: EnvironmentView) -> list[tuple[str, Markup]]:
     """The main figure, and one for each variable where there are several, with their names."""
     if len(view.names) == 1:
-        return [("", _embed("environment", over_one_variable(report, view)))]
-    return [("", _embed("environment", over_all_variables(report, view)))] + [
-        (name, _embed(f"environment-{column}", against_variable(report, view, column)))
-        for column, name in enumerate(view.names)
-    ]
+        text = environment_text(view, view.names[0])
+        return [("", _embed("environment", over_one_variable(report, view), text))]
+    text = environment_text(view, "all environments, from the worst to the best")
+    figures = [("", _embed("environment", over_all_variables(report, view), text))]
+    for column, name in enumerate(view.names):
+        figure, text = against_variable(report, view, column), environment_text(view, name)
+        figures.append((name, _embed(f"environment-{column}", figure, text)))
+    return figures
 
 
 def _cell(value: Any, text: bool = False) -> str:
@@ -96,7 +112,7 @@ def _counts(report: Report) -> str:
     return " · ".join(
         [
             _plural(len(report.measured), "measurement"),
-            _plural(outliers, "outlier") if outliers else "no outliers",
+            f"{outliers} of them treated as outliers" if outliers else "no outliers",
             _plural(failed, "failed trial") if failed else "no failures",
             "smaller is better" if report.direction == "minimize" else "larger is better",
         ]

@@ -1,0 +1,71 @@
+"""What the figures show, in sentences: text alternatives, and what a reader should notice."""
+
+from surefoot.tune.report.contents import Checkpoint, EnvironmentView, Report, Slice
+from surefoot.tune.report.formatting import interval_text, number, setting
+
+
+def convergence_text(report: Report) -> str:
+    """The recommendation's value at the first and the last checkpoint."""
+    first, last = report.history[0], report.history[-1]
+    return (
+        f"Line chart: the recommendation's predicted value against the number of measurements. "
+        f"After {first.trials}: {interval_text(first.then)}; after {last.trials}: "
+        f"{interval_text(last.then)}. The table below has every point."
+    )
+
+
+def outside(history: tuple[Checkpoint, ...]) -> int:
+    """How many final predictions are outside the interval of their time."""
+    return sum(not each.then.lower <= each.now.mean <= each.then.upper for each in history[:-1])
+
+
+def convergence_verdict(report: Report) -> str:
+    """Whether the intervals of the past have held, in words; empty without a past."""
+    past, missed = len(report.history) - 1, outside(report.history)
+    if past < 1:
+        return ""
+    if not missed:
+        return "Every diamond is in the band."
+    return (
+        f"{missed} of {past} earlier diamonds outside the band: those intervals were too narrow. "
+        "Measure the recommended configuration again before you rely on its interval."
+    )
+
+
+def measurements_text(report: Report) -> str:
+    """The spread of the measurements, and how many are outliers or failures."""
+    values = sorted(trial.value for trial in report.measured if trial.value is not None)
+    outliers = sum(trial.outlier for trial in report.measured)
+    return (
+        f"Scatter plot: {len(values)} measurements by trial, from {number(values[0])} to "
+        f"{number(values[-1])}, {outliers} of them treated as outliers, and {len(report.failed)} "
+        "failed trials. The table of trials has every value."
+    )
+
+
+def slice_text(along: Slice) -> str:
+    """Where the prediction along a parameter is smallest and largest."""
+    by_mean = sorted(zip(along.values, along.predicted, strict=True), key=lambda pair: pair[1].mean)
+    (low, least), (high, most) = by_mean[0], by_mean[-1]
+    return (
+        f"Prediction along {along.parameter.name}: smallest, {number(least.mean)}, at "
+        f"{setting(low)}; largest, {number(most.mean)}, at {setting(high)}; recommended "
+        f"{setting(along.recommended)}."
+    )
+
+
+def quantiles_text(report: Report) -> str:
+    """What the normal quantile plot is of; the findings beside it are its content."""
+    return (
+        f"Normal quantile plot of {len(report.measured)} residuals. Points off the line at the "
+        "ends are heavier tails than those of normal noise; the list beside it has the numbers."
+    )
+
+
+def environment_text(view: EnvironmentView, name: str) -> str:
+    """The range of the prediction over the environment."""
+    means = [interval.mean for interval in view.predicted]
+    return (
+        f"Prediction for the recommended configuration over {name}: from {number(min(means))} to "
+        f"{number(max(means))}, with the {view.risk} marked."
+    )

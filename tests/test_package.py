@@ -1,0 +1,41 @@
+"""The package's description: one version, and every direct dependency is declared."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import surefoot
+import surefoot_experiments
+
+ROOT = Path(__file__).parents[1]
+# Distributions whose name is not that of the module.
+NAMES = {"sklearn": "scikit-learn"}
+
+
+def test_there_is_one_version() -> None:
+    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert citation is not None
+    assert surefoot.__version__ == surefoot_experiments.__version__ == citation[1]
+
+
+def imported(folder: Path) -> set[str]:
+    """Top-level names of the modules outside the standard library that a package imports."""
+    found: set[str] = set()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(str(node.module).split(".")[0])
+    return found - set(sys.stdlib_module_names) - {"__future__"}
+
+
+def test_every_direct_dependency_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = [*project["dependencies"], *project["optional-dependencies"]["parquet"]]
+    declared = {re.split(r"[<>=\[]", each)[0] for each in listed}
+    optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so
+    used = imported(ROOT / "src" / "surefoot") - {"surefoot"} - optional
+    assert {NAMES.get(name, name) for name in used} <= declared
