@@ -1,4 +1,4 @@
-"""The objective that is a command: its last number on standard output is the measurement."""
+"""The objective that is a command: the measurement is what it prints last."""
 
 from __future__ import annotations
 
@@ -19,15 +19,10 @@ from surefoot.tune.measurement import (
     timed_out,
 )
 from surefoot.tune.plain_text import without_escapes
+from surefoot.tune.printed_value import PrintedValue, printed_value
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
-# A number that is not part of a word (`p95`, `0x1F`), though a unit may follow it (`12.5ms`).
-# Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
-NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?=[^\W\d_]*+(?!\w))"
-    r"|(?i:inf(?:inity)?|nan)(?!\w))"
-)
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 
 
@@ -77,7 +72,7 @@ class CommandObjective:
         finally:
             process.end()
         environment: dict[str, float] | str | None = None
-        value: float | str
+        value: PrintedValue | str
         if code is None:
             value = timed_out(self._timeout)
         elif code:
@@ -87,9 +82,10 @@ class CommandObjective:
             if self._observed is not None:
                 given, text = self._observed.split(text)
                 environment = self._observed.check(given, _NO_LINE)
-            value = last_number(text)
+            value = printed_value(text)
         left = left_behind(process.left_behind)
-        return outcome(value, process.output.text(), seconds, environment, left)
+        number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
+        return outcome(number, process.output.text(), seconds, environment, left, sem=sem)
 
     def close(self) -> None:
         return None
@@ -102,9 +98,3 @@ def searched(stdout: Tail) -> str:
     """
     text = stdout.text()
     return without_escapes(re.sub(r"\A\S+", "", text) if stdout.cut else text)
-
-
-def last_number(text: str) -> float | str:
-    """The last number in a text, or the reason of a failure if there is none."""
-    numbers = NUMBER.findall(without_escapes(text))
-    return float(numbers[-1]) if numbers else "no number on standard output"

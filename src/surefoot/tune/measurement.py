@@ -24,12 +24,14 @@ class Measurement:
         seconds: How long the measurement took.
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
+        sem: Standard error of the number, 0 where it is unknown.
     """
 
     value: float
     seconds: float
     environment: Mapping[str, float] | None = None
     left_behind: str = ""
+    sem: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Failure:
         reason: The reason, in one line.
         output: The end of what was printed.
         seconds: How long the measurement took.
-        blameless: Whether a number came and only its environment was missing or invalid, so that
-            the failure says nothing about the configuration.
+        blameless: Whether a number came and only its environment or its standard error was missing
+            or invalid, so that the failure says nothing about the configuration.
         left_behind: A line about processes that it left running and that were ended.
     """
 
@@ -95,8 +97,9 @@ def outcome(
     seconds: float,
     environment: Mapping[str, float] | str | None = None,
     left_behind: str = "",
+    sem: float = 0.0,
 ) -> Measurement | Failure:
-    """A measurement if `value` is finite and `environment` valid; a string is a reason why not."""
+    """A measurement if `value` is finite and all else valid; a string is a reason why not."""
     blameless = False
     if isinstance(value, str):
         reason = value
@@ -106,8 +109,11 @@ def outcome(
         reason = "the measurement is infinite, expected a finite number"
     elif isinstance(environment, str):
         reason, blameless = environment, True
+    elif not 0.0 <= sem < math.inf:
+        reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
+        blameless = True
     else:
-        return Measurement(value, seconds, environment, left_behind)
+        return Measurement(value, seconds, environment, left_behind, sem=sem)
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
     return Failure(reason, output, seconds, blameless, left_behind)

@@ -13,7 +13,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.integrations.optuna import ENVIRONMENT, STANDARD_ERROR
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import create_study, study_lock
@@ -23,6 +23,7 @@ from surefoot.tune.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
+ERROR = "sem"
 IGNORED = ("number", "weight", "start")  # of `export`: not of the measurement, or not kept
 UNFINISHED = ("running", "waiting", "interrupted")
 
@@ -49,8 +50,9 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
 
     Columns are named like the parameters (or `params_NAME`, as `export` writes them), in a study
     with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
-    the reason of a row without a value, and `seconds` how long it took. All rows are checked before
-    the first is added, and a row that was imported before is not added again.
+    the reason of a row without a value, `seconds` how long it took, and `sem` the standard error of
+    the value. All rows are checked before the first is added, and a row that was imported before is
+    not added again.
 
     Args:
         path: The study file.
@@ -100,12 +102,13 @@ class _Rows:
         }
         self._value = self._column(VALUE)
         used = {self._value, *self._parameters.values(), *self._environment.values()}
-        known = (FAILED, STATE, DURATION, *IGNORED)
+        known = (FAILED, STATE, DURATION, ERROR, *IGNORED)
         for index, name in enumerate(self._header):
             if index not in used and name not in known:
                 raise InvalidInput(
                     f"{table}: unknown column {shown(name)}, expected the parameters "
-                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED} and {DURATION}"
+                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION} and "
+                    f"{ERROR}"
                 )
         self.skipped = 0
 
@@ -140,6 +143,10 @@ class _Rows:
             attributes[ENVIRONMENT] = environment.decode(environment.encode(values))
         if seconds := self._text(row, DURATION):
             attributes[SECONDS] = self._number(line, DURATION, seconds)
+        if error := self._text(row, ERROR):
+            attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
+            if attributes[STANDARD_ERROR] < 0.0:
+                raise self._wrong(line, ERROR, error, "a standard error of at least 0")
         cell = _cell(row, self._value)
         if cell:
             value = self._number(line, VALUE, cell)

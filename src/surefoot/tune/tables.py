@@ -22,6 +22,7 @@ from surefoot.tune.trial_attributes import (
     is_interrupted,
     trial_environment,
     trial_seconds,
+    trial_sem,
 )
 from surefoot.types import InvalidInput, NotReady
 
@@ -40,7 +41,8 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
     variable of the environment, value, weight (1: full weight, near 0: treated as an outlier),
-    failure, start (local time) and seconds. The file appears complete or not at all.
+    sem (standard error of the value), failure, start (local time) and seconds. The file appears
+    complete or not at all.
 
     Args:
         study_file: The checked study file.
@@ -85,6 +87,7 @@ def trial_table(
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
             "weight": weights.get(trial.number),
+            "sem": trial_sem(trial),
             "failure": failure_reason(trial) or None,
             "start": trial.datetime_start,
             "seconds": trial_seconds(trial),

@@ -6,7 +6,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED, STANDARD_ERROR
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
@@ -46,6 +46,14 @@ def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
     """The environment of a trial's measurement, by name; empty if there is none, or none yet."""
     environment = trial.user_attrs.get(ENVIRONMENT)
     return dict(environment) if isinstance(environment, dict) else {}
+
+
+def trial_sem(trial: FrozenTrial) -> float | None:
+    """Standard error of a trial's value, None where it has none."""
+    recorded = trial.user_attrs.get(STANDARD_ERROR)
+    if isinstance(recorded, int | float) and not isinstance(recorded, bool):
+        return float(recorded)
+    return None
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:

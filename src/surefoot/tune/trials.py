@@ -12,7 +12,13 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT, INTERRUPTED, SurefootSampler
+from surefoot.integrations.optuna import (
+    BLAMELESS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+    SurefootSampler,
+)
 from surefoot.tune import trial_owner
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.storage import locate, storage_errors
@@ -103,6 +109,8 @@ class StudyTrials:
                 if isinstance(result, Measurement):
                     if result.environment is not None:
                         trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+                    if result.sem:
+                        trial.set_user_attr(STANDARD_ERROR, result.sem)
                     self.study.tell(trial, result.value)
                 else:
                     trial.set_user_attr(FAILURE, result.reason)

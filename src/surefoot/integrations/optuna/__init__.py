@@ -3,7 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna.attributes import (
+    BLAMELESS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+)
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -14,6 +19,7 @@ __all__ = [
     "BLAMELESS",
     "ENVIRONMENT",
     "INTERRUPTED",
+    "STANDARD_ERROR",
     "OverEnvironment",
     "StudyBelief",
     "StudyEnvironment",
