@@ -46,7 +46,9 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
-    "estimator", [sf.LeastSquares(), sf.StudentT(dof=1e12)], ids=["least squares", "Student-t"]
+    "estimator",
+    [sf.LeastSquares(), sf.StudentT(dof=1e12), sf.Huber(k=1e9), sf.Huber(k=1e9, growing=True)],
+    ids=["least squares", "Student-t", "Huber", "adaptive Huber"],
 )
 def test_posterior_is_that_of_a_gaussian_process_with_these_noise_variances(
     space, features, estimator
@@ -61,7 +63,9 @@ def test_posterior_is_that_of_a_gaussian_process_with_these_noise_variances(
     agree(posterior.variance(at), variance)
 
 
-@pytest.mark.parametrize("estimator", [sf.LeastSquares(), sf.StudentT()], ids=["ls", "student"])
+@pytest.mark.parametrize(
+    "estimator", [sf.LeastSquares(), sf.StudentT(), sf.Huber()], ids=["ls", "student", "huber"]
+)
 def test_an_error_of_zero_changes_nothing(estimator):
     x, y, _ = data()
     plain, zero = optimizer(estimator=estimator), optimizer(estimator=estimator)
@@ -113,6 +117,37 @@ def test_student_t_weights_are_a_fixed_point_of_variational_bayes():
     at = torch.tensor([[0.5]], dtype=torch.float64)
     agree(one.posterior.mean(at), [y / (1.0 + RIDGE / weight + sem**2)])
     agree(one.weights, [weight])
+
+
+def test_huber_estimate_is_stationary_with_residuals_in_units_of_their_noise():
+    x, y, sems = data()
+    y[[3, 8]] += 30.0
+    one = optimizer(estimator=sf.Huber())
+    threshold = one.tell_all(x, y, sems=sems).threshold
+    root = (RIDGE / (RIDGE + sems**2)) ** 0.5
+    residual = root * (y - one.posterior.mean(torch.from_numpy(x)).detach().numpy())
+    # The gradient of the sum of Huber's losses of the residuals, plus half the ridge penalty.
+    dual = root * np.clip(residual, -threshold, threshold) / RIDGE
+    agree(one.posterior.mean(torch.from_numpy(GRID)), covariance.gram(FORMULA, GRID, x) @ dual)
+    agree(one.weights, np.minimum(1.0, threshold / np.abs(residual)))
+    assert one.weights[3] < 0.5
+
+
+@pytest.mark.parametrize("scale", [0.3, 10.0])
+def test_empirical_bayes_scale_is_not_widened_by_known_errors(scale):
+    generator = np.random.default_rng(0)
+    x = generator.uniform(size=(300, 1))
+    gram = covariance.gram(covariance.squared_exponential(np.array([0.02])), x, x)
+    f = np.linalg.cholesky(gram + 1e-9 * np.eye(300)) @ generator.normal(size=300)
+    sems = np.where(np.arange(300) % 2, 0.0, 5.0 * scale)
+    noise = scale * 0.2 * generator.normal(size=300) + sems * generator.normal(size=300)
+    kernel = sf.kernels.squared_exponential(0.02)
+    one = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), kernel, ridge=0.04)
+    one.tell_all(x, scale * f + noise, sems=sems)
+    assert float(one.posterior.scale) == pytest.approx(scale, rel=0.25)
+    accurate = torch.from_numpy(x[1::2])
+    error = one.posterior.mean(accurate).detach().numpy() - scale * f[1::2]
+    assert np.sqrt(np.mean(error**2)) < 0.25 * scale
 
 
 def test_fitted_noise_is_what_the_errors_leave():
@@ -176,11 +211,11 @@ def test_wrong_errors_of_many_rewards_are_refused(sems, message):
     assert len(one.history) == 0
 
 
-@pytest.mark.parametrize("estimator", [sf.Huber(), sf.Huber(growing=True)])
+@pytest.mark.parametrize("estimator", [sf.MedianOfMeans(), sf.estimators.TuningFreeTruncation()])
 def test_an_estimator_without_use_for_errors_refuses_them(estimator):
     one = optimizer(estimator=estimator)
     query = one.ask()
-    with pytest.raises(sf.InvalidInput, match=r"no use for it: pass `StudentT\(\)`"):
+    with pytest.raises(sf.InvalidInput, match=r"no use for it: pass `Huber\(\)`"):
         one.tell(query, 1.0, sem=0.5)
     assert len(one.history) == 0
     assert one.pending == [query]

@@ -103,6 +103,7 @@ class WeightedValues:
         value: The values (n,), in the units of the sample.
         mass: How many rewards each one stands for (n,).
         errors: Squared standard errors (n,) of the values, in the squared units of the sample.
+        output_scale: The noise has a variance of the ridge times its square.
     """
 
     sample: Sample
@@ -110,11 +111,33 @@ class WeightedValues:
     value: Tensor
     mass: Tensor
     errors: Tensor
+    output_scale: float = 1.0
 
     @cached_property
     def number(self) -> float:
         """The number of rewards."""
         return float(self.mass.sum())
+
+    @cached_property
+    def has_errors(self) -> bool:
+        """Whether any value has a standard error."""
+        return bool(self.errors.any())
+
+    @cached_property
+    def root(self) -> Tensor:
+        """Square roots (n,) of the weights noise / (noise + errors) of the values."""
+        noise = self.output_scale**2 * self.sample.factor.ridge
+        return (1.0 + self.errors / noise).rsqrt()
+
+    @cached_property
+    def counts(self) -> Tensor:
+        """Weight of the rewards at each site (S,)."""
+        return self.totals(self.root.square()) if self.has_errors else self.sample.counts
+
+    @cached_property
+    def factor(self) -> RidgeFactor:
+        """V with these weights."""
+        return self.sample.factor_of(self.counts) if self.has_errors else self.sample.factor
 
     def totals(self, values: Tensor) -> Tensor:  # (n,) -> (S,)
         """Sum over the rewards of each site of a number for each value."""
@@ -122,6 +145,6 @@ class WeightedValues:
         return sums.index_add_(0, self.site, self.mass * values)
 
     def fitted(self, factor: RidgeFactor, sums: Tensor) -> tuple[Tensor, Tensor]:
-        """Least squares of site sums (S,): coefficients, and the residuals of the values."""
+        """Least squares of site sums (S,): coefficients, and the values' weighted residuals."""
         theta = factor.solve(self.sample.features.T @ sums)
-        return theta, self.value - (self.sample.features @ theta)[self.site]
+        return theta, self.root * (self.value - (self.sample.features @ theta)[self.site])

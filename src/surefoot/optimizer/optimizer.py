@@ -577,7 +577,8 @@ class Optimizer:
             estimator = type(self._model.estimator).__name__
             raise InvalidInput(
                 f"a standard error came, but the estimator `{estimator}` has no use for it: pass "
-                "`StudentT()` or `LeastSquares()` as `estimator`, or tell the reward without it."
+                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or tell the reward "
+                "without it."
             )
         return errors
 
