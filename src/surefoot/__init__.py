@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from surefoot.spaces import Joint as Joint
     from surefoot.spaces import environments as environments
     from surefoot.tails import Moment as Moment
+    from surefoot.types import Constraint as Constraint
     from surefoot.types import Info as Info
     from surefoot.types import InvalidInput as InvalidInput
     from surefoot.types import NotReady as NotReady
@@ -71,6 +72,7 @@ _NAMES = {
     "spaces": ("Arms", "Box", "ContinuousEnvironment", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),
     "types": (
+        "Constraint",
         "Info",
         "InvalidInput",
         "NotReady",

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyRecommendation
-    from surefoot.tune.schema import RiskDescription
-    from surefoot.tune.study import AgainstDefaults
+    from surefoot.tune.study import AgainstDefaults, Summary
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
 _NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
@@ -112,10 +110,7 @@ def tune(
             summary = outcome.summary
             failed = f", {summary.failed} of them failed" if summary.failed else ""
             typer.echo(f"{summary.trials} of {outcome.rounds} rounds finished{failed}.")
-            if summary.recommended is not None:
-                _show(summary.recommended, summary.risk)
-                if summary.defaults is not None:
-                    _say(_against(summary.defaults))
+            _show(summary)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
 
@@ -129,11 +124,14 @@ def recommend(
 
     The value is the model's prediction, not the best measurement. The JSON keys are params, value,
     lower, upper, trials (finished ones) and failed; where the parameters have defaults, the key
-    defaults compares with them. In a study with an environment, value and
+    defaults compares with them; with constraints, feasible says whether all hold with the
+    confidence asked for, feasibility how probable that is, and constraints describes each; warnings
+    lists what in the measurements contradicts the model. In a study with an environment, value and
     interval are those of the risk, which the key risk describes.
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
+        from surefoot.tune.constraint_text import constraints_as_json
         from surefoot.types import NotReady
 
         study_file, opened = open_study(study)
@@ -155,14 +153,16 @@ def recommend(
             }
             if (against := summary.defaults) is not None:
                 content["defaults"] = asdict(against)
+            content["warnings"] = list(summary.warnings)
+            if study_file.constraints:
+                content["feasible"], content["feasibility"] = best.feasible, best.feasibility
+                content["constraints"] = constraints_as_json(summary.constraints)
             if (risk := summary.risk) is not None:
                 described = ("measure", "level", "tail", "meaning")
                 content["risk"] = {name: getattr(risk, name) for name in described}
             typer.echo(json.dumps(content))
         else:
-            _show(best, summary.risk)
-            if summary.defaults is not None:
-                _say(_against(summary.defaults))
+            _show(summary)
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
@@ -343,11 +343,23 @@ def _against(defaults: AgainstDefaults) -> str:
     return f"Against the defaults, which the model predicts at {defaults.value:.5g}: {defaults}."
 
 
-def _show(best: StudyRecommendation, risk: RiskDescription | None) -> None:
+def _show(summary: Summary) -> None:
+    """Print the recommendation, if there is one, and what is known of it."""
+    from surefoot.tune.constraint_text import constraint_lines
+
+    best, risk = summary.recommended, summary.risk
+    if best is None:
+        return
     what = "value" if risk is None else f"{risk.name} of"
     interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
     typer.echo(f"Recommended, with {what} {interval}:")
     for name, value in best.params.items():
         typer.echo(f"  {name} = {json.dumps(value)}")
+    for line in constraint_lines(best, summary.constraints):
+        _say(line)
     if risk is not None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")
+    if summary.defaults is not None:
+        _say(_against(summary.defaults))
+    for text in summary.warnings:
+        _say(f"Warning: {text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,7 @@ class Recommendation:
         value: Posterior mean there, in reward units; in a `Joint` the risk of the posterior mean.
         lower: Lower end of the confidence interval of that value, in reward units.
         upper: Upper end.
+        feasibility: Probability that all constraints hold there, 1 without constraints.
     """
 
     point: Tensor
@@ -117,3 +119,52 @@ class Recommendation:
     value: float
     lower: float
     upper: float
+    feasibility: float = 1.0
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Limit of a quantity that is measured together with the reward.
+
+    It holds at a point where the quantity without its noise is within the limit.
+
+    Args:
+        maximum: Largest allowed value, in the units of the quantity.
+        minimum: Smallest allowed value; either of the two is given.
+        confidence: Probability with which it is to hold at a recommended point.
+
+    Raises:
+        InvalidInput: If an argument is out of range, or not exactly one limit came.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.Constraint(maximum=20.0, confidence=0.9).excess(18.5)
+        -1.5
+    """
+
+    maximum: float | None = None
+    minimum: float | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        limits = [limit for limit in (self.maximum, self.minimum) if limit is not None]
+        if len(limits) != 1:
+            raise InvalidInput("`Constraint` takes either `maximum` or `minimum`, a number.")
+        if not (isinstance(limits[0], int | float) and math.isfinite(limits[0])):
+            raise InvalidInput(f"the limit is {limits[0]!r}, expected a finite number.")
+        if not 0.0 < self.confidence < 1.0:
+            raise InvalidInput(
+                f"`confidence` is {self.confidence!r}, expected a number strictly between 0 and 1."
+            )
+
+    def excess(self, value: float) -> float:
+        """How far a value is beyond the limit, negative within it."""
+        if self.maximum is not None:
+            return value - self.maximum
+        return self.minimum - value  # type: ignore[operator]
+
+    def value_of(self, excess: Tensor) -> Tensor:
+        """Values (n,) that are so far (n,) beyond the limit."""
+        if self.maximum is not None:
+            return excess + self.maximum
+        return self.minimum - excess  # type: ignore[operator]

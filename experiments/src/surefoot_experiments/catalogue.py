@@ -6,12 +6,14 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     coverage,
+    recommendation_coverage,
     risk_ask_time,
     risk_coverage,
     robust_vs_peers,
     round_cost,
     sketch_cost,
     sketch_regret,
+    stopping,
 )
 from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
 from surefoot_experiments.harness.experiment import Experiment
@@ -48,6 +50,8 @@ _BENCHMARKS = (
     round_cost,
     sketch_cost,
     sketch_regret,
+    stopping,
+    recommendation_coverage,
     risk_ask_time,
     risk_coverage,
 )

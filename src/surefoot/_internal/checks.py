@@ -123,7 +123,7 @@ def rewards(value: object) -> list[float]:
 def standard_error(value: object) -> float:
     """Convert to a finite float of at least zero."""
     expected = "a finite number of at least 0, the standard error of the reward"
-    number = _number("sem", value, expected)  # type: ignore[arg-type]
+    number = _number("sem", value, expected)
     if not 0.0 <= number < math.inf:
         raise InvalidInput(
             f"`sem` is {shown(value)}, expected {expected}: leave it out where it is unknown."

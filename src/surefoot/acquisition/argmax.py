@@ -10,12 +10,13 @@ from torch import Tensor
 
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.local_search import neighbors
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
-_MOVED = 20  # coordinates of a point that are moved at a time
+_MANY = 16  # variables, beyond which a search stays close to the data
 
 
 @dataclass(eq=False)
@@ -114,8 +115,11 @@ def best_point(
 
     The best of `raw` Sobol points, of the anchors and of jittered anchors become up to `starts`
     starts. Continuous coordinates then ascend by `steps` iterations of L-BFGS, levels and choices
-    by trying each in turn.
+    by trying each in turn. With many variables, the best small change of an anchor.
     """
+    if len(box.variables) > _MANY:
+        near = neighbors(box, anchors, generator)
+        return near[best_row(score, near)]
     candidates = torch.cat([box.sample(raw, generator), _around(box, anchors, generator)])
     chosen = diverse(candidates, scores(score, candidates), box, starts)
     ascended = _ascend(score, box, chosen, steps)
@@ -127,17 +131,10 @@ def best_point(
 
 
 def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
-    """The anchors, and each of them moved by a tenth and by a fiftieth of the box.
-
-    In many dimensions along some coordinates only, `_MOVED` on average: what is far in all of them
-    is a random point (Regis and Shoemaker 2013).
-    """
+    """The anchors, and each of them moved by a tenth and by a fiftieth of the box."""
     moved = [anchors]
-    share = min(1.0, _MOVED / box.dimension)
     for reach in (0.1, 0.1, 0.02, 0.02):
         noise = torch.randn(anchors.shape, dtype=torch.float64, generator=generator)
-        if share < 1.0:
-            noise *= torch.rand(anchors.shape, generator=generator) < share
         moved.append(anchors + reach * box.span * noise.to(anchors.device))
     return box.snap(torch.cat(moved))
 

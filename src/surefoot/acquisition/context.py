@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot.hyperparameters import Correction
+from surefoot.hyperparameters.laplace import no_correction
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
@@ -31,10 +33,6 @@ _CERTAIN = torch.ones(1, dtype=torch.float64)
 
 def _no_prior(generator: torch.Generator) -> Path:
     raise InvalidInput("functions are to be drawn, but this `Context` has no `prior`: pass one.")
-
-
-def _no_variance(points: Tensor) -> Tensor:
-    return points.new_zeros(len(points))
 
 
 class Bounds(NamedTuple):
@@ -75,8 +73,8 @@ class Context:
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
         warp: Transformation of the rewards that the posterior is of.
-        hyperparameter_variance: Variance (n,) at model inputs (n, d) that comes from not knowing
-            the hyperparameters, in the units of the posterior's.
+        hyperparameter_correction: What integrating over the hyperparameters adds to the mean and
+            the variance (n,) at model inputs (n, d).
     """
 
     space: Arms | Box | Joint
@@ -93,7 +91,7 @@ class Context:
     weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
-    hyperparameter_variance: Path = _no_variance
+    hyperparameter_correction: Callable[[Tensor], Correction] = no_correction
 
     @property
     def round(self) -> int:

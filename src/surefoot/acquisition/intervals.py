@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context
-from surefoot.regression.draws import Path
+from surefoot.hyperparameters import Correction
 from surefoot.regression.posterior import Posterior
 from surefoot.types import InvalidInput
 
@@ -66,21 +66,21 @@ class Credible:
     def __call__(self, context: Context) -> Context:
         """The context whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        posterior = Widened(context.posterior, context.hyperparameter_variance)
+        posterior = Integrated(context.posterior, context.hyperparameter_correction)
         return replace(context, width=float(torch.special.ndtri(tail)), posterior=posterior)
 
 
 @dataclass(frozen=True, eq=False)
-class Widened:
-    """A posterior with more variance at each point; its covariances are those of before.
+class Integrated:
+    """A posterior with corrected moments at each point; its covariances are those of before.
 
     Args:
         base: The posterior.
-        extra: The variance (n,) to add at points (n, d).
+        correction: What to add to mean and variance at points (n, d).
     """
 
     base: Posterior
-    extra: Path
+    correction: Callable[[Tensor], Correction]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "base":  # asked for while it is copied
@@ -88,14 +88,19 @@ class Widened:
         return getattr(self.base, name)
 
     def tabulates(self, points: Tensor) -> bool:
-        """Whether mean and deviation are looked up: no, the extra variance is not."""
+        """Whether mean and deviation are looked up: no, the correction is not."""
         return False
 
-    def variance(self, points: Tensor | Sequence) -> Tensor:
+    def mean(self, points: Tensor) -> Tensor:
+        """Mean (n,) at points (n, d)."""
+        return self.mean_and_deviation(points)[0]
+
+    def variance(self, points: Tensor) -> Tensor:
         """Variance (n,) at points (n, d)."""
         return self.mean_and_deviation(points)[1].square()
 
-    def mean_and_deviation(self, points: Any) -> tuple[Tensor, Tensor]:
+    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
         mean, deviation = self.base.mean_and_deviation(points)
-        return mean, (deviation.square() + self.extra(points)).sqrt()
+        more = self.correction(points)
+        return mean + more.mean, (deviation.square() + more.variance).sqrt()

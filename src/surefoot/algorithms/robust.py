@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,7 +15,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Joint, Space
-from surefoot.types import InvalidInput
+from surefoot.types import Constraint, InvalidInput
 from surefoot.widths import srinivas
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def robust_ucb(
     ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
+    constraints: Mapping[str, Constraint] | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -47,6 +49,7 @@ def robust_ucb(
         ridge: The noise variance as a share of the prior variance, beside a kernel; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none beside a kernel.
+        constraints: Limits of other quantities that are told with the reward, by their names.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -87,6 +90,7 @@ def robust_ucb(
             ),
             interval=Credible(),
             initial=initial_design_size(seen) if initial is None else initial,
+            constraints=constraints,
             seed=seed,
             device=device,
         )
@@ -101,6 +105,7 @@ def robust_ucb(
         interval=Credible(),
         ridge=1.0 if ridge is None else ridge,
         initial=0 if initial is None else initial,
+        constraints=constraints,
         seed=seed,
         device=device,
     )

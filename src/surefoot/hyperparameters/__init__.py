@@ -4,6 +4,7 @@
 """
 
 from surefoot.hyperparameters.given import GivenHyperparameters
+from surefoot.hyperparameters.laplace import Correction
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
 
-__all__ = ["GAUSSIAN", "Fitted", "GivenHyperparameters", "HyperparameterFit"]
+__all__ = ["GAUSSIAN", "Correction", "Fitted", "GivenHyperparameters", "HyperparameterFit"]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
 from surefoot.hyperparameters.evidence import NO_ERRORS
-from surefoot.hyperparameters.laplace import no_variance
+from surefoot.hyperparameters.laplace import Correction, no_correction
 from surefoot.hyperparameters.student_t_fit import Fitted
 
 if TYPE_CHECKING:
@@ -73,6 +73,6 @@ class GivenHyperparameters:
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
         sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Tensor]:
-        """No variance: kernel and ridge are given."""
-        return no_variance
+    ) -> Callable[[Tensor], Correction]:
+        """No correction: kernel and ridge are given."""
+        return no_correction

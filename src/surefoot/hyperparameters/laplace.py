@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,18 +19,32 @@ _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 
 
-def no_variance(points: Tensor) -> Tensor:
-    """The extra variance (n,) at points (n, d) where the hyperparameters are known: 0."""
-    return points.new_zeros(len(points))
+class Correction(NamedTuple):
+    """What integrating over the hyperparameters changes in a posterior.
+
+    Args:
+        mean: To be added to the mean (n,).
+        variance: To be added to the variance (n,).
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+
+def no_correction(points: Tensor) -> Correction:
+    """The correction at points (n, d) where the hyperparameters are known: none."""
+    return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
 
 
 @dataclass(frozen=True, eq=False)
 class HyperparameterUncertainty:
-    r"""Variance of the function that comes from not knowing the hyperparameters.
+    r"""What the posterior changes by where the hyperparameters are integrated over.
 
-    With samples h of the hyperparameters and the constant prior mean given a flat prior, the
-    variance of the mixture is :math:`E_h[\sigma_h^2(x)] + \mathrm{Var}_h[\mu_h(x)]`. What it
-    exceeds the variance at the most likely hyperparameters by is what this gives.
+    With samples h of the hyperparameters and the constant prior mean given a flat prior, the mean
+    of the mixture is :math:`E_h[\mu_h(x)]` and its variance
+    :math:`E_h[\sigma_h^2(x)] + \mathrm{Var}_h[\mu_h(x)]`. Laplace's approximation has Gaussian
+    tails, too light for few rewards n: the variance is multiplied by (n + 1) / (n - 1), that of a
+    Student-t law of n + 1 degrees of freedom.
 
     Args:
         evidence: Evidence of the hyperparameters.
@@ -48,20 +63,22 @@ class HyperparameterUncertainty:
     rewards: Tensor
     weights: Tensor
 
-    def __call__(self, points: Tensor) -> Tensor:
-        """The extra variance.
+    def __call__(self, points: Tensor) -> Correction:
+        """The correction, in standardised units.
 
         Args:
             points: Points (p, d) on the unit cube.
 
         Returns:
-            Variances (p,), in squared standardised units.
+            What to add to mean and variance (p,) at the most likely hyperparameters.
         """
-        known = self._moments(self.model, points, fixed_mean=True)[1]
+        mean, variance = self._moments(self.model, points, fixed_mean=True)
         moments = [self._moments(model, points) for model in self.samples]
         means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
         mixture = variances.mean(0) + means.var(0, correction=0)
-        return (mixture - known).clamp_min(0.0)
+        number = max(len(self.rewards), 3)
+        mixture = mixture * (number + 1.0) / (number - 1.0)
+        return Correction(means.mean(0) - mean, (mixture - variance).clamp_min(0.0))
 
     @cached_property
     def samples(self) -> list[Hyperparameters]:
@@ -115,11 +132,11 @@ class HyperparameterUncertainty:
 
 
 @dataclass(frozen=True, eq=False)
-class VarianceInSpace:
-    """The extra variance at points of the space, in squared reward units.
+class CorrectionInSpace:
+    """The correction at points of the space, in reward units.
 
     Args:
-        unit: The variance on the unit cube, in standardised units.
+        unit: The correction on the unit cube, in standardised units.
         lower: Lower bounds (d,) of the space.
         span: Extents (d,) of the space.
         scale: Reward units in one standardised unit.
@@ -130,7 +147,7 @@ class VarianceInSpace:
     span: Tensor
     scale: float
 
-    def __call__(self, points: Tensor) -> Tensor:
-        """Variances (n,) at points (n, d)."""
-        at = ((points - self.lower) / self.span).cpu()
-        return self.scale**2 * self.unit(at).to(points)
+    def __call__(self, points: Tensor) -> Correction:
+        """What to add to mean and variance (n,) at points (n, d)."""
+        mean, variance = self.unit(((points - self.lower) / self.span).cpu())
+        return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))

@@ -24,7 +24,12 @@ from surefoot.hyperparameters.evidence import (
     best_dof,
     expected_squares,
 )
-from surefoot.hyperparameters.laplace import HyperparameterUncertainty, VarianceInSpace, no_variance
+from surefoot.hyperparameters.laplace import (
+    Correction,
+    CorrectionInSpace,
+    HyperparameterUncertainty,
+    no_correction,
+)
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
@@ -250,8 +255,8 @@ class HyperparameterFit:
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
         sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Tensor]:
-        """Variance of the function that comes from not knowing the hyperparameters.
+    ) -> Callable[[Tensor], Correction]:
+        """What the posterior changes by where the hyperparameters are integrated over.
 
         Args:
             fitted: What `fit` gave for these rewards, or for the first of them.
@@ -263,15 +268,15 @@ class HyperparameterFit:
             sems: Standard errors (t,) of the rewards, in reward units.
 
         Returns:
-            Function of points (n, d) that gives variances (n,), in squared units of the rewards as
-            they are transformed, to be added to the posterior's. Beyond 150 rewards it is 0.
+            Function of points (n, d) that gives what to add to the posterior's mean and variance
+            (n,), in units of the rewards as they are transformed. Beyond 150 rewards it is 0.
 
         References:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
             Laplace's approximation.
         """
         if not 0 < len(rewards) <= _MAX_FITTED:
-            return no_variance
+            return no_correction
         group, base = _group_of_each(len(span), groups), fitted.kernel.base_kernel
         scales = (base.lengthscale.detach().reshape(-1) / span).cpu()
         model = Hyperparameters.of(scales, group, float(fitted.kernel.outputscale), fitted.noise)
@@ -282,7 +287,7 @@ class HyperparameterFit:
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
         extra = HyperparameterUncertainty(evidence, model, y, weights)
-        return VarianceInSpace(extra, lower, span, fitted.scale)
+        return CorrectionInSpace(extra, lower, span, fitted.scale)
 
     def _start(
         self, evidence: Evidence, rewards: Tensor, sems: Tensor, subset: Tensor, warp: Warp

@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Fitted
+from surefoot.hyperparameters import Correction, Fitted
 from surefoot.hyperparameters.evidence import NO_ERRORS
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
@@ -62,8 +62,8 @@ class Hyperparameters(Protocol):
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
         sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Tensor]:
-        """The variance (n,) at points (n, d) that comes from not knowing the hyperparameters."""
+    ) -> Callable[[Tensor], Correction]:
+        """What integrating over the hyperparameters changes at points (n, d)."""
         ...
 
 
@@ -143,7 +143,7 @@ class Model:
     _selection: Posterior | None = None
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
-    _variance: tuple[int, Callable[[Tensor], Tensor]] | None = field(
+    _correction: tuple[int, Callable[[Tensor], Correction]] | None = field(
         default=None, metadata={"saved": False}
     )
 
@@ -370,13 +370,13 @@ class Model:
             self.observations.sems,
         )
 
-    def hyperparameter_variance(self, points: Tensor) -> Tensor:
-        """The variance (n,) at points (n, d) that comes from not knowing the hyperparameters."""
+    def hyperparameter_correction(self, points: Tensor) -> Correction:
+        """What integrating over the hyperparameters changes at points (n, d)."""
         number = len(self.observations)
-        if self._variance is None or self._variance[0] != number:
-            variance = self.hyperparameters.uncertainty(self.fitted, *self._data())
-            self._variance = number, variance
-        return self._variance[1](points)
+        if self._correction is None or self._correction[0] != number:
+            correction = self.hyperparameters.uncertainty(self.fitted, *self._data())
+            self._correction = number, correction
+        return self._correction[1](points)
 
     def _use(self, fitted: Fitted) -> None:
         """Begin anew with a kernel that is not the one in use."""

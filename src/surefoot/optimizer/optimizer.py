@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Fitted, GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import saved_run
+from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
@@ -38,7 +39,7 @@ from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
-from surefoot.types import Info, InvalidInput, NotReady, Query, Recommendation
+from surefoot.types import Constraint, Info, InvalidInput, NotReady, Query, Recommendation
 from surefoot.widths import Width, srinivas
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ _STATE = (
     "_initial",
     "_initial_used",
     "_memory",
+    "_limited",
 )  # what changes in a run
 
 
@@ -86,8 +88,12 @@ class Optimizer:
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
             often than all points before it.
+        constraints: Limits of other quantities that are told with the reward, by their names.
         seed: Seed of all random choices.
         device: Device of the tensors.
+
+    Attributes:
+        constraints: Models of the constraints.
 
     Raises:
         InvalidInput: If an argument is out of range, or two do not go together.
@@ -118,6 +124,7 @@ class Optimizer:
         interval: Interval | None = None,
         initial: int = 0,
         repeat_until: float = 1.0,
+        constraints: Mapping[str, Constraint] | None = None,
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
@@ -165,6 +172,10 @@ class Optimizer:
         self._failed: list[Tensor] = []
         self._feasibility: Feasibility | None = None  # of the last round
         self._memory: dict[str, Any] = {}  # of the policy
+        _check_constraints(space, constraints)
+        self.constraints = ConstraintModels(self.space.seen, constraints)
+        # Inputs and values of the constraints, as they were told together.
+        self._limited: list[list[tuple[Tensor, int | None, dict[str, float]]]] = []
 
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
         """Choose the next point to measure.
@@ -209,7 +220,13 @@ class Optimizer:
         return self._add_pending(location, 1)
 
     def tell(
-        self, where: Where, y: float, environment: EnvironmentValue = None, *, sem: float = 0.0
+        self,
+        where: Where,
+        y: float,
+        environment: EnvironmentValue = None,
+        *,
+        sem: float = 0.0,
+        constraints: Mapping[str, float] | None = None,
     ) -> Info:
         """Record a reward, in any order.
 
@@ -222,6 +239,7 @@ class Optimizer:
                 did not ask for one; one query may be told under several.
             sem: Standard error of the reward, in its units: the deviation of an error of known
                 size beside the noise, such as that of a mean over replicates; 0 for none.
+            constraints: Values by name of the constraints that were measured; some may be missing.
 
         Returns:
             What the estimate did.
@@ -233,9 +251,11 @@ class Optimizer:
         """
         started = time.perf_counter()
         location, query = self._locate(where, environment)
-        reward, error = checks.reward(y), self._usable([checks.standard_error(sem)])[0]
+        reward, limited = checks.reward(y), self._constraint_values([constraints])
+        error = self._usable([checks.standard_error(sem)])[0]
         with one_thread():
             self._record(location, query, reward, error)
+            self._constrain([location], limited)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
     def tell_all(
@@ -245,6 +265,7 @@ class Optimizer:
         environments: Tensor | Sequence | None = None,
         *,
         sems: Tensor | Sequence | None = None,
+        constraints: Sequence[Mapping[str, float] | None] | None = None,
     ) -> Info:
         """Record many rewards at once, with one estimate.
 
@@ -253,6 +274,7 @@ class Optimizer:
             rewards: Rewards (n,).
             environments: What they were measured under (n, dz), on a `Joint` space.
             sems: Standard errors (n,) of the rewards; by default 0.
+            constraints: Values by name of the constraints, one mapping for each reward.
 
         Returns:
             What the estimate did.
@@ -276,6 +298,11 @@ class Optimizer:
             )
         errors = [0.0] * len(y) if sems is None else checks.standard_errors(sems, len(y))
         self._usable(errors)
+        limited = self._constraint_values([None] * len(y) if constraints is None else constraints)
+        if len(limited) != len(y):
+            raise InvalidInput(
+                f"{len(y)} rewards came with constraints of {len(limited)}, expected as many."
+            )
         located, left = [], self._pending.copy()
         for where, environment in zip(points, under, strict=True):
             location, query = locate(self.space, where, environment, left)
@@ -285,6 +312,7 @@ class Optimizer:
         with one_thread():
             for (location, query), reward, error in zip(located, y, errors, strict=True):
                 self._record(location, query, reward, error)
+            self._constrain([location for location, _ in located], limited)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
     def forget(
@@ -318,7 +346,9 @@ class Optimizer:
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
         risks of the bounds as its interval. Where measurements have failed, the values are
-        discounted by the probability of failure.
+        discounted by the probability of failure. With constraints, it is the best point of those
+        for which all of them hold with the confidence asked for; if no such point is known, the
+        measured one for which that is most probable, as its `feasibility` says.
 
         Args:
             by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
@@ -338,7 +368,14 @@ class Optimizer:
         rule = self.recommendation if by is None else by
         check_by("by", rule)
         with one_thread():
-            return recommend(self.context, rule, self.interval)
+            within = self.feasible_designs
+            if within is None:
+                return recommend(self.context, rule, self.interval)
+            x = within.recommend(rule)
+            ends = assess(self.context, x.unsqueeze(0), self.interval)
+            value, lower, upper = map(float, ends)
+            arm, chance = self.space.design.locate(x).arm, within.probability(x.unsqueeze(0))
+            return Recommendation(x.clone(), arm, value, lower, upper, float(chance))
 
     def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
@@ -373,8 +410,12 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        look = self._model.look()
-        return self._context_with(look.posterior, look.width, PendingQueries(), {**self._memory})
+        return self._look(self._feasible())
+
+    @property
+    def feasible_designs(self) -> FeasibleDesigns | None:
+        """Probability that all constraints hold; None before the first of their values."""
+        return FeasibleDesigns.of(self.constraints, self._look(self._without_failures()))
 
     @property
     def width(self) -> float:
@@ -426,6 +467,7 @@ class Optimizer:
             "policy": self.policy,
             "hyperparameters": None if lasting else model.hyperparameters,
             "risk": self.risk,
+            "constraints": self.constraints.limits,
             "recommendation": self.recommendation,
             "interval": self.interval,
             "kernel": model.fitted.kernel if lasting else None,
@@ -470,8 +512,11 @@ class Optimizer:
                 )
             optimizer._model.restore(run.state["_model"], run.decoder)
             optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
-            for name in _STATE[2:]:
+            for name in [name for name in _STATE[2:] if name in run.state]:
                 setattr(optimizer, name, run.decoder.decode(run.state[name]))
+            for told in optimizer._limited:
+                places = [Location(point, arm, point, None) for point, arm, _ in told]
+                optimizer.constraints.tell(places, [values for _, _, values in told])
         return optimizer
 
     @property
@@ -508,10 +553,21 @@ class Optimizer:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
         width = self._model.latest.width
-        return self._context_with(posterior, width, self._pending, self._memory)
+        return self._context_with(posterior, width, self._pending, self._memory, self._feasible())
+
+    def _look(self, feasible: Score | None) -> Context:
+        """The state after all rewards, with a given probability of feasibility."""
+        look = self._model.look()
+        nothing, memory = PendingQueries(), {**self._memory}
+        return self._context_with(look.posterior, look.width, nothing, memory, feasible)
 
     def _context_with(
-        self, posterior: Posterior, width: float, pending: PendingQueries, memory: dict[str, Any]
+        self,
+        posterior: Posterior,
+        width: float,
+        pending: PendingQueries,
+        memory: dict[str, Any],
+        feasible: Score | None,
     ) -> Context:
         return Context(
             self.space,
@@ -522,14 +578,18 @@ class Optimizer:
             pending,
             self._generator,
             self._designs,
-            self._feasible(),
+            feasible,
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
-            hyperparameter_variance=self._model.hyperparameter_variance,
+            hyperparameter_correction=self._model.hyperparameter_correction,
         )
 
     def _feasible(self) -> Score | None:
+        """Probability that measuring succeeds and all constraints hold."""
+        return both(self._without_failures(), self.constraints.probability())
+
+    def _without_failures(self) -> Score | None:
         if not self._failed:
             return None
         kernel, sites = self._model.fitted.kernel, self._model.observations.sites
@@ -582,6 +642,30 @@ class Optimizer:
             )
         return errors
 
+    def _constraint_values(
+        self, given: Sequence[Mapping[str, float] | None]
+    ) -> list[dict[str, float]]:
+        """Checked values of declared constraints, one dictionary for each reward."""
+        limits = self.constraints.limits
+        for name, value in ((name, each[name]) for each in given if each for name in each):
+            if name not in limits:
+                known = ", ".join(map(repr, limits)) or "none, as none was declared"
+                raise InvalidInput(f"{name!r} is not a constraint, expected {known}.")
+            if not (isinstance(value, int | float) and math.isfinite(value)):
+                raise InvalidInput(
+                    f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "
+                    "where it is unknown."
+                )
+        return [{name: float(value) for name, value in (one or {}).items()} for one in given]
+
+    def _constrain(self, locations: Sequence[Location], values: list[dict[str, float]]) -> None:
+        if not any(values):
+            return
+        self.constraints.tell(locations, values)
+        self._limited.append(
+            [(one.point, one.arm, each) for one, each in zip(locations, values, strict=True)]
+        )
+
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""
         space = self.space
@@ -609,6 +693,21 @@ class Optimizer:
             information_gain=inference.information_gain,
             seconds=seconds,
         )
+
+
+def _check_constraints(space: Space | Joint, constraints: object) -> None:
+    """`InvalidInput` unless they are `Constraint`s by name, on a space that can be modelled."""
+    if constraints is None:
+        return
+    if not isinstance(constraints, Mapping) or not all(
+        isinstance(name, str) and isinstance(one, Constraint) for name, one in constraints.items()
+    ):
+        raise InvalidInput(
+            f"`constraints` is {checks.shown(constraints)}, expected constraints by name, such as "
+            '{"p99": Constraint(maximum=20.0)}.'
+        )
+    if constraints and isinstance(space.design, Arms) and not space.design.has_coordinates:
+        raise InvalidInput("constraints need `Arms` with coordinates: pass `Arms(points)`.")
 
 
 def _check_parts(space: object, features: object, estimator: object, width: object) -> None:

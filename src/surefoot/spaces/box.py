@@ -110,6 +110,13 @@ class Box:
         fixed = {*self.levels, *(c for group in self.choices for c in group)}
         return [c for c in range(self.dimension) if c not in fixed]
 
+    @property
+    def variables(self) -> list[list[int]]:
+        """Columns of each variable: of a category several, of any other one."""
+        grouped = {c for group in self.choices for c in group}
+        single = [[c] for c in range(self.dimension) if c not in grouped]
+        return single + [list(group) for group in self.choices]
+
     def snap(self, points: Tensor) -> Tensor:
         """Project points on the space.
 

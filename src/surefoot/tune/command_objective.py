@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,26 @@ from surefoot.tune.measurement import (
     outcome,
     timed_out,
 )
+from surefoot.tune.observed_constraints import (
+    ObservedConstraints,
+    check_constraints,
+    split_constraints,
+)
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.printed_value import PrintedValue, printed_value
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
+_NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is a constraint"
 
 
 class CommandObjective:
     """Runs a command for each measurement.
 
-    An observed variable of the environment has a line `name=number` on standard output, and such
-    lines are not searched for the measurement. The command and everything it started have ended
-    when `measure` returns, also by an exception.
+    An observed variable of the environment has a line `name=number` on standard output, a
+    constraint `name=number` anywhere in it; neither is searched for the measurement. The command
+    and everything it started have ended when `measure` returns, also by an exception.
 
     Args:
         template: The command with its placeholders.
@@ -39,6 +45,7 @@ class CommandObjective:
         timeout: Limit of one measurement in seconds, None for no limit.
         observed: Variables of the environment that the command reports, if any.
         kept: Where to keep what the command leaves running; if None, it is ended.
+        constraints: Names of the constraints, whose values the command reports.
     """
 
     def __init__(
@@ -48,12 +55,14 @@ class CommandObjective:
         timeout: float | None,
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
+        constraints: Sequence[str] = (),
     ) -> None:
         self._template = template
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
         self._kept = kept
+        self._constraints = constraints
 
     def check(self) -> None:
         self._template.check_program(self._folder)
@@ -72,6 +81,7 @@ class CommandObjective:
         finally:
             process.end()
         environment: dict[str, float] | str | None = None
+        constraints = ObservedConstraints({})
         value: PrintedValue | str
         if code is None:
             value = timed_out(self._timeout)
@@ -82,10 +92,13 @@ class CommandObjective:
             if self._observed is not None:
                 given, text = self._observed.split(text)
                 environment = self._observed.check(given, _NO_LINE)
+            reported, text = split_constraints(text, self._constraints)
+            constraints = check_constraints(self._constraints, reported, _NO_VALUE)
             value = printed_value(text)
         left = left_behind(process.left_behind)
         number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
-        return outcome(number, process.output.text(), seconds, environment, left, sem=sem)
+        output = process.output.text()
+        return outcome(number, output, seconds, environment, left, constraints, sem)
 
     def close(self) -> None:
         return None

@@ -26,7 +26,7 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
         **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
         "direction": study_file.study.direction,
         "parameters": {
-            name: one.model_dump(mode="json", exclude={"default"})
+            name: one.model_dump(mode="json", exclude={"default"}, exclude_none=True)
             for name, one in study_file.parameters.items()
         },
         "objective": {"command": objective.command, "function": objective.function},

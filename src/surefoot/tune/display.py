@@ -17,6 +17,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.tune.early_stop import stored_stop
+from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.plain_text import printable
 from surefoot.tune.storage import locate
 from surefoot.tune.study import fitted_model, recommendation
@@ -97,6 +99,9 @@ class Progress:
         self._start = time.monotonic()
         self._fitted = -1  # measurements in the model
         self._said_left_behind = False
+        self._earlier: list[Earlier] = []  # recommendations, of this run
+        self._said: set[str] = set()  # kinds of messages
+        self._notes: list[str] = []
         self.rounds = trials.rounds
         self.finished_before = trials.finished()  # rounds of earlier runs
         self.finished = self.finished_before
@@ -117,6 +122,7 @@ class Progress:
             self._fitted = measured
             self._fit()
         self.finished = sum(map(is_round, ended))
+        self.rounds = self._trials.target()
         self.failures = sum(map(is_failed_round, ended))
         self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
@@ -140,7 +146,23 @@ class Progress:
         except NotReady:
             return
         self.outliers = int(model.outliers.sum())
-        self.recommended = recommendation(study_file, model)
+        study = self._trials.study
+        best = self.recommended = recommendation(study_file, study, model)
+        doubts = contradictions(study_file, study, model, best, self._earlier)
+        self._earlier.append(Earlier(len(model.trials), best))
+        for kind, text in ((text.split()[0], text) for text in doubts):
+            if kind not in self._said:
+                self._said.add(kind)
+                self._notes.append(f"warning: {text}")
+        stop = stored_stop(study_file, study, self._trials.rounds)
+        if stop is not None and "stop" not in self._said:
+            self._said.add("stop")
+            self._notes.append(str(stop))
+
+    def notes(self) -> list[str]:
+        """Messages that have not been shown yet."""
+        new, self._notes = self._notes, []
+        return new
 
 
 class PlainLines:
@@ -163,6 +185,8 @@ class PlainLines:
             self.note("  |  ".join(parts))
             if text := progress.left_behind(trial):
                 self.note(text)
+        for text in progress.notes():
+            self.note(text)
 
     def note(self, text: str) -> None:
         show(self._console, text)
@@ -189,6 +213,8 @@ class LivePanel:
                 self.note(result_of(trial))
             if text := self._progress.left_behind(trial):
                 self.note(text)
+        for text in self._progress.notes():
+            self.note(text)
 
     def note(self, text: str) -> None:
         self._console.print(f"[yellow]{escape(printable(text))}[/yellow]", highlight=False)

@@ -21,10 +21,12 @@ from surefoot.tune.measurement import (
     outcome,
     timed_out,
 )
+from surefoot.tune.observed_constraints import check_constraints
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import POLL, SupervisedProcess
 
 SERVER = Path(__file__).with_name("function_server.py")
+_NO_VALUE = "no {0!r} in the dictionary that was returned, expected it, since {0} is a constraint"
 _NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
 
 
@@ -33,8 +35,8 @@ class FunctionObjective:
 
     The module is imported once, in a process that serves all calls, so its state (connections, a
     random generator) lasts from call to call. A call that exceeds the timeout or ends the process
-    is a failure, and the next call starts a new process. Where the environment is observed, the
-    function returns a pair: the value, and a dictionary of the environment.
+    is a failure, and the next call starts a new process. Where the environment is observed or there
+    are constraints, the function returns a pair: the value, and a dictionary of all of these.
 
     Args:
         target: `"module:name"`.
@@ -44,6 +46,7 @@ class FunctionObjective:
         observed: Variables of the environment that the function reports, if any.
         kept: Where to keep what the function leaves running when its process ends; if None, it is
             ended.
+        constraints: Names of the constraints, whose values the function reports.
     """
 
     def __init__(
@@ -54,14 +57,16 @@ class FunctionObjective:
         timeout: float | None,
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
+        constraints: Sequence[str] = (),
     ) -> None:
-        reported = () if observed is None else observed.variables
+        reported = [*(() if observed is None else observed.variables), *constraints]
         self._target = target
         self._arguments = [*target.split(":"), ",".join(reported), *names]
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
         self._kept = kept
+        self._constraints = constraints
         self._server: FunctionServer | None = None
 
     def check(self) -> None:
@@ -101,8 +106,9 @@ class FunctionObjective:
             return outcome(str(reply["error"]), output, seconds, left_behind=left)
         environment: dict[str, float] | str | None = None
         if self._observed is not None:
-            environment = self._observed.check(reply["environment"], _NO_KEY)
-        return outcome(float(reply["value"]), output, seconds, environment, left)
+            environment = self._observed.check(reply["reported"], _NO_KEY)
+        constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
+        return outcome(float(reply["value"]), output, seconds, environment, left, constraints)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -117,7 +123,7 @@ class FunctionObjective:
 class FunctionServer:
     """The process that runs the function, and two pipes of JSON lines to and from it.
 
-    A reply is `{"value": ..., "environment": ...}` or `{"error": reason}`. Once `broken`, the
+    A reply is `{"value": ..., "reported": ...}` or `{"error": reason}`. Once `broken`, the
     server can only be closed.
     """
 

@@ -1,11 +1,11 @@
 """Calls one function for the process at the other ends of two pipes, as often as it asks.
 
 A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
-`function_server.py REQUESTS REPLIES MODULE NAME OBSERVED PARAMETER...`, the first two being file
+`function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
 descriptors. It imports the function, replies whether it can be called with these parameters, and
 then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
-`value` or `error`. Where OBSERVED, names with commas between them, is not empty, the function
-returns its value with a dictionary of these, which goes into the answer as `environment`.
+`value` or `error`. Where REPORTED, names with commas between them, is not empty, the function
+returns its value with a dictionary of these, which goes into the answer as `reported`.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from typing import Any
 
 def main() -> None:
     requests, replies = (int(number) for number in sys.argv[1:3])
-    module, name, observed, *parameters = sys.argv[3:]
+    module, name, reported, *parameters = sys.argv[3:]
     # Processes that the function starts must not inherit these.
     for descriptor in (requests, replies):
         os.set_inheritable(descriptor, False)
@@ -36,7 +36,7 @@ def main() -> None:
             return
         _reply(out, {"value": 0.0})
         for line in incoming:
-            _reply(out, _call(function, json.loads(line), observed))
+            _reply(out, _call(function, json.loads(line), reported))
 
 
 def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
@@ -49,23 +49,23 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
     return function
 
 
-def _call(function: Callable[..., Any], keywords: dict[str, Any], observed: str) -> dict[str, Any]:
+def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str) -> dict[str, Any]:
     try:
         result = function(**keywords)
         try:
-            return _with_environment(*result) if observed else {"value": float(result)}
+            return _with_reported(*result) if reported else {"value": float(result)}
         except (TypeError, ValueError, AttributeError):
-            shown = ", ".join(f"{name!r}: number" for name in observed.split(","))
-            wanted = f"(number, {{{shown}}})" if observed else "a number"
+            shown = ", ".join(f"{name!r}: number" for name in reported.split(","))
+            wanted = f"(number, {{{shown}}})" if reported else "a number"
             return {"error": f"returned {result!r:.200}, expected {wanted}"}
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
 
 
-def _with_environment(value: Any, environment: Any) -> dict[str, Any]:
-    numbers = {str(name): float(one) for name, one in environment.items()}
-    return {"value": float(value), "environment": numbers}
+def _with_reported(value: Any, reported: Any) -> dict[str, Any]:
+    numbers = {str(name): float(one) for name, one in reported.items()}
+    return {"value": float(value), "reported": numbers}
 
 
 def _describe(error: BaseException) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.tune.environment import Variable
+from surefoot.tune.observed_constraints import ObservedConstraints
 from surefoot.tune.plain_text import storable
 
+_UNCONSTRAINED = ObservedConstraints({})
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
 
@@ -24,6 +26,7 @@ class Measurement:
         seconds: How long the measurement took.
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
+        constraints: Values of the study's constraints by name.
         sem: Standard error of the number, 0 where it is unknown.
     """
 
@@ -31,6 +34,7 @@ class Measurement:
     seconds: float
     environment: Mapping[str, float] | None = None
     left_behind: str = ""
+    constraints: Mapping[str, float] = field(default_factory=dict)
     sem: float = 0.0
 
 
@@ -42,8 +46,9 @@ class Failure:
         reason: The reason, in one line.
         output: The end of what was printed.
         seconds: How long the measurement took.
-        blameless: Whether a number came and only its environment or its standard error was missing
-            or invalid, so that the failure says nothing about the configuration.
+        blameless: Whether a number came and only its environment, its standard error or a
+            constraint was missing or invalid, so that the failure says nothing about the
+            configuration.
         left_behind: A line about processes that it left running and that were ended.
     """
 
@@ -97,9 +102,10 @@ def outcome(
     seconds: float,
     environment: Mapping[str, float] | str | None = None,
     left_behind: str = "",
+    constraints: ObservedConstraints = _UNCONSTRAINED,
     sem: float = 0.0,
 ) -> Measurement | Failure:
-    """A measurement if `value` is finite and all else valid; a string is a reason why not."""
+    """A measurement if `value` is finite and all else is valid; a string is a reason why not."""
     blameless = False
     if isinstance(value, str):
         reason = value
@@ -112,11 +118,21 @@ def outcome(
     elif not 0.0 <= sem < math.inf:
         reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
         blameless = True
+    elif constraints.reason:
+        reason, blameless = constraints.reason, constraints.blameless
     else:
-        return Measurement(value, seconds, environment, left_behind, sem=sem)
+        return Measurement(value, seconds, environment, left_behind, constraints.values, sem)
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
     return Failure(reason, output, seconds, blameless, left_behind)
+
+
+def positive(result: Measurement | Failure) -> Measurement | Failure:
+    """A measurement that has a logarithm; a failure of one that has none."""
+    if isinstance(result, Failure) or result.value > 0.0:
+        return result
+    reason = f"the measurement is {result.value:g}, expected a number above 0, since log = true"
+    return Failure(reason, "", result.seconds, left_behind=result.left_behind)
 
 
 def timed_out(timeout: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import open_study, summarise
 from surefoot.tune.study_file import StudyFile
@@ -121,26 +122,22 @@ def _value(name: str, text: str, distribution: Any) -> Any:
 
 
 def _whole_number(name: str, text: str, distribution: IntDistribution) -> int:
-    low, high = distribution.low, distribution.high
     try:
         value = int(text)
     except ValueError:
-        value = low - 1
-    if not low <= value <= high:
-        raise InvalidInput(
-            f"{name}: got {shown(text)}, expected a whole number from {low} to {high}"
-        )
+        value = distribution.low - 1
+    if not contains(distribution, value):
+        raise InvalidInput(f"{name}: got {shown(text)}, expected {range_text(distribution)}")
     return value
 
 
 def _number(name: str, text: str, distribution: FloatDistribution) -> float:
-    low, high = distribution.low, distribution.high
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not low <= value <= high:  # nor is NaN
-        raise InvalidInput(f"{name}: got {shown(text)}, expected a number from {low:g} to {high:g}")
+    if not contains(distribution, value):
+        raise InvalidInput(f"{name}: got {shown(text)}, expected {range_text(distribution)}")
     return value
 
 

@@ -33,6 +33,7 @@ class Objective(Protocol):
 def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
     """The objective that a study file describes; `kept` is used if it has `keep = true`."""
     section, folder = study_file.objective, study_file.folder
+    timeout, constraints = section.timeout, list(study_file.constraints)
     environment, observed = study_file.environment, None
     names = list(study_file.parameters)
     if environment is not None and environment.observed:
@@ -41,6 +42,8 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
         names += environment.variables
     keep = kept if section.keep else None
     if section.function is not None:
-        return FunctionObjective(section.function, names, folder, section.timeout, observed, keep)
+        return FunctionObjective(
+            section.function, names, folder, timeout, observed, keep, constraints
+        )
     template = CommandTemplate.parse(section.command or "")
-    return CommandObjective(template, folder, section.timeout, observed, keep)
+    return CommandObjective(template, folder, timeout, observed, keep, constraints)

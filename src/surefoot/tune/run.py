@@ -102,7 +102,8 @@ def run(
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
                 _tune(trials, objective, workers, stop, kept, display)
     summary = summarise(study_file, opened.study)
-    return Outcome(stop.requested and summary.trials < trials.rounds, summary, trials.rounds)
+    target = trials.target()
+    return Outcome(stop.requested and summary.trials < target, summary, target)
 
 
 def _tune(
@@ -113,7 +114,7 @@ def _tune(
     kept: KeptProcesses,
     display: Display,
 ) -> None:
-    if trials.finished() >= trials.rounds:
+    if trials.finished() >= trials.target():
         trials.interrupt_lost()
         return
     with set_up(trials.study_file, kept, stop, display.note):

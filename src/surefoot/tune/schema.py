@@ -15,7 +15,9 @@ from optuna.distributions import (
 )
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from surefoot.tune.grid import contains, is_on_grid, range_text
 from surefoot.tune.plain_text import shown, shown_storage
+from surefoot.types import Constraint
 
 if TYPE_CHECKING:
     from surefoot.risks import Risk
@@ -55,6 +57,27 @@ def check_range(low: float, high: float, log: bool = False) -> None:
         raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
     if log and low <= 0:
         raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
+
+
+def check_step(low: float, high: float, log: bool, step: float | None) -> None:
+    """Raise `InvalidKey` unless a step divides the range, which has no log scale."""
+    if step is None:
+        return
+    if log:
+        raise InvalidKey("step", "given together with log = true; expected one of the two")
+    if step > high - low or not is_on_grid(high, low, step):
+        raise InvalidKey(
+            "step", f"got {shown(step)}, expected one that divides high - low = {high - low:g}"
+        )
+
+
+def check_default(default: float | None, distribution: FloatDistribution | IntDistribution) -> None:
+    """Raise `InvalidKey` unless a default value is one of the distribution."""
+    if default is not None and not contains(distribution, default):
+        wanted = (
+            range_text(distribution) if distribution.step else "a finite number from low to high"
+        )
+        raise InvalidKey("default", f"got {shown(default)}, expected {wanted}")
 
 
 def is_finite(value: float) -> bool:
@@ -114,6 +137,7 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
+    log: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -139,17 +163,18 @@ class IntParameter(Section):
         ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
     )
     log: bool = Field(default=False, description="true or false")
+    step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
     default: int | None = Field(default=None, description="a whole number from low to high")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
-        if self.default is not None and not self.low <= self.default <= self.high:
-            raise self.invalid("default", self.default)
+        check_step(self.low, self.high, self.log, self.step)
+        check_default(self.default, self.distribution())
         return self
 
-    def distribution(self) -> BaseDistribution:
-        return IntDistribution(self.low, self.high, log=self.log)
+    def distribution(self) -> FloatDistribution | IntDistribution:
+        return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
 
     def examples(self) -> list[Any]:
         return [self.low, self.high]
@@ -162,6 +187,9 @@ class FloatParameter(Section):
     low: float = Field(allow_inf_nan=False, description="a finite number")
     high: float = Field(allow_inf_nan=False, description="a finite number")
     log: bool = Field(default=False, description="true or false")
+    step: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
+    )
     default: float | None = Field(
         default=None, allow_inf_nan=False, description="a finite number from low to high"
     )
@@ -169,12 +197,12 @@ class FloatParameter(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
-        if self.default is not None and not self.low <= self.default <= self.high:
-            raise self.invalid("default", self.default)
+        check_step(self.low, self.high, self.log, self.step)
+        check_default(self.default, self.distribution())
         return self
 
-    def distribution(self) -> BaseDistribution:
-        return FloatDistribution(self.low, self.high, log=self.log)
+    def distribution(self) -> FloatDistribution | IntDistribution:
+        return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
 
     def examples(self) -> list[Any]:
         return [self.low, self.high]
@@ -205,6 +233,62 @@ class CategoricalParameter(Section):
 
     def examples(self) -> list[Any]:
         return list(self.choices)
+
+
+class ConfirmSection(Section):
+    """`[confirm]`: measurements that check what the search has found."""
+
+    share: float = Field(
+        default=0.15, ge=0, le=0.5, description="a share of the rounds, a number from 0 to 0.5"
+    )
+    candidates: int = Field(default=3, ge=1, le=20, description="a whole number from 1 to 20")
+    every: int = Field(
+        default=20,
+        ge=0,
+        le=LARGEST_INTEGER,
+        description="a whole number of at least 2, or 0 for never",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.every == 1:
+            raise self.invalid("every", self.every)
+        return self
+
+
+class StopSection(Section):
+    """`[stop]`: when the search ends before its last round."""
+
+    gain: float = Field(default=0.01, gt=0, lt=1, description="a number strictly between 0 and 1")
+    confidence: float = Field(
+        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
+    )
+
+
+class ConstraintSection(Section):
+    """A limit of a quantity that the objective reports beside its measurement."""
+
+    max: float | None = Field(
+        default=None, allow_inf_nan=False, description="a finite number (or `min` instead)"
+    )
+    min: float | None = Field(
+        default=None, allow_inf_nan=False, description="a finite number (or `max` instead)"
+    )
+    confidence: float = Field(
+        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max is None and self.min is None:
+            raise InvalidKey("max", "missing; expected a finite number (or `min` instead)")
+        if self.max is not None and self.min is not None:
+            raise InvalidKey("min", "given together with `max`; expected one of the two")
+        return self
+
+    def limit(self) -> Constraint:
+        """The constraint for the model."""
+        return Constraint(self.max, self.min, self.confidence)
 
 
 Parameter = Annotated[

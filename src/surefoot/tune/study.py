@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ from optuna.storages import BaseStorage
 
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.confirm_stage import ConfirmStage
+from surefoot.tune.model_checks import Earlier, contradictions
+from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.schema import RiskDescription
 from surefoot.tune.storage import (
     NoStudy,
@@ -30,7 +34,13 @@ from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+    from surefoot.integrations.optuna import (
+        PredictedConstraint,
+        StudyBelief,
+        StudyRecommendation,
+    )
+
+_LEAST_MEASURED = 20  # measurements, from which on earlier models are compared
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,9 @@ class Summary:
         risk: What the recommended value means, in a study with an environment.
         defaults: The recommendation against the default configuration, None where the study file
             has none, before the first measurement, and in a study with an environment.
+        constraints: The study file's constraints at the recommendation, by name; those that were
+            measured, in a study without an environment.
+        warnings: What in the measurements contradicts the model, a sentence each.
     """
 
     trials: int
@@ -87,6 +100,8 @@ class Summary:
     recommended: StudyRecommendation | None
     risk: RiskDescription | None = None
     defaults: AgainstDefaults | None = None
+    constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -208,6 +223,8 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         search_space=study_file.distributions,
         environment=study_file.study_environment,
         risk=None if study_file.risk is None else study_file.risk.functional(),
+        constraints=study_file.constraints,
+        log=study_file.objective.log,
     )
 
 
@@ -234,9 +251,23 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
     return sampler.belief(study)
 
 
-def recommendation(study_file: StudyFile, model: StudyBelief) -> StudyRecommendation:
-    """The model's recommendation, with its parameters in the order of the study file."""
-    best = model.recommend()
+def recommendation(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> StudyRecommendation:
+    """The best candidate of the confirm stage, before it the configuration that the model prefers.
+
+    Args:
+        study_file: The checked study file.
+        study: Its study.
+        model: The model of that study.
+
+    Returns:
+        The recommendation, with its parameters in the order of the study file.
+    """
+    stage = ConfirmStage.current(study_file, study)
+    with warnings.catch_warnings():  # of what `feasible` says
+        warnings.simplefilter("ignore")
+        best = model.recommend() if stage is None else stage.recommend(model)
     return replace(best, params={name: best.params[name] for name in study_file.parameters})
 
 
@@ -250,16 +281,45 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     Returns:
         The recommendation and the numbers of trials.
     """
-    against = None
-    try:
+    recommended = against = None
+    constraints: dict[str, PredictedConstraint] = {}
+    doubts: tuple[str, ...] = ()
+    with contextlib.suppress(NotReady):
         model = fitted_model(study_file, study)
-        recommended = recommendation(study_file, model)
+        recommended = recommendation(study_file, study, model)
         against = against_defaults(study_file, model, recommended)
-    except NotReady:
-        recommended = None
+        constraints = predicted_constraints(study_file, model, recommended)
+        earlier = _earlier_recommendations(study_file, study, model)
+        doubts = contradictions(study_file, study, model, recommended, earlier)
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
-    return Summary(finished, failures, recommended, study_file.risk_description, against)
+    risk = study_file.risk_description
+    return Summary(finished, failures, recommended, risk, against, constraints, doubts)
+
+
+def _earlier_recommendations(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> list[Earlier]:
+    """Those after half and after three quarters of the measurements."""
+    measured = len(model.trials)
+    if study_file.environment is not None or measured < _LEAST_MEASURED:
+        return []
+    finished, found = in_order_of_end(study), []
+    for count in (measured // 2, 3 * measured // 4):
+        past = past_study(study, finished, count)
+        then = fitted_model(study_file, past)
+        found.append(Earlier(count, recommendation(study_file, past, then)))
+    return found
+
+
+def predicted_constraints(
+    study_file: StudyFile, model: StudyBelief, recommended: StudyRecommendation
+) -> dict[str, PredictedConstraint]:
+    """The constraints at the recommendation, in the order of the study file."""
+    if study_file.environment is not None or not study_file.constraints:
+        return {}
+    known = model.constraints(recommended.params)
+    return {name: known[name] for name in study_file.constraints if name in known}
 
 
 def against_defaults(

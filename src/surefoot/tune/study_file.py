@@ -20,12 +20,15 @@ from surefoot.tune.plain_text import printable, shown, shown_storage
 from surefoot.tune.schema import (
     LONGEST_NAME,
     PARAMETER_TYPES,
+    ConfirmSection,
+    ConstraintSection,
     InvalidKey,
     ObjectiveSection,
     Parameter,
     RiskDescription,
     RiskSection,
     Section,
+    StopSection,
     StudySection,
 )
 from surefoot.types import InvalidInput
@@ -55,6 +58,15 @@ class Contents(Section):
     risk: RiskSection | None = Field(
         default=None, description="a table [risk] with measure and, for var and cvar, level"
     )
+    constraints: dict[str, ConstraintSection] = Field(
+        default_factory=dict, description="a table [constraints] with a line for each constraint"
+    )
+    confirm: ConfirmSection | None = Field(
+        default=None, description="a table [confirm] with share, candidates and every"
+    )
+    stop: StopSection | None = Field(
+        default=None, description="a table [stop] with gain and confidence"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -78,6 +90,15 @@ class Contents(Section):
                 "missing beside [risk]; expected a table [environment] with a line for each "
                 'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
             )
+        if self.objective.log and self.environment is not None:
+            raise InvalidKey(
+                "objective.log", "true beside [environment], expected false: the risk is of values"
+            )
+        for name in ("confirm", "stop"):
+            if self.environment is not None and getattr(self, name) is not None:
+                raise InvalidKey(
+                    name, "given beside [environment], expected one of the two: it is for values"
+                )
         variables = {} if self.environment is None else self.environment.variables
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
@@ -86,6 +107,13 @@ class Contents(Section):
             if name in self.parameters:
                 raise InvalidKey(
                     f"environment.{name}", "is a parameter, too; expected a name of its own"
+                )
+        for name in self.constraints:
+            self._check_name(f"constraints.{name}", name, keyword_argument=False)
+            if name in self.parameters or name in variables:
+                what = "a parameter" if name in self.parameters else "a variable"
+                raise InvalidKey(
+                    f"constraints.{name}", f"is {what}, too; expected a name of its own"
                 )
         if self.objective.command is not None:
             CommandTemplate.parse(self.objective.command).check(
@@ -98,14 +126,16 @@ class Contents(Section):
                 CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
-    def _check_name(self, key: str, name: str) -> None:
+    def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise InvalidKey(
                 key,
                 "got this name, expected letters, digits, '_' and '-', not beginning with a digit, "
                 "at most 200",
             )
-        if self.objective.function and (not name.isidentifier() or keyword.iskeyword(name)):
+        if not keyword_argument or not self.objective.function:
+            return
+        if not name.isidentifier() or keyword.iskeyword(name):
             raise InvalidKey(
                 key, "got this name, expected one that Python takes as a keyword argument"
             )
@@ -126,6 +156,9 @@ class StudyFile:
         parameters: `[parameters]` by name, in the order of the file.
         environment: `[environment]`, or None.
         risk: `[risk]`, or None.
+        constraints: `[constraints]` by name, in the order of the file.
+        confirm: `[confirm]`, with its defaults if the file has none.
+        stop: `[stop]`, or None.
 
     Example:
         >>> import pathlib, tempfile
@@ -147,6 +180,9 @@ class StudyFile:
         self.parameters = contents.parameters
         self.environment = contents.environment
         self.risk = contents.risk
+        self.confirm = contents.confirm or ConfirmSection()
+        self.stop = contents.stop
+        self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:
@@ -267,8 +303,9 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         return key, f"unknown key{_nearest(str(path[-1]), known)}"
     if kind in ("dict_type", "model_attributes_type", "model_type"):
         example = ' such as { type = "float", low = 0, high = 1 }'
-        is_parameter = len(path) == 2 and path[0] == "parameters"
-        return key, f"got {shown(given)}, expected a table{example if is_parameter else ''}"
+        examples = {"parameters": example, "constraints": " such as { max = 20 }"}
+        shown_example = examples.get(str(path[0]), "") if len(path) == 2 else ""
+        return key, f"got {shown(given)}, expected a table{shown_example}"
     if section is None:
         section, path = Contents, path[:1]
     fields = [part for part in path if part in section.model_fields]
@@ -300,12 +337,16 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
     """The model of the table at `path`."""
     if not path:
         return Contents
+    if path[0] == "constraints":
+        return ConstraintSection if len(path) > 1 else None
     if len(path) == 1 or path[0] not in ("parameters", "environment"):
         tables: dict[str, type[Section]] = {
             "study": StudySection,
             "objective": ObjectiveSection,
             "environment": EnvironmentSection,
             "risk": RiskSection,
+            "confirm": ConfirmSection,
+            "stop": StopSection,
         }
         return tables.get(path[0])
     table = raw[path[0]][path[1]]

@@ -7,23 +7,31 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import ENVIRONMENT, STANDARD_ERROR
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR
+from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import create_study, study_lock
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.tables import FORMULA, read_table
-from surefoot.tune.trial_attributes import FAILURE, IMPORTED, SECONDS
+from surefoot.tune.trial_attributes import (
+    FAILURE,
+    IMPORTED,
+    SECONDS,
+    WORKER_NAME,
+)
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
-ERROR = "sem"
+ERROR, WORKER, TIME = "sem", "worker", "time"
+EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
 IGNORED = ("number", "weight", "start")  # of `export`: not of the measurement, or not kept
 UNFINISHED = ("running", "waiting", "interrupted")
 
@@ -50,9 +58,10 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
 
     Columns are named like the parameters (or `params_NAME`, as `export` writes them), in a study
     with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
-    the reason of a row without a value, `seconds` how long it took, and `sem` the standard error of
-    the value. All rows are checked before the first is added, and a row that was imported before is
-    not added again.
+    the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
+    of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
+    of its name (or `constraint_NAME`) if it was measured. All rows are checked before the first is
+    added, and a row that was imported before is not added again.
 
     Args:
         path: The study file.
@@ -101,14 +110,21 @@ class _Rows:
             name: self._column(name, f"environment_{name}") for name in self._variables
         }
         self._value = self._column(VALUE)
-        used = {self._value, *self._parameters.values(), *self._environment.values()}
-        known = (FAILED, STATE, DURATION, ERROR, *IGNORED)
+        self._constraints = {
+            name: self._header.index(one)
+            for name in study_file.constraints
+            for one in (name, f"constraint_{name}")
+            if one in self._header
+        }
+        columns = (self._parameters, self._environment, self._constraints)
+        used = {self._value, *(index for each in columns for index in each.values())}
+        known = (FAILED, STATE, DURATION, ERROR, WORKER, TIME, *IGNORED)
         for index, name in enumerate(self._header):
             if index not in used and name not in known:
                 raise InvalidInput(
                     f"{table}: unknown column {shown(name)}, expected the parameters "
-                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION} and "
-                    f"{ERROR}"
+                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION}, "
+                    f"{ERROR}, {WORKER} and {TIME}"
                 )
         self.skipped = 0
 
@@ -147,9 +163,24 @@ class _Rows:
             attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
             if attributes[STANDARD_ERROR] < 0.0:
                 raise self._wrong(line, ERROR, error, "a standard error of at least 0")
+        if worker := self._text(row, WORKER):
+            attributes[WORKER_NAME] = storable(_unquoted(worker))
+        limited = {name: _cell(row, index) for name, index in self._constraints.items()}
+        if any(limited.values()):
+            attributes[CONSTRAINTS] = {
+                name: self._number(line, name, cell) for name, cell in limited.items() if cell
+            }
+        return self._at(line, row, self._finished(line, row, params, attributes))
+
+    def _finished(
+        self, line: int, row: list[str], params: dict[str, Any], attributes: dict[str, Any]
+    ) -> FrozenTrial:
+        distributions = self._study_file.distributions
         cell = _cell(row, self._value)
         if cell:
             value = self._number(line, VALUE, cell)
+            if value <= 0.0 and self._study_file.objective.log:
+                raise self._wrong(line, VALUE, cell, "a number above 0, since log = true")
             return create_trial(
                 params=params, distributions=distributions, value=value, user_attrs=attributes
             )
@@ -162,6 +193,28 @@ class _Rows:
             user_attrs=attributes,
         )
 
+    def _at(self, line: int, row: list[str], trial: FrozenTrial) -> FrozenTrial:
+        """The trial with the time of the row, where it has one."""
+        if text := self._text(row, TIME):
+            try:
+                begun = datetime.fromtimestamp(float(text))
+            except (OverflowError, OSError):
+                raise self._wrong(line, TIME, text, EXPECTED_TIME) from None
+            except ValueError:
+                begun = self._clock(line, text)
+            trial.datetime_start = begun
+            trial.datetime_complete = begun + timedelta(
+                seconds=max(0.0, trial.user_attrs.get(SECONDS, 0.0))
+            )
+        return trial
+
+    def _clock(self, line: int, text: str) -> datetime:
+        try:
+            given = datetime.fromisoformat(text)
+        except ValueError:
+            raise self._wrong(line, TIME, text, EXPECTED_TIME) from None
+        return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+
     def _parameter(
         self, line: int, name: str, row: list[str], distribution: BaseDistribution
     ) -> Any:
@@ -172,12 +225,9 @@ class _Rows:
                     return choice
             raise self._wrong(line, name, cell, "one of its choices")
         number = self._number(line, name, cell)
-        low, high = distribution.low, distribution.high
-        whole = isinstance(distribution, IntDistribution)
-        if not low <= number <= high or (whole and number != int(number)):
-            kind = "a whole number" if whole else "a number"
-            raise self._wrong(line, name, cell, f"{kind} from {low:g} to {high:g}")
-        return int(number) if whole else number
+        if not contains(distribution, number):
+            raise self._wrong(line, name, cell, range_text(distribution))
+        return int(number) if isinstance(distribution, IntDistribution) else number
 
     def _number(self, line: int, name: str, cell: str) -> float:
         try:

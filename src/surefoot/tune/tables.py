@@ -20,6 +20,7 @@ from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
     failure_reason,
     is_interrupted,
+    trial_constraints,
     trial_environment,
     trial_seconds,
     trial_sem,
@@ -40,9 +41,9 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
     """Write all trials to a .csv or .parquet file, one row each, in order of their numbers.
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
-    variable of the environment, value, weight (1: full weight, near 0: treated as an outlier),
-    sem (standard error of the value), failure, start (local time) and seconds. The file appears
-    complete or not at all.
+    variable of the environment, value, `constraint_NAME` for each constraint, weight (1: full
+    weight, near 0: treated as an outlier), sem (standard error of the value), failure, start (local
+    time) and seconds. The file appears complete or not at all.
 
     Args:
         study_file: The checked study file.
@@ -79,13 +80,14 @@ def trial_table(
     variables = [] if study_file.environment is None else list(study_file.environment.variables)
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
-        environment = trial_environment(trial)
+        environment, constraints = trial_environment(trial), trial_constraints(trial)
         return {
             "number": trial.number,
             "state": "interrupted" if is_interrupted(trial) else trial.state.name.lower(),
             **{f"params_{name}": trial.params.get(name) for name in parameters},
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
             "sem": trial_sem(trial),
             "failure": failure_reason(trial) or None,

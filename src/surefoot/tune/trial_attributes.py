@@ -6,12 +6,13 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot.integrations.optuna import ENVIRONMENT, INTERRUPTED, STANDARD_ERROR
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, INTERRUPTED, STANDARD_ERROR
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
+WORKER_NAME = "worker"  # of a measurement in an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
@@ -46,6 +47,12 @@ def trial_environment(trial: FrozenTrial | Trial) -> dict[str, Any]:
     """The environment of a trial's measurement, by name; empty if there is none, or none yet."""
     environment = trial.user_attrs.get(ENVIRONMENT)
     return dict(environment) if isinstance(environment, dict) else {}
+
+
+def trial_constraints(trial: FrozenTrial | Trial) -> dict[str, float]:
+    """The values of a trial's constraints, by name."""
+    constraints = trial.user_attrs.get(CONSTRAINTS)
+    return dict(constraints) if isinstance(constraints, dict) else {}
 
 
 def trial_sem(trial: FrozenTrial) -> float | None:

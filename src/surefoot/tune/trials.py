@@ -14,13 +14,15 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import (
     BLAMELESS,
+    CONSTRAINTS,
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
     SurefootSampler,
 )
 from surefoot.tune import trial_owner
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.measurement import Failure, Measurement, positive
+from surefoot.tune.schedule import Schedule
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import study_lock
 from surefoot.tune.study_file import StudyFile
@@ -57,6 +59,15 @@ class StudyTrials:
     rounds: int
     run: str
 
+    @property
+    def _schedule(self) -> Schedule:
+        return Schedule(self.study_file, self.study, self.rounds)
+
+    def target(self) -> int:
+        """Rounds to reach: `rounds`, or fewer once the search has stopped early."""
+        with self._errors("reading the study"):
+            return self._schedule.target()
+
     def all(self) -> list[FrozenTrial]:
         with self._errors("reading the study"):
             return self.study.get_trials(deepcopy=False)
@@ -79,11 +90,14 @@ class StudyTrials:
                 t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
                 for t in trials
             )
-            if done >= self.rounds:
+            begun, schedule = done + running, self._schedule
+            schedule.check_stop(begun)
+            target = schedule.target()
+            if done >= target:
                 return NoTrial.DONE
-            if done + running >= self.rounds:
+            if begun >= target:
                 return NoTrial.WAIT
-            self._enqueue(trials)
+            self._enqueue(trials, begun)
             trial = self.study.ask(fixed_distributions=self.study_file.distributions)
             self._choose_environment(trial)
             return trial
@@ -95,11 +109,13 @@ class StudyTrials:
         owners = [trial_owner.owner_of(trial) for trial in running]
         elsewhere = all(owner is None or trial_owner.is_elsewhere(owner) for owner in owners)
         owned = [trial for trial, owner in zip(running, owners, strict=True) if owner is not None]
-        complete = sum(map(is_round, trials)) + len(owned) >= self.rounds
+        complete = sum(map(is_round, trials)) + len(owned) >= self.target()
         return owned if elsewhere and complete else []
 
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile."""
+        if self.study_file.objective.log:
+            result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
         with self._errors(f"recording trial {trial.number} ({what})"):
             try:
@@ -109,6 +125,8 @@ class StudyTrials:
                 if isinstance(result, Measurement):
                     if result.environment is not None:
                         trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+                    if result.constraints:
+                        trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
                     if result.sem:
                         trial.set_user_attr(STANDARD_ERROR, result.sem)
                     self.study.tell(trial, result.value)
@@ -167,7 +185,7 @@ class StudyTrials:
             drawn = environment.draw(self.study_file.study.seed + trial.number)
             trial.set_user_attr(ENVIRONMENT, environment.decode(drawn))
 
-    def _enqueue(self, trials: list[FrozenTrial]) -> None:
+    def _enqueue(self, trials: list[FrozenTrial], begun: int) -> None:
         """Queue the next trial as this process's, or take over one that the user has queued.
 
         So it has an owner from its first moment on, whenever this process may be killed.
@@ -177,9 +195,13 @@ class StudyTrials:
         if queued:
             self.storage.set_trial_user_attr(self._id(queued[0]), OWNER, me)
             return
-        first = {} if self._has_defaults(trials) else {FIXED: self.study_file.defaults}
+        attributes, fixed = {OWNER: me}, {}
+        if not self._has_defaults(trials):
+            fixed = {FIXED: self.study_file.defaults}
+        elif (planned := self._schedule.planned(begun)) is not None:
+            attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
         self.study.add_trial(
-            create_trial(state=TrialState.WAITING, user_attrs={OWNER: me}, system_attrs=first)
+            create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
         )
 
     def _has_defaults(self, trials: list[FrozenTrial]) -> bool:

@@ -9,18 +9,26 @@ from surefoot.integrations.optuna.attributes import (
     INTERRUPTED,
     STANDARD_ERROR,
 )
+from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import OverEnvironment, StudyBelief, StudyRecommendation
+    from surefoot.integrations.optuna.model import (
+        OverEnvironment,
+        PredictedConstraint,
+        StudyBelief,
+        StudyRecommendation,
+    )
     from surefoot.integrations.optuna.sampler import SurefootSampler
 
 __all__ = [
     "BLAMELESS",
+    "CONSTRAINTS",
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
     "OverEnvironment",
+    "PredictedConstraint",
     "StudyBelief",
     "StudyEnvironment",
     "StudyRecommendation",
@@ -28,6 +36,7 @@ __all__ = [
 ]
 _HOMES = {
     "OverEnvironment": "model",
+    "PredictedConstraint": "model",
     "StudyBelief": "model",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "model",

@@ -127,4 +127,6 @@ def _from_unit(distribution: FloatDistribution | IntDistribution, unit: float) -
         value = low + unit * (high - low)
     if distribution.step is not None:
         value = low + round((value - low) / distribution.step) * distribution.step
+        if isinstance(distribution, FloatDistribution):
+            value = float(f"{value:.15g}")  # 0.6 rather than 0.6000000000000001
     return min(max(value, low), high)

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.integrations.optuna.constraints import CONFIDENT, FeasibleDesigns
+from surefoot.optimizer.constraints import CONFIDENT, joint_draws
 from surefoot.regression.units import Warp
 from surefoot.risks import Risk, WorstCase
-from surefoot.types import InvalidInput
+from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
+    from surefoot.spaces import Box
 
 _ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
-_DRAWS = 4096  # of two values, for the interval of their difference
+_PAIRS = 4096  # of two values, for the interval of their difference
 _CHUNK = 2**16  # points predicted at once
+_NORMAL = NormalDist()
+_OF_95 = 1.96  # standard deviations of a 95 % interval
+_CAUTION = 1.5  # factor of deviations where the probability of a gain is computed
+_DRAWS = 1024  # functions drawn from the posterior
+_DRAWN = 384  # configurations at which they are drawn
+_FILLING, _SURROUNDING = 2048, 512  # configurations of which these are chosen
+_REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,7 @@ class StudyRecommendation:
         lower: Lower end of its confidence interval.
         upper: Upper end.
         feasibility: Probability that all constraints of the study hold, 1 without constraints.
+        feasible: Whether they hold with the confidence asked for.
     """
 
     params: dict[str, Any]
@@ -42,6 +53,26 @@ class StudyRecommendation:
     lower: float
     upper: float
     feasibility: float = 1.0
+    feasible: bool = True
+
+
+@dataclass(frozen=True)
+class PredictedConstraint:
+    """A constraint at one configuration, in its own units.
+
+    Args:
+        limit: The constraint.
+        value: Predicted value without noise.
+        lower: Lower end of its 95 % interval.
+        upper: Upper end.
+        probability: Probability that the constraint holds.
+    """
+
+    limit: Constraint
+    value: float
+    lower: float
+    upper: float
+    probability: float
 
 
 class OverEnvironment(NamedTuple):
@@ -92,14 +123,9 @@ class StudyBelief:
     ) -> None:
         optimizer = tracker.optimizer
         self._constant, self._branches = dict(constant or {}), branches
-        self._encoding, self._sign = tracker.encoding, tracker.sign
-        chance = tracker.constraints.probability()
-        self._feasible: FeasibleDesigns | None = None
-        if chance is None:
-            self._best = optimizer.recommend().point
-        else:
-            self._feasible = FeasibleDesigns.of(optimizer, chance)
-            self._best = self._feasible.recommend()
+        self._encoding, self._sign, self._log = tracker.encoding, tracker.sign, tracker.log
+        self._best = optimizer.recommend().point
+        self._feasible, self._constraints = optimizer.feasible_designs, optimizer.constraints
         reported = optimizer.interval(optimizer.context)
         self._posterior, self._width = reported.posterior, reported.width
         self._warp = reported.warp
@@ -109,7 +135,8 @@ class StudyBelief:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
         self.trials: list[int] = list(tracker.numbers)
         """Numbers of the trials in the model, in the order in which they were read."""
-        self.values: np.ndarray = tracker.sign * optimizer.history.rewards.cpu().numpy()
+        told = tracker.sign * optimizer.history.rewards.cpu().numpy()
+        self.values: np.ndarray = np.exp(told) if self._log else told
         """Their values (n,)."""
         self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
         """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
@@ -121,7 +148,7 @@ class StudyBelief:
 
     @property
     def noise_scale(self) -> float:
-        """Scale of the noise in the units of the study; for Gaussian noise its deviation."""
+        """Scale of the noise in the units of the model; for Gaussian noise its deviation."""
         fitted = self._hyperparameters
         return float("nan") if fitted is None else fitted.noise**0.5 * fitted.scale
 
@@ -132,15 +159,27 @@ class StudyBelief:
         dof = float("nan") if fitted is None else fitted.dof
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
-            f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic."
+            f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic"
+            f"{', of the logarithm of the values' if self._log else ''}."
         )
+
+    def on_model_scale(self, values: np.ndarray) -> np.ndarray:
+        """Values in the units of the model: their logarithms where these are modelled.
+
+        Args:
+            values: Values (n,) in the units of the study.
+
+        Returns:
+            Values (n,), of which the noise has the scale `noise_scale`.
+        """
+        return np.log(values) if self._log else np.asarray(values)
 
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
-        In a study with constraints it is the best of those for which all of them hold with a
-        probability of at least 0.95. If no such configuration is known, it is the measured one
-        for which this probability is largest, and a warning says so.
+        In a study with constraints it is the best of those for which all of them hold with the
+        confidence asked for, 0.95 for those that were not declared. If no such configuration is
+        known, it is the measured one for which that is most probable, and a warning says so.
 
         In a conditional search space, trials of the same parameters form a branch, of which there
         is a model with all of them. The configuration is that of the branch with the best end of
@@ -150,10 +189,10 @@ class StudyBelief:
             The configuration, with its predicted value or risk and confidence interval.
         """
         best = max(self._recommendations(), key=self._merit)
-        if best.feasibility < CONFIDENT:
+        if not best.feasible:
             warnings.warn(
-                f"no configuration is known whose constraints hold with a probability of "
-                f"{CONFIDENT}: the recommended one has {best.feasibility:.2g}.",
+                f"no configuration is known whose constraints hold with {self._asked()}: "
+                f"the recommended one has {best.feasibility:.2g}.",
                 stacklevel=2,
             )
         return best
@@ -162,15 +201,124 @@ class StudyBelief:
         """Of each branch, or the only one."""
         if self._branches is not None:
             return [one for branch in self._branches() for one in branch._recommendations()]
-        params = self._encoding.decode(self._best)
+        return [self.assess(self._encoding.decode(self._best))]
+
+    def assess(self, params: Mapping[str, Any]) -> StudyRecommendation:
+        """Predict one configuration as if it were recommended.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            The configuration with its predicted value or risk, and its feasibility.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
         mean, lower, upper = self.predict([params])
+        chance, feasible = float(self.feasibility([params])[0]), True
+        if self._feasible is not None:
+            feasible = bool(self._feasible.is_assured(self._points([params]).to(self._best.device)))
         interval = float(mean[0]), float(lower[0]), float(upper[0])
-        chance = float(self.feasibility([params])[0])
-        return [StudyRecommendation(params | self._constant, *interval, chance)]
+        return StudyRecommendation({**params, **self._constant}, *interval, chance, feasible)
+
+    def preference(self, one: StudyRecommendation) -> tuple[float, float]:
+        """What orders configurations: feasibility, then the predicted value.
+
+        Args:
+            one: A configuration, as `assess` predicts it.
+
+        Returns:
+            A key, larger for a better configuration.
+        """
+        return float("inf") if one.feasible else one.feasibility, self._sign * one.value
+
+    def is_worse(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether the interval of the difference says that a configuration is worse than another.
+
+        Args:
+            params: Values by parameter name.
+            other: Those of the other configuration.
+
+        Returns:
+            Whether it is; False where the interval leaves it open.
+        """
+        _, lower, upper = self.difference(params, other)
+        return upper < 0.0 if self._sign > 0 else lower > 0.0
+
+    def expected_gains(
+        self, settings: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
+    ) -> np.ndarray:
+        """Expected improvement of configurations on another one, without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+            params: The configuration to improve on.
+
+        Returns:
+            Expected improvements (n,), at least 0, in the units of the model; they count as far as
+            the constraints of the study are likely to hold.
+        """
+        gains = []
+        for one in settings:
+            mean, deviation = self._change(one, params)
+            z = mean / deviation
+            gains.append(float(deviation * (z * _NORMAL.cdf(z) + _NORMAL.pdf(z))))
+        return np.array(gains) * self.feasibility(settings)
+
+    def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
+        """Probability that some configuration is better than another one by more than a share.
+
+        Estimated by functions drawn from the posterior, on the configurations of largest upper
+        bound of many that fill the space and surround the given one. Deviations are 1.5 times the
+        posterior's, since its hyperparameters are estimates themselves.
+
+        Args:
+            params: The configuration to improve on, as values by parameter name.
+            gain: The share, of the magnitude of its predicted value.
+
+        Returns:
+            The probability; a configuration counts where the drawn constraints hold.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space, or the study has an
+                environment.
+        """
+        if self._over is not None:
+            raise InvalidInput("the study has an environment, over whose risk no gain is known.")
+        at = self._points([params]).to(self._best.device)
+        generator = torch.Generator().manual_seed(0)
+        points = _candidates(self._encoding.box, at.cpu(), generator).to(at.device)
+        with torch.no_grad():
+            mean, deviation = self._posterior.mean_and_deviation(points)
+            best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
+            points = torch.cat([at, points[best]])
+            drawn = joint_draws(self._posterior, points, _DRAWS, generator)
+            mean = self._posterior.evaluated_mean(self._posterior.evaluate(points))[:, None]
+            drawn = self._warp.inverse(mean + _CAUTION * (drawn - mean))
+            changes = drawn[1:] - drawn[:1]
+            holds = self._constraints.draws(points[1:], _DRAWS, generator)
+            if holds is not None:
+                changes = torch.where(holds, changes, -torch.inf)
+            least = gain * abs(float(self._warp.inverse(self._posterior.mean(at))))
+        if self._log:
+            least = math.log1p(gain) if self._sign > 0 else -math.log1p(-gain)
+        return float((changes.amax(0) > least).double().mean())
+
+    def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
+        """Mean and deviation of the improvement of a configuration on another one."""
+        mean, covariance = self._jointly(params, other)
+        signs = mean.new_tensor([1.0, -1.0])
+        deviation = float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
+        return float(signs @ mean), max(deviation, 1e-300)
+
+    def _asked(self) -> str:
+        declared = bool(self._constraints.limits)
+        return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
     def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
         pessimistic = one.lower if self._sign > 0 else -one.upper
-        return min(one.feasibility, CONFIDENT), pessimistic
+        return float("inf") if one.feasible else one.feasibility, pessimistic
 
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Probability that all constraints of the study hold, without noise.
@@ -188,6 +336,32 @@ class StudyBelief:
         if self._feasible is None or not len(x):
             return np.ones(len(x))
         return self._feasible.probability(x.to(self._best.device)).cpu().numpy()
+
+    def constraints(self, params: Mapping[str, Any]) -> dict[str, PredictedConstraint]:
+        """Predict the declared constraints that have been measured.
+
+        Args:
+            params: A configuration, as values by parameter name; the study has no environment.
+
+        Returns:
+            Predictions by name of the constraint.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space, or the study has an
+                environment.
+        """
+        if self._over is not None:
+            raise InvalidInput("the study has an environment, over which constraints vary.")
+        with torch.no_grad():
+            predicted = self._constraints.predict(self._points([params]).to(self._best.device))
+        found = {}
+        for name, (mean, deviation, chance) in predicted.items():
+            if name in self._constraints.limits:
+                middle, margin = float(mean), _OF_95 * float(deviation)
+                ends = (middle - margin, middle + margin)
+                limit = self._constraints.limits[name]
+                found[name] = PredictedConstraint(limit, middle, *ends, float(chance))
+        return found
 
     def predict(
         self,
@@ -246,13 +420,23 @@ class StudyBelief:
                 "the study has an environment, whose risks have no joint posterior: compare what "
                 "`predict` gives for each."
             )
+        mean, covariance = self._jointly(params, other)
+        ends = _difference(mean, covariance, self._warp, self._width)
+        middle, lower, upper = (self._sign * end for end in ends)
+        lower, upper = min(lower, upper), max(lower, upper)
+        if not self._log:
+            return middle, lower, upper
+        value = float(self.predict([other])[0][0])  # of which the ratio is predicted
+        return value * math.expm1(middle), value * math.expm1(lower), value * math.expm1(upper)
+
+    def _jointly(
+        self, params: Mapping[str, Any], other: Mapping[str, Any]
+    ) -> tuple[Tensor, Tensor]:
+        """Means (2,) and covariance (2, 2) of the transformed function at two configurations."""
         posterior, x = self._posterior, self._points([params, other]).to(self._best.device)
         with torch.no_grad():
             at = posterior.evaluate(x)
-            mean, covariance = posterior.evaluated_mean(at), posterior.covariance(at, at)
-            ends = _difference(mean, covariance, self._warp, self._width)
-        middle, lower, upper = (self._sign * end for end in ends)
-        return middle, min(lower, upper), max(lower, upper)
+            return posterior.evaluated_mean(at), posterior.covariance(at, at)
 
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.
@@ -304,7 +488,8 @@ class StudyBelief:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same in the direction of the study: minimisation swaps and negates the bounds."""
         ends = (lower, upper) if self._sign > 0 else (-upper, -lower)
-        return (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
+        found = (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
+        return tuple(map(np.exp, found)) if self._log else found  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,12 +533,20 @@ def _difference(
         margin = width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
         return middle, middle - margin, middle + margin
     values, vectors = torch.linalg.eigh(covariance)
-    unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_DRAWS, dtype=mean.dtype)
+    unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_PAIRS, dtype=mean.dtype)
     draws = torch.special.ndtri(unit.clamp(1e-9, 1.0 - 1e-9)).to(mean)
     pairs = mean + (draws * values.clamp_min(0.0).sqrt()) @ vectors.T
     levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
     ends = (warp.inverse(pairs) @ signs).quantile(levels)
     return float(ends[0]), float(ends[1]), float(ends[2])
+
+
+def _candidates(box: Box, at: Tensor, generator: torch.Generator) -> Tensor:
+    """Points (n, d) that fill a box and surround a point (1, d)."""
+    filling = box.sample(_FILLING, generator)
+    reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
+    noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
+    return torch.cat([filling, box.snap(at + reach * noise)])
 
 
 def _product(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)

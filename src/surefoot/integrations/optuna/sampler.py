@@ -19,7 +19,7 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.snapshots import Snapshots
-from surefoot.types import InvalidInput, NotReady
+from surefoot.types import Constraint, InvalidInput, NotReady
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
@@ -58,6 +58,10 @@ class SurefootSampler(BaseSampler):
         environment: Random environment of the objective function; requires `risk`.
         risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
         device: torch device of the model.
+        constraints: Limits of quantities that a trial records in its user attribute
+            `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
+        log: Whether the logarithm of the values is modelled, for values that are positive and
+            whose noise is proportional to them; predictions are medians in their units then.
         constraints_func: Function of a trial that returns the values of its constraints, each of
             which holds at zero or below. Deprecated, as in Optuna's samplers: call
             `trial.set_constraint` in the objective function.
@@ -84,6 +88,8 @@ class SurefootSampler(BaseSampler):
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
         device: str = "cpu",
+        constraints: Mapping[str, Constraint] | None = None,
+        log: bool = False,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
     ) -> None:
         if seed is not None:
@@ -97,6 +103,9 @@ class SurefootSampler(BaseSampler):
         self._search_space = None if search_space is None else dict(search_space)
         self._initial = initial
         self._device = device
+        self._constraints, self._log = constraints, checks.truth("log", log)
+        if log and environment is not None:
+            raise InvalidInput("`log` came with `environment`, whose risk is of the values.")
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -357,10 +366,11 @@ class SurefootSampler(BaseSampler):
             risk=self.risk,
             seed=seed,
             initial=self._initial,
+            constraints=self._constraints,
             device=self._device,
         )
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-        return StudyTracker(study, encoding, optimizer, sign, environment, self._device)
+        return StudyTracker(study, encoding, optimizer, sign, environment, self._device, self._log)
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])

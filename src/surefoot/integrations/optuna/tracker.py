@@ -23,14 +23,11 @@ from surefoot.integrations.optuna.attributes import (
     INTERRUPTED,
     STANDARD_ERROR,
 )
-from surefoot.integrations.optuna.constraints import (
-    ConstraintModels,
-    WithinConstraints,
-    constraints_of,
-)
+from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput, Query
 
 if TYPE_CHECKING:
@@ -74,7 +71,8 @@ class StudyTracker:
         optimizer: Optimizer on the encoded space, without observations.
         sign: 1 to maximise, -1 to minimise.
         environment: Random environment of the study, if any.
-        device: torch device of the models.
+        device: torch device of the optimizer.
+        log: Whether the optimizer is told the logarithms of the values.
     """
 
     def __init__(
@@ -85,16 +83,17 @@ class StudyTracker:
         sign: float,
         environment: StudyEnvironment | None = None,
         device: str = "cpu",
+        log: bool = False,
     ) -> None:
+        self.log = log
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
         self.optimizer = optimizer
         self.sign = sign
+        self._device = device
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
-        self.constraints = ConstraintModels(optimizer.space.seen, device)
-        optimizer.policy = WithinConstraints(optimizer.policy, self.constraints)
         self.reads = 0  # how often the study was read
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
@@ -133,17 +132,18 @@ class StudyTracker:
             self._release(trial.number)
             if point is None:
                 continue
-            constraints = constraints_of(trial)
+            constraints = constraints_of(trial, self.optimizer.constraints.limits)
             if constraints:
                 inputs = point if z is None else torch.cat([point, z])
-                constrained.append(_elsewhere_asked(inputs, None))
+                constrained.append(Location(inputs.to(self._device), None, point, None))
                 limits.append(constraints)
             if math.inf in constraints.values():
                 self._fail(point, z)
-            if _has_value(trial):
+            if _has_value(trial, self.log):
                 measured.append(_elsewhere_asked(point, z))
-                values.append(self.sign * float(trial.value or 0.0))
-                sems.append(_standard_error(trial))
+                value, sem = float(trial.value or 0.0), _standard_error(trial)
+                values.append(self.sign * (math.log(value) if self.log else value))
+                sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
                 self.numbers.append(trial.number)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
                 self._fail(point, z)
@@ -156,7 +156,7 @@ class StudyTracker:
             self.optimizer.tell_all(
                 measured, torch.tensor(values), torch.stack(known) if known else None, sems=sems
             )
-        self.constraints.tell(constrained, limits)
+        self.optimizer.constraints.tell(constrained, limits)
 
     def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
         """Numbers of the finished trials that were not read yet."""
@@ -271,7 +271,7 @@ class StudyTracker:
             query = self.optimizer.ask()
             z = query.environment
             inputs = query.point if z is None else torch.cat([query.point, z])
-            if not self.constraints.rule_out(inputs):
+            if not self.optimizer.constraints.rule_out(inputs):
                 return query
             self.optimizer.forget(query, failed=False)
         return self.optimizer.ask()
@@ -377,6 +377,8 @@ def _standard_error(trial: FrozenTrial) -> float:
         return 0.0
 
 
-def _has_value(trial: FrozenTrial) -> bool:
-    complete = trial.state == TrialState.COMPLETE and trial.value is not None
-    return complete and bool(np.isfinite(trial.value))
+def _has_value(trial: FrozenTrial, log: bool = False) -> bool:
+    """Whether a trial has a value that can be modelled."""
+    if trial.state != TrialState.COMPLETE or trial.value is None:
+        return False
+    return bool(np.isfinite(trial.value)) and (trial.value > 0.0 or not log)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import platform
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -20,9 +20,12 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import StudyBelief
+from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import TailDiagnosis, diagnose
+from surefoot.tune.constraint_text import constraint_lines
+from surefoot.tune.model_checks import Earlier, contradictions
+from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
@@ -33,11 +36,17 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
-from surefoot.tune.study import against_defaults, fitted_model
+from surefoot.tune.study import (
+    against_defaults,
+    fitted_model,
+    predicted_constraints,
+    recommendation,
+)
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import (
     failure_reason,
     is_interrupted,
+    trial_constraints,
     trial_environment,
     trial_output,
     trial_seconds,
@@ -46,14 +55,14 @@ from surefoot.types import InvalidInput
 
 SLICE_POINTS = 48  # along a number
 CHECKPOINTS = 10
-FINISHED = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
 PACKAGES = ("surefoot", "torch", "gpytorch", "botorch", "optuna", "numpy")
 
 
 def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:
     """All that the report shows."""
     trials = study.get_trials(deepcopy=False)
-    best = model.recommend()
+    past = _past_models(study_file, study, model)
+    best = past[-1].best
     distributions = study_file.distributions
 
     by_number = {trial.number: trial for trial in trials}
@@ -69,18 +78,26 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         )
     }
     first = min(measured, key=lambda trial: trial.number)
-    residuals = np.asarray(model.values) - np.array([interval.mean for interval in predicted])
+    means = np.array([interval.mean for interval in predicted])
+    residuals = model.on_model_scale(model.values) - model.on_model_scale(means)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
         parameters=tuple(_parameter(name, one) for name, one in distributions.items()),
         trials=tuple(
-            _trial(trial, *fits.get(trial.number, (None, None, False))) for trial in trials
+            _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
+            for trial in trials
         ),
-        recommended={name: best.params[name] for name in distributions},
+        recommended=best.params,
         value=Interval(best.value, best.lower, best.upper),
-        history=_history(study_file, study, model),
+        history=_history(model, past),
+        gain=0.0 if study_file.stop is None else study_file.stop.gain,
+        confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
+        left_to_gain=_left_to_gain(study_file, past),
+        warnings=contradictions(
+            study_file, study, model, best, [Earlier(one.count, one.best) for one in past[:-1]]
+        ),
         slices=slices(model, best.params, distributions),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -93,6 +110,10 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         first=intervals(*model.predict([first.params]))[0],
         environment=_environment(study_file, model, best.params),
+        constraints=tuple(
+            line.strip()
+            for line in constraint_lines(best, predicted_constraints(study_file, model, best))
+        ),
         defaults=str(against_defaults(study_file, model, best) or ""),
     )
 
@@ -126,8 +147,13 @@ def slices(
 
 
 def _trial(
-    trial: FrozenTrial, predicted: Interval | None, weight: float | None, outlier: bool
+    study_file: StudyFile,
+    trial: FrozenTrial,
+    predicted: Interval | None,
+    weight: float | None,
+    outlier: bool,
 ) -> Trial:
+    limits, constraints = study_file.constraints, trial_constraints(trial)
     state = "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     return Trial(
         number=trial.number,
@@ -141,6 +167,12 @@ def _trial(
         failure=escaped(failure_reason(trial)),
         output=escaped(trial_output(trial)),
         environment=trial_environment(trial),
+        constraints={name: constraints[name] for name in limits if name in constraints},
+        violated=tuple(
+            name
+            for name, limit in limits.items()
+            if name in constraints and limit.excess(constraints[name]) > 0.0
+        ),
     )
 
 
@@ -225,22 +257,41 @@ def _environment(
     )
 
 
-def _history(
-    study_file: StudyFile, study: optuna.Study, model: StudyBelief
-) -> tuple[Checkpoint, ...]:
-    """The recommendation after some numbers of measurements, by models fitted to no others."""
-    finished = sorted(
-        study.get_trials(deepcopy=False, states=FINISHED),
-        key=lambda trial: (trial.datetime_complete is None, trial.datetime_complete, trial.number),
-    )
-    counts = checkpoint_counts(len(model.trials))
-    past = [fitted_model(study_file, _past(study, finished, count)) for count in counts[:-1]]
-    recommended = [then.recommend() for then in [*past, model]]
-    now = intervals(*model.predict([then.params for then in recommended]))
+@dataclass(frozen=True)
+class _Past:
+    """The study and its model after some number of measurements."""
+
+    count: int
+    model: StudyBelief
+    best: StudyRecommendation
+
+
+def _past_models(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> list[_Past]:
+    """After increasing numbers of measurements, by models fitted to no others; the last is now."""
+    finished, counts = in_order_of_end(study), checkpoint_counts(len(model.trials))
+    found = []
+    for count in counts[:-1]:
+        past = past_study(study, finished, count)
+        then = fitted_model(study_file, past)
+        found.append(_Past(count, then, recommendation(study_file, past, then)))
+    return [*found, _Past(counts[-1], model, recommendation(study_file, study, model))]
+
+
+def _history(model: StudyBelief, past: list[_Past]) -> tuple[Checkpoint, ...]:
+    """The recommendations of that time, and what the final model predicts for them."""
+    now = intervals(*model.predict([one.best.params for one in past]))
     return tuple(
-        Checkpoint(count, Interval(then.value, then.lower, then.upper), value)
-        for count, then, value in zip(counts, recommended, now, strict=True)
+        Checkpoint(one.count, Interval(one.best.value, one.best.lower, one.best.upper), value)
+        for one, value in zip(past, now, strict=True)
     )
+
+
+def _left_to_gain(study_file: StudyFile, past: list[_Past]) -> tuple[float, ...]:
+    """Probability that more than the gain of `[stop]` is left, at each checkpoint."""
+    if study_file.stop is None:
+        return ()
+    gain = study_file.stop.gain
+    return tuple(one.model.probability_of_gain(one.best.params, gain) for one in past)
 
 
 def checkpoint_counts(measured: int) -> list[int]:
@@ -248,32 +299,6 @@ def checkpoint_counts(measured: int) -> list[int]:
     first = min(3, measured)
     spread = np.geomspace(first, measured, min(CHECKPOINTS, measured - first + 1))
     return sorted({round(float(count)) for count in spread})
-
-
-def _past(study: optuna.Study, finished: list[FrozenTrial], count: int) -> optuna.Study:
-    """An in-memory copy of the study after `count` measurements."""
-    with _without_log():
-        past = optuna.create_study(direction=study.direction)
-    for name, value in study.user_attrs.items():
-        past.set_user_attr(name, value)
-    measured = 0
-    for trial in finished:
-        past.add_trial(trial)
-        measured += trial.state == TrialState.COMPLETE
-        if measured == count:
-            break
-    return past
-
-
-@contextlib.contextmanager
-def _without_log() -> Iterator[None]:
-    """Suppress Optuna's messages about new studies, which are not the user's."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
 
 
 def _storage(study_file: StudyFile) -> str:

@@ -37,6 +37,8 @@ class Trial:
     failure: str = ""
     output: str = ""  # the end of what a failed trial printed
     environment: dict[str, Any] = field(default_factory=dict)  # under which it was measured
+    constraints: dict[str, float] = field(default_factory=dict)  # values by name
+    violated: tuple[str, ...] = ()  # names of the constraints that its values are beyond
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,17 @@ class Report:
     written: str
     first: Interval | None = None  # of the first configuration, to compare with `value`
     environment: EnvironmentView | None = None
+    left_to_gain: tuple[float, ...] = ()  # probability of more than `gain`, for each of `history`
+    gain: float = 0.0  # of `[stop]`, a share
+    confidence: float = 0.0  # of `[stop]`
+    warnings: tuple[str, ...] = ()  # what contradicts the model
+    constraints: tuple[str, ...] = ()  # each at the recommendation, in words
     defaults: str = ""  # the change against the default configuration, if there is one
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Names of the constraints that were measured."""
+        return tuple(dict.fromkeys(name for trial in self.trials for name in trial.constraints))
 
     @property
     def measured(self) -> tuple[Trial, ...]:

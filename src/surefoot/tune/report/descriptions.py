@@ -32,6 +32,15 @@ def convergence_verdict(report: Report) -> str:
     )
 
 
+def left_to_gain_text(report: Report) -> str:
+    """What the figure of the probability that more is left to gain shows."""
+    latest = f"{report.left_to_gain[-1]:.3g}"
+    return (
+        f"Line chart: the probability that more than {100 * report.gain:g} % is left to gain, "
+        f"against the number of measurements; {latest} at the end."
+    )
+
+
 def measurements_text(report: Report) -> str:
     """The spread of the measurements, and how many are outliers or failures."""
     values = sorted(trial.value for trial in report.measured if trial.value is not None)

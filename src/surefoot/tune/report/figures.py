@@ -57,6 +57,26 @@ def convergence(report: Report) -> go.Figure:
     return figure
 
 
+def left_to_gain(report: Report) -> go.Figure:
+    """The probability that more than the gain of `[stop]` is left, over time."""
+    counts = [point.trials for point in report.history]
+    figure = new_figure("measurements", "probability", AxisRange(0.0, 1.0), **SMALL)
+    figure.add_scatter(
+        x=counts,
+        y=list(report.left_to_gain),
+        mode="lines+markers",
+        name="more is left",
+        line={"color": BLUE},
+        hovertext=[
+            f"after {count} measurements<br>probability {value:.3f}"
+            for count, value in zip(counts, report.left_to_gain, strict=True)
+        ],
+        hoverinfo="text",
+    )
+    figure.add_hline(y=1.0 - report.confidence, line={"color": ORANGE, "dash": "dash"})
+    return figure
+
+
 def measurements(report: Report) -> go.Figure:
     """Every measurement, coloured by its weight in the model; failed trials on the lower edge."""
     trials, value = report.measured, report.value

@@ -18,6 +18,7 @@ from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
     environment_text,
+    left_to_gain_text,
     measurements_text,
     quantiles_text,
     slice_text,
@@ -28,7 +29,13 @@ from surefoot.tune.report.environment_figures import (
     over_all_variables,
     over_one_variable,
 )
-from surefoot.tune.report.figures import convergence, measurements, quantiles, slice_figure
+from surefoot.tune.report.figures import (
+    convergence,
+    left_to_gain,
+    measurements,
+    quantiles,
+    slice_figure,
+)
 from surefoot.tune.report.formatting import number, setting, within
 
 
@@ -50,6 +57,11 @@ def page(report: Report) -> str:
         comparison=_comparison(report),
         convergence=_embed("convergence", convergence(report), convergence_text(report)),
         convergence_verdict=convergence_verdict(report),
+        left=(
+            _embed("left-to-gain", left_to_gain(report), left_to_gain_text(report))
+            if report.left_to_gain
+            else ""
+        ),
         measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))

@@ -50,3 +50,18 @@ def test_a_wrong_error_is_left_out_with_a_warning(sem):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         study.ask(study.trials[0].distributions)  # each trial is read once
+
+
+def test_errors_of_logarithms_are_relative():
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=2, log=True))
+    for value in (2.0, 8.0):
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"x": value / 10.0},
+                distributions={"x": optuna.distributions.FloatDistribution(0.0, 1.0)},
+                value=value,
+                user_attrs={STANDARD_ERROR: 0.4},
+            )
+        )
+    study.ask(study.trials[0].distributions)
+    assert study.sampler._tracker.optimizer.history.sems.tolist() == [0.2, 0.05]

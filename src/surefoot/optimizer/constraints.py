@@ -1,0 +1,259 @@
+"""Constraints: a robust model of each, and the best design for which they hold with confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from surefoot.acquisition import ConfidenceBounds, Context, Score
+from surefoot.acquisition.argmax import best_row
+from surefoot.acquisition.recommendation import By, recommend
+from surefoot.estimators import StudentT
+from surefoot.features import Nystrom, PivotedCholesky
+from surefoot.hyperparameters import HyperparameterFit
+from surefoot.optimizer.model import Model
+from surefoot.regression.posterior import Posterior
+from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.locations import Location
+from surefoot.types import Constraint
+from surefoot.widths import srinivas
+
+CONFIDENT = 0.95
+"""Probability that all constraints hold, from which a configuration is recommended."""
+
+UNLIKELY = 0.05
+"""Probability that all constraints hold, below which a point of the initial design is left out."""
+
+_STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
+_SAFE = 0.97
+_VALUES = 1024  # that represent a continuous environment
+_LEAST = 1e-9  # deviation of a constraint, relative to its values
+_TINY = 1e-300  # probability whose powers have finite derivatives
+_AT_ZERO = Constraint(maximum=0.0)  # of constraints that were not declared, as in Optuna
+
+
+class ConstraintModels:
+    """A robust regression of each constraint on the inputs of the objective's model.
+
+    Args:
+        space: Space of the inputs.
+        limits: The constraints by name. One that is not among them holds at zero or below.
+    """
+
+    def __init__(self, space: Space, limits: Mapping[str, Constraint] | None = None) -> None:
+        self._space, self.limits = space, dict(limits or {})
+        self._models: dict[str, Model] = {}
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def tell(self, locations: Sequence[Location], values: Sequence[Mapping[str, float]]) -> None:
+        """Record finite values of constraints.
+
+        Args:
+            locations: Where the n measurements were made.
+            values: Values by name of the constraint, for each of them.
+        """
+        for name in sorted({name for each in values for name in each}):
+            known = [
+                (location, each[name])
+                for location, each in zip(locations, values, strict=True)
+                if math.isfinite(each.get(name, math.inf))
+            ]
+            if known:
+                model = self._models.setdefault(name, _regression(self._space))
+                for location, value in known:
+                    model.observe(location.point, location.arm, self._limit(name).excess(value))
+                model.infer()
+
+    def rule_out(self, inputs: Tensor) -> bool:
+        """Whether it is `UNLIKELY` that all constraints hold at inputs (d,).
+
+        Only by those of which more values are known than the inputs have coordinates.
+        """
+        known = {
+            name: 1.0
+            for name, model in self._models.items()
+            if len(model.observations) > self._space.dimension
+        }
+        chance = self._product(known) if known else None
+        if chance is None:
+            return False
+        with torch.no_grad():
+            return float(chance(inputs.unsqueeze(0))) < UNLIKELY
+
+    def probability(self) -> Score | None:
+        """Probability that all constraints hold, as a function of inputs; None without any.
+
+        Constraints are taken to be independent, and to hold where their value without noise does.
+
+        References:
+            Gardner et al. 2014, "Bayesian optimization with inequality constraints".
+        """
+        return self._product(dict.fromkeys(self._models, 1.0))
+
+    def assurance(self) -> Score | None:
+        """The probability, on a scale where 0.95 is as much as the constraints ask for.
+
+        The probability p of a constraint of confidence c becomes p ** (log 0.95 / log c), so that a
+        product of 0.95 implies p >= c for each, and with c = 0.95 for all, 0.95 for all of them.
+        """
+        return self._product(
+            {
+                name: math.log(CONFIDENT) / math.log(self._limit(name).confidence)
+                for name in self._models
+            }
+        )
+
+    def predict(self, points: Tensor) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
+        """Each constraint without noise at inputs (n, d).
+
+        Returns:
+            Posterior mean in the units of the constraint, standard deviation, and probability that
+            the constraint holds, each (n,), by name.
+        """
+        predicted = {}
+        for name, model in self._models.items():
+            mean, deviation = _at(model, points)
+            predicted[name] = (
+                self._limit(name).value_of(mean),
+                deviation,
+                torch.special.ndtr(-mean / deviation),
+            )
+        return predicted
+
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor | None:
+        """Whether all constraints hold at inputs (n, d) in functions drawn from their posteriors.
+
+        Args:
+            points: Inputs (n, d).
+            number: How many functions of each constraint.
+            generator: Source of the draws.
+
+        Returns:
+            Truth values (n, number); None before any constraint was told.
+        """
+        if not self._models:
+            return None
+        holds = torch.ones(len(points), number, dtype=torch.bool, device=points.device)
+        for model in self._models.values():
+            holds &= joint_draws(model.latest.posterior, points, number, generator) <= 0.0
+        return holds
+
+    def _product(self, powers: Mapping[str, float]) -> Score | None:
+        if not self._models:
+            return None
+        models = [(self._models[name], power) for name, power in powers.items()]
+
+        def chance(points: Tensor) -> Tensor:
+            chance = torch.ones(len(points), dtype=torch.float64, device=points.device)
+            for model, power in models:
+                mean, deviation = _at(model, points)
+                one = torch.special.ndtr(-mean / deviation)
+                chance = chance * (one if power == 1.0 else one.clamp_min(_TINY).pow(power))
+            return chance
+
+        return chance
+
+    def _limit(self, name: str) -> Constraint:
+        return self.limits.get(name, _AT_ZERO)
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleDesigns:
+    """Probability that all constraints hold, and the best design for which it is large.
+
+    Args:
+        chance: Probability (n,) that all constraints hold at inputs of the model (n, d).
+        assured: The same on a scale where 0.95 is as much as the constraints ask for.
+        context: State of the optimization of the objective, without its constraints.
+    """
+
+    chance: Score
+    assured: Score
+    context: Context
+
+    @classmethod
+    def of(cls, models: ConstraintModels, context: Context) -> FeasibleDesigns | None:
+        """Those of an optimization without its constraints; None before any constraint is told."""
+        chance, assured = models.probability(), models.assurance()
+        if chance is None or assured is None:
+            return None
+        generator = torch.Generator().manual_seed(0)
+        return cls(chance, assured, context.sampled(_VALUES, generator))
+
+    def probability(self, designs: Tensor) -> Tensor:
+        """Probability (n,) that all constraints hold at designs (n, dx), over the environment."""
+        return self._over_environment(self.chance, designs)
+
+    def is_assured(self, designs: Tensor) -> Tensor:
+        """Whether the constraints hold with the confidence asked for (n,) at designs (n, dx)."""
+        return self._over_environment(self.assured, designs) >= CONFIDENT
+
+    def recommend(self, by: By = "mean") -> Tensor:
+        """The best design (dx,), by posterior mean unless told otherwise, of those assured.
+
+        If none is found, it is the measured design that is feasible with the largest probability.
+        """
+
+        def safe(points: Tensor) -> Tensor:
+            return torch.sigmoid(_STEEPNESS * (self.assured(points) - _SAFE))
+
+        context = replace(self.context, feasible=both(self.context.feasible, safe))
+        best = recommend(context, by, ConfidenceBounds()).point
+        if bool(self.is_assured(best.unsqueeze(0))):
+            return best
+        designs = self.context.designs
+        assured = designs[self.is_assured(designs)]
+        if not len(assured):
+            return designs[int(self.probability(designs).argmax())]
+        return assured[best_row(self.context.mean, assured)]
+
+    def _over_environment(self, chance: Score, designs: Tensor) -> Tensor:
+        with torch.no_grad():
+            if not isinstance(self.context.space, Joint):
+                return chance(designs)
+            points = self.context.space.points(designs, self.context.z)
+            chances = chance(points.flatten(0, 1)).reshape(points.shape[:2])
+            return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
+
+
+def joint_draws(
+    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+) -> Tensor:
+    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
+    with torch.no_grad():
+        at = posterior.evaluate(points)
+        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        root = vectors * values.clamp_min(0.0).sqrt()
+        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
+
+
+def both(left: Score | None, right: Score | None) -> Score | None:
+    """The product of two probabilities, either of which may be missing."""
+    if left is None or right is None:
+        return right if left is None else left
+    return lambda points: left(points) * right(points)
+
+
+def _at(model: Model, points: Tensor) -> tuple[Tensor, Tensor]:
+    posterior = model.latest.posterior
+    mean, deviation = posterior.mean_and_deviation(points)
+    return mean, deviation.clamp_min(_LEAST * posterior.scale)
+
+
+def _regression(space: Arms | Box) -> Model:
+    """A model of one constraint, whose intervals are wide where little is known."""
+    return Model(
+        space,
+        HyperparameterFit(lengthscales="short"),
+        Nystrom(PivotedCholesky()),
+        StudentT(),
+        srinivas(),
+        torch.Generator().manual_seed(0),
+    )

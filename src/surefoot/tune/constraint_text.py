@@ -1,0 +1,64 @@
+"""What is known of the constraints at the recommended configuration, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
+
+
+def constraint_lines(
+    best: StudyRecommendation, constraints: Mapping[str, PredictedConstraint]
+) -> list[str]:
+    """A line for each constraint, and whether all hold with the confidence asked for.
+
+    Args:
+        best: The recommendation.
+        constraints: Its constraints as predicted, by name.
+    """
+    lines = [f"  {describe(name, one)}" for name, one in constraints.items()]
+    if lines:
+        lines.insert(0, "Constraints there:")
+    if not best.feasible:
+        lines.append(
+            "No configuration is known that satisfies all constraints with the confidence asked "
+            "for; this one, of those measured, comes nearest: they hold with probability "
+            f"{best.feasibility:.2g}."
+        )
+    return lines
+
+
+def describe(name: str, one: PredictedConstraint) -> str:
+    """A constraint in words: its limit, its prediction and its probability."""
+    return (
+        f"{name}, {limit_text(one)}: {one.value:.5g} ({one.lower:.5g} to {one.upper:.5g}), "
+        f"holds with probability {probability_text(one.probability)}"
+    )
+
+
+def limit_text(one: PredictedConstraint) -> str:
+    """A limit in words."""
+    limit = one.limit
+    return f"at most {limit.maximum:g}" if limit.minimum is None else f"at least {limit.minimum:g}"
+
+
+def probability_text(probability: float) -> str:
+    """A probability that is never rounded to 1."""
+    return "above 0.999" if probability > 0.999 else f"{probability:.3f}"
+
+
+def constraints_as_json(constraints: Mapping[str, PredictedConstraint]) -> dict[str, Any]:
+    """The constraints as JSON values."""
+    return {
+        name: {
+            "max": one.limit.maximum,
+            "min": one.limit.minimum,
+            "confidence": one.limit.confidence,
+            "value": one.value,
+            "lower": one.lower,
+            "upper": one.upper,
+            "probability": one.probability,
+        }
+        for name, one in constraints.items()
+    }

@@ -1,0 +1,96 @@
+"""Constraints of an optimizer: told with the reward, kept to by the recommendation, saved."""
+
+import math
+
+import pytest
+import torch
+
+import surefoot as sf
+
+LIMIT = {"p99": sf.Constraint(maximum=0.5, confidence=0.9)}
+
+
+def told(optimizer: sf.Optimizer, points: list[float]) -> sf.Optimizer:
+    """Rewards that rise with x, and so does the constrained quantity."""
+    values = [{"p99": x} if x != 0.3 else None for x in points]
+    optimizer.tell_all([[x] for x in points], points, constraints=values)
+    return optimizer
+
+
+@pytest.fixture
+def optimizer() -> sf.Optimizer:
+    return sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=LIMIT, seed=0)
+
+
+def test_the_recommendation_is_the_best_that_satisfies_them(optimizer):
+    best = told(optimizer, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0]).recommend()
+    assert 0.3 < float(best.point) < 0.52
+    assert best.feasibility >= 0.9
+
+
+def test_where_none_is_known_to_satisfy_them_the_nearest_is_recommended(optimizer):
+    best = told(optimizer, [0.7, 0.8, 0.9, 1.0]).recommend()
+    assert float(best.point) == pytest.approx(0.7)
+    assert best.feasibility < 0.9
+
+
+def test_a_minimum_is_the_mirror_image_of_a_maximum():
+    mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
+    pair = []
+    for limits, sign in ((LIMIT, 1.0), (mirrored, -1.0)):
+        one = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=limits, seed=0)
+        for x in (0.0, 0.3, 0.6, 0.9):
+            one.tell([x], x, constraints={"p99": sign * x})
+        pair.append(one.recommend())
+    assert torch.equal(pair[0].point, pair[1].point)
+    assert pair[0].feasibility == pytest.approx(pair[1].feasibility)
+
+
+def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
+    for _ in range(10):
+        query = optimizer.ask()
+        optimizer.tell(query, float(query.point), constraints={"p99": float(query.point)})
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.constraints.limits == LIMIT
+    assert loaded.recommend().feasibility == optimizer.recommend().feasibility
+    assert torch.equal(loaded.ask().point, optimizer.ask().point)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"p90": 1.0}, "'p90' is not a constraint, expected 'p99'"),
+        ({"p99": math.nan}, "the constraint 'p99' is nan, expected a finite number"),
+    ],
+)
+def test_a_wrong_value_changes_nothing(optimizer, given, message):
+    query = optimizer.ask()
+    with pytest.raises(sf.InvalidInput, match=message):
+        optimizer.tell(query, 1.0, constraints=given)
+    assert len(optimizer.history) == 0
+    assert optimizer.pending == [query]
+
+
+def test_wrong_limits_are_refused():
+    box = sf.Box([0.0], [1.0])
+    with pytest.raises(sf.InvalidInput, match="either `maximum` or `minimum`"):
+        sf.Constraint()
+    with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
+        sf.Constraint(maximum=1.0, confidence=1.0)
+    with pytest.raises(sf.InvalidInput, match="expected constraints by name"):
+        sf.algorithms.robust_ucb(box, constraints={"p99": 20.0})
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
+def test_each_constraint_holds_with_its_own_confidence(confidence):
+    limits = {"a": sf.Constraint(maximum=0.5, confidence=confidence), "b": sf.Constraint(maximum=9)}
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=limits, seed=0)
+    noise = torch.Generator().manual_seed(1)
+    for x in torch.linspace(0, 1, 25, dtype=torch.float64):
+        error = 0.3 * float(torch.randn((), generator=noise))
+        optimizer.tell(x.reshape(1), float(x), constraints={"a": float(x) + error, "b": 0.0})
+    best = optimizer.recommend()
+    assert best.feasibility >= confidence
+    if confidence == 0.5:
+        assert best.feasibility < 0.9

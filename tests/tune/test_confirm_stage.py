@@ -1,0 +1,175 @@
+"""The last runs go to the best configurations and the defaults, in turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import optuna
+import pytest
+from study_doubles import Scripted, trials_of
+
+from surefoot.tune.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.schedule import REMEASURED
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import open_study, summarise
+from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.worker_loop import tune
+
+DEFAULTS = (
+    ("log = true }", "log = true, default = 4096 }"),
+    ("high = 1 }", "high = 1, default = 0.5 }"),
+    ('"FULL"] }', '"FULL"], default = "FULL" }'),
+)
+DEFAULT = {"size": 4096, "share": 0.5, "mode": "FULL"}
+
+
+def having(*tables: str) -> tuple[str, str]:
+    return "[parameters]", "\n".join([*tables, "[parameters]"])
+
+
+class Valley(Scripted):
+    """(share - 0.3)^2 + noise, and 1 more in the mode FULL; `fails` says when it fails."""
+
+    fails = staticmethod(lambda number, params: False)
+
+    def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
+        self.before()
+        self.asked.append(dict(params))
+        if self.fails(len(self.asked), params):
+            return Failure("exit status 1", "", 0.1)
+        noise = 0.02 * np.random.default_rng(len(self.asked)).standard_normal()
+        full = params["mode"] == "FULL"
+        return Measurement((params["share"] - 0.3) ** 2 + full + 1 + noise, 0.1)
+
+
+def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+
+
+@pytest.fixture(scope="module")
+def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
+    """A finished study of 24 rounds, which tests only look at."""
+    from conftest import BENCH, COMMAND, STUDY
+
+    folder = tmp_path_factory.mktemp("confirmed")
+    text = STUDY.format(command=COMMAND)
+    for old, new in (*DEFAULTS, having("[confirm]", "share = 0.25")):
+        text = text.replace(old, new)
+    (folder / "STUDY.toml").write_text(text)
+    (folder / "bench.py").write_text(BENCH)
+    objective = Valley()
+    tune(trials_of(folder / "STUDY.toml", rounds=24), objective, Stop())
+    return *open_study(folder / "STUDY.toml"), objective
+
+
+def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
+    _, study, objective = confirmed
+    marked = [CONFIRM in trial.user_attrs for trial in finished(study)]
+    assert marked == [False] * 18 + [True] * 6
+    candidates = study.user_attrs[CONFIRM]["candidates"]
+    assert 2 <= len(candidates) <= 4
+    assert DEFAULT in candidates
+    assert all(params in candidates for params in objective.asked[18:])
+
+
+def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
+    _, study, objective = confirmed
+    candidates = study.user_attrs[CONFIRM]["candidates"]
+    first = objective.asked[18 : 18 + len(candidates)]
+    assert all(first.count(params) == 1 for params in candidates)
+    runs = Counter(str(params) for params in objective.asked[18:])
+    assert max(runs.values()) <= 3
+
+
+def test_the_recommendation_is_one_that_survived(confirmed):
+    study_file, study, objective = confirmed
+    best = summarise(study_file, study).recommended
+    assert best is not None
+    assert best.params in objective.asked[18:]
+    assert best.params["mode"] != "FULL"
+    assert best.lower <= (best.params["share"] - 0.3) ** 2 + 1 <= best.upper
+
+
+def test_defaults_and_recommendation_are_measured_again_during_the_search(write_study):
+    path = write_study(*DEFAULTS, having("[confirm]", "share = 0", "every = 6"))
+    objective = Valley()
+    tune(trials_of(path, rounds=14), objective, Stop())
+    study = open_study(path)[1]
+    marks = {
+        trial.number: trial.user_attrs[REMEASURED]
+        for trial in finished(study)
+        if REMEASURED in trial.user_attrs
+    }
+    assert marks == {3: "recommended", 6: "default", 9: "recommended", 12: "default"}
+    assert objective.asked.count(DEFAULT) == 3
+
+
+def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
+    path = write_study(having("[confirm]", "share = 0.25", "every = 0"))
+    tune(trials_of(path, rounds=12), Valley(), Stop())
+    first = open_study(path)[1].user_attrs[CONFIRM]
+    tune(trials_of(path, rounds=20, run="longer"), Valley(), Stop())
+    study_file, study = open_study(path)
+    marks = [trial.user_attrs.get(CONFIRM) for trial in finished(study)]
+    assert marks == [None] * 9 + [12] * 3 + [None] * 3 + [20] * 5
+    assert study.user_attrs[CONFIRM] != first
+    assert ConfirmStage.current(study_file, study) is not None
+
+
+def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
+    path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
+
+    def cut_off() -> None:
+        if len(objective.asked) == 8:
+            raise KeyboardInterrupt
+
+    objective = Valley(before=cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        tune(trials_of(path, rounds=12), objective, Stop())
+    before = open_study(path)[1].user_attrs[CONFIRM]
+    resumed = Valley()
+    tune(trials_of(path, rounds=12, run="resumed"), resumed, Stop())
+    study = open_study(path)[1]
+    assert study.user_attrs[CONFIRM] == before
+    assert len(resumed.asked) == 4
+    assert all(params in before["candidates"] for params in resumed.asked)
+
+
+def test_a_candidate_that_fails_is_not_recommended(write_study):
+    path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
+    objective = Valley()
+    bad: list[dict] = []
+
+    def fails(number: int, params: dict) -> bool:
+        if number == 11:
+            bad.append(params)
+        return number >= 11 and params == bad[0]
+
+    objective.fails = fails
+    tune(trials_of(path, rounds=20), objective, Stop())
+    best = summarise(*open_study(path)).recommended
+    assert best is not None
+    assert best.params != bad[0]
+
+
+def test_short_studies_have_no_stage(write_study):
+    study_file = StudyFile.load(write_study())
+    assert [confirm_runs(study_file, rounds) for rounds in (8, 19, 20, 60)] == [0, 0, 3, 9]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("[confirm]\nshare = 0.6", "confirm.share: got 0.6, expected a share of the rounds"),
+        ("[confirm]\nevery = 1", "confirm.every: got 1, expected a whole number of at least 2"),
+        ("[confirm]\ncandidate = 2", "confirm.candidate: unknown key; did you mean `candidates`?"),
+        ("[stop]\ngain = 0", "stop.gain: got 0, expected a number strictly between 0 and 1"),
+        ("[stop]\nconfidence = 1.0", "stop.confidence: got 1.0, expected a number strictly"),
+    ],
+)
+def test_wrong_tables_are_refused_in_one_line(write_study, table, message):
+    with pytest.raises(StudyFileError) as refused:
+        StudyFile.load(write_study(having(table)))
+    assert message in str(refused.value)

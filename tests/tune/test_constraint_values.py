@@ -1,0 +1,149 @@
+"""Constraints of a study file: read from the output, modelled, and kept to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune import StudyFile, StudyFileError, import_table, open_study, run, summarise
+from surefoot.tune.command_objective import CommandObjective
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.observed_constraints import split_constraints
+from surefoot.tune.stopping import Stop
+from surefoot.tune.tables import trial_table
+
+LIMIT = "[constraints]\np99 = { max = 20 }\n\n[parameters]"
+TABLE = """\
+size,share,mode,value,p99
+600,0.1,OFF,1,10
+600,0.3,OFF,3,14
+600,0.5,OFF,5,18
+600,0.5,OFF,5.1,18.1
+600,0.6,OFF,6,20
+600,0.7,OFF,7,22
+600,0.9,OFF,9,26
+600,0.9,OFF,9.1,
+"""
+
+
+def measured(folder, *lines: str) -> Measurement | Failure:
+    (folder / "said").write_text("\n".join(lines))
+    template = CommandTemplate.parse("cat said")
+    return CommandObjective(template, folder, 20, constraints=["p99", "free-mb"]).measure(
+        {}, Stop()
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("p99=18.3", "free-mb=1e3", "12.5"),
+        ("12.5", "p99 = 18.3ms free-mb = 1000MB"),
+        ("p99=90", "tps 12.5, p99=18.3, free-mb=1000"),
+    ],
+)
+def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, lines):
+    result = measured(tmp_path, *lines)
+    assert isinstance(result, Measurement)
+    assert result.value == 12.5
+    assert result.constraints == {"p99": 18.3, "free-mb": 1000}
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason", "blameless"),
+    [
+        (("p99=3", "1"), "no `free-mb=NUMBER` on standard output, expected it, since", True),
+        (("p99=nan", "free-mb=2", "1"), "the constraint p99 is nan, expected a finite", True),
+        (("p99=", "free-mb=2", "1"), "the constraint p99 is , expected a finite number", True),
+        (("p99=inf", "free-mb=2", "1"), "the constraint p99 is inf, expected a finite", False),
+        (("p99=3", "free-mb=2"), "no number on standard output", False),
+    ],
+)
+def test_a_missing_value_is_a_failure_in_one_line(tmp_path, lines, reason, blameless):
+    result = measured(tmp_path, *lines)
+    assert isinstance(result, Failure)
+    assert result.reason.startswith(reason)
+    assert result.blameless is blameless
+
+
+def test_names_that_contain_a_name_are_others():
+    assert split_constraints("xp99=1 p999=2 p99=3", ["p99"]) == ({"p99": "3"}, "xp99=1 p999=2  ")
+
+
+def test_a_function_returns_a_dictionary(tmp_path):
+    (tmp_path / "bench_limits.py").write_text(
+        "def measure(x):\n    return x, {} if x > 1 else {'p99': 10 * x, 'other': 2}\n"
+    )
+    objective = FunctionObjective("bench_limits:measure", ["x"], tmp_path, 20, constraints=["p99"])
+    try:
+        result = objective.measure({"x": 0.5}, Stop())
+        assert isinstance(result, Measurement)
+        assert (result.value, result.constraints) == (0.5, {"p99": 5.0})
+        failed = objective.measure({"x": 2}, Stop())
+        assert isinstance(failed, Failure)
+        assert failed.blameless
+        assert failed.reason.startswith("no 'p99' in the dictionary that was returned, expected it")
+    finally:
+        objective.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("p99 = {}", "constraints.p99.max: missing; expected a finite number (or `min` instead)"),
+        ("p99 = { max = 1, min = 0 }", "constraints.p99.min: given together with `max`; expected"),
+        ("p99 = { max = 'x' }", "constraints.p99.max: got 'x', expected a finite number"),
+        ("p99 = { max = 1, confidence = 1.0 }", "constraints.p99.confidence: got 1.0, expected a"),
+        ("p99 = { mox = 1 }", "constraints.p99.mox: unknown key; did you mean `max`?"),
+        ("p99 = 20", "constraints.p99: got 20, expected a table such as { max = 20 }"),
+        ("share = { max = 1 }", "constraints.share: is a parameter, too; expected a name of its"),
+        ("'p 99' = { max = 1 }", "constraints.p 99: got this name, expected letters, digits"),
+    ],
+)
+def test_a_wrong_table_is_refused_in_one_line(write_study, line, message):
+    path = write_study(("[parameters]", f"[constraints]\n{line}\n[parameters]"))
+    with pytest.raises(StudyFileError) as refused:
+        StudyFile.load(path)
+    assert message in str(refused.value)
+
+
+def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp_path):
+    path = write_study(("[parameters]", LIMIT), ("minimize", "maximize"))
+    (tmp_path / "runs.csv").write_text(TABLE)
+    import_table(path, tmp_path / "runs.csv")
+    study_file, study = open_study(path)
+    summary = summarise(study_file, study)
+    assert summary.recommended is not None
+    assert summary.recommended.feasible
+    assert summary.recommended.params["share"] < 0.65
+    assert summary.constraints["p99"].probability >= 0.95
+    rows, columns = trial_table(study_file, study)
+    assert columns.index("constraint_p99") == columns.index("value") + 1
+    assert [row["constraint_p99"] for row in rows] == [10, 14, 18, 18.1, 20, 22, 26, None]
+    path.write_text(path.read_text().replace("max = 20", "max = 1"))
+    shown = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert "No configuration is known that satisfies all constraints with the confidence" in shown
+    printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
+    assert printed["feasible"] is False
+    assert printed["params"]["share"] == 0.1
+    assert printed["constraints"]["p99"]["max"] == 1
+
+
+def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
+    bench = "import sys\nprint('p99=%s' % (9 * float(sys.argv[2])), 'value', sys.argv[2])\n"
+    path = write_study(("[parameters]", LIMIT), ("rounds = 8", "rounds = 3"), bench=bench)
+    summary = run(path, quiet=True).summary
+    assert summary.failed == 0
+    assert summary.constraints["p99"].probability > 0.95
+    assert (
+        CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "r.html")]).exit_code
+        == 0
+    )
+    page = (tmp_path / "r.html").read_text()
+    assert "p99, at most 20: " in page
+    assert "holds with probability" in page

@@ -1,0 +1,85 @@
+"""A search that ends when little is left to gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from study_doubles import Scripted, trials_of
+
+from surefoot.tune import early_stop
+from surefoot.tune.confirm_stage import CONFIRM
+from surefoot.tune.early_stop import stored_stop
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import open_study
+from surefoot.tune.worker_loop import tune
+
+STOP = ("[parameters]", "[stop]\ngain = 0.05\n\n[confirm]\nevery = 0\n\n[parameters]")
+
+
+@pytest.fixture
+def probability(monkeypatch) -> list[float]:
+    """What the model says is the probability, one check after the other; the last one lasts."""
+    given = [1.0]
+    monkeypatch.setattr(
+        early_stop,
+        "probability_left",
+        lambda *arguments: given.pop(0) if len(given) > 1 else given[0],
+    )
+    monkeypatch.setattr(early_stop, "LEAST_ROUNDS", 3)
+    return given
+
+
+def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):
+    probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01, 0.01]
+    trials = trials_of(write_study(STOP), rounds=60)
+    objective = Scripted()
+    tune(trials, objective, Stop())
+    assert len(objective.asked) == 8 + 3  # checks at 3 to 8 rounds, and a confirm stage
+    study_file, study = open_study(trials.study_file.path)
+    stop = stored_stop(study_file, study, 60)
+    assert stop is not None
+    assert (stop.begun, stop.target, trials.target()) == (8, 11, 11)
+    assert "after 8 rounds: the probability that more than 5 % is left to gain is 0.01" in str(stop)
+    assert sum(CONFIRM in trial.user_attrs for trial in study.get_trials()) == 3
+
+
+def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
+    probability[:] = [0.01]
+    path = write_study(STOP)
+    tune(trials_of(path, rounds=60), Scripted(), Stop())
+    again = Scripted()
+    tune(trials_of(path, rounds=60, run="again"), again, Stop())
+    assert again.asked == []
+    probability[:] = [0.9]
+    tune(trials_of(path, rounds=15, run="more"), again, Stop())
+    assert len(again.asked) == 15 - 8
+
+
+def test_another_gain_is_another_decision(write_study, probability):
+    probability[:] = [0.01]
+    path = write_study(STOP)
+    tune(trials_of(path, rounds=40), Scripted(), Stop())
+    path.write_text(path.read_text().replace("gain = 0.05", "gain = 0.001"))
+    probability[:] = [0.9]
+    assert trials_of(path, rounds=40).target() == 40
+
+
+class Bowl(Scripted):
+    """A flat valley, with outliers."""
+
+    def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
+        self.asked.append(dict(params))
+        random = np.random.default_rng([len(self.asked), 5])
+        outlier = 300.0 * (random.random() < 0.1)
+        value = 100 + 40 * (params["share"] - 0.3) ** 2 + 0.2 * random.standard_normal()
+        return Measurement(value + outlier, 0.1)
+
+
+@pytest.mark.slow
+def test_a_valley_is_found_flat_in_spite_of_outliers(write_study):
+    path = write_study(STOP)
+    objective = Bowl()
+    trials = trials_of(path, rounds=60)
+    tune(trials, objective, Stop())
+    assert trials.target() < 42

@@ -1,0 +1,78 @@
+"""Warnings: repeats, changes in time and earlier predictions that contradict the model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from study_doubles import Scripted, trials_of
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.model_checks import change_point
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import open_study, summarise
+from surefoot.tune.worker_loop import tune
+
+DEFAULTS = (
+    ("log = true }", "log = true, default = 4096 }"),
+    ("high = 1 }", "high = 1, default = 0.5 }"),
+    ('"FULL"] }', '"FULL"], default = "FULL" }'),
+)
+
+
+class Server(Scripted):
+    """2 share + 20 with little noise and outliers; 30 more after some measurements."""
+
+    slower_from = 10_000
+
+    def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
+        self.asked.append(dict(params))
+        random = np.random.default_rng([len(self.asked), 3])
+        noise = 0.3 * random.standard_normal() + 40 * (random.random() < 0.05)
+        slower = 30.0 * (len(self.asked) > self.slower_from)
+        return Measurement(2 * params["share"] + 20 + noise + slower, 0.1)
+
+
+def warnings_of(path, objective: Server) -> tuple[str, ...]:
+    tune(trials_of(path, rounds=30), objective, Stop())
+    return summarise(*open_study(path)).warnings
+
+
+def test_a_quiet_study_has_none(write_study):
+    assert warnings_of(write_study(*DEFAULTS), Server()) == ()
+
+
+def test_a_step_in_time_is_found_where_it_is(write_study):
+    path, objective = write_study(*DEFAULTS), Server()
+    objective.slower_from = 15
+    found = [text for text in warnings_of(path, objective) if text.startswith("From trial")]
+    assert len(found) == 1
+    assert "above those before" in found[0]
+    assert 12 <= int(found[0].split()[2]) <= 18
+    shown = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert f"Warning: {found[0]}" in shown
+    printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
+    assert found[0] in printed["warnings"]
+
+
+def test_the_change_point_test_keeps_its_level():
+    found = 0
+    for seed in range(300):
+        found += change_point(np.random.default_rng(seed).standard_cauchy(40))[1] <= 0.05
+    assert found <= 0.05 * 300
+
+
+@pytest.mark.parametrize("number", [0, 1, 11])
+def test_a_few_values_have_no_change_point(number):
+    assert change_point(np.arange(float(number))) == (0, 1.0)
+
+
+def test_the_change_point_is_found():
+    values = np.random.default_rng(0).standard_normal(40)
+    values[25:] += 3.0
+    split, probability = change_point(values)
+    assert 23 <= split <= 27
+    assert probability < 0.001
