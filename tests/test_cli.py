@@ -195,6 +195,7 @@ def test_export_holds_every_trial(study):
         "params_mode",
         "value",
         "weight",
+        "sem",
         "failure",
         "start",
         "seconds",

@@ -74,6 +74,7 @@ class Told:
     where: list[int | Tensor] = field(default_factory=list)
     environments: list[Tensor | None] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
+    sems: list[float] = field(default_factory=list)
 
     def tell(self, optimizer: sf.Optimizer) -> None:
         """Tell everything at once."""
@@ -81,7 +82,7 @@ class Told:
         where: Any = self.where
         if isinstance(where[0], Tensor):
             where = torch.stack(where)
-        optimizer.tell_all(where, self.rewards, z)
+        optimizer.tell_all(where, self.rewards, z, sems=self.sems)
 
 
 def seen_at(space: Any, where: int | Tensor, z: Tensor | None) -> Tensor:
@@ -168,7 +169,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         slot = self.slots[index % len(self.slots)]
         z = self.z[index % PLACES] if self.observed else None
         self.record(slot.where, slot.z if z is None else z, self.noisy(y))
-        self.both(lambda optimizer, query: optimizer.tell(query, self.told.rewards[-1], z), slot)
+        self.both(lambda optimizer, query: self.last(optimizer, query, z), slot)
         self.came(slot)
 
     @precondition(lambda self: self.settled)
@@ -178,7 +179,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         slot = self.settled[index % len(self.settled)]
         z = self.z[index % PLACES] if self.observed else None
         self.record(slot.where, slot.z if z is None else z, self.noisy(y))
-        self.both(lambda optimizer, query: optimizer.tell(query, self.told.rewards[-1], z), slot)
+        self.both(lambda optimizer, query: self.last(optimizer, query, z), slot)
 
     @rule(index=place, y=reward)
     def tell_a_place(self, index: int, y: float) -> None:
@@ -186,7 +187,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         where, z = self.places[index], self.z[index]
         self.record(where, z, self.noisy(y))
         for optimizer in (self.optimizer, self.twin):
-            optimizer.tell(where, self.told.rewards[-1], z)
+            self.last(optimizer, where, z)
         slot = self.pending_at(where, z)
         if slot is not None:
             self.came(slot)
@@ -204,7 +205,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         z = self.z[theirs] if self.observed else foreign.environment
         self.record(self.places[theirs], z, self.noisy(y))
         for optimizer in (self.optimizer, self.twin):
-            optimizer.tell(foreign, self.told.rewards[-1], z if self.observed else None)
+            self.last(optimizer, foreign, z if self.observed else None)
 
     @precondition(lambda self: self.slots)
     @rule(index=which, failed=failing)
@@ -272,6 +273,7 @@ class OptimizerMachine(RuleBasedStateMachine):
     @invariant()
     def history_is_exact(self) -> None:
         assert self.optimizer.history.rewards.tolist() == self.told.rewards
+        assert self.optimizer.history.sems.tolist() == self.told.sems
 
     @invariant()
     def posterior_is_that_of_a_fresh_optimizer(self) -> None:
@@ -353,7 +355,13 @@ class OptimizerMachine(RuleBasedStateMachine):
     def record(self, where: int | Tensor, z: Tensor | None, y: float) -> None:
         self.told.where.append(where)
         self.told.environments.append(z)
+        known = self.optimizer._model.uses_errors and self.subject.exact is None
+        self.told.sems.append(0.4 if known and len(self.told.rewards) % 3 == 2 else 0.0)
         self.told.rewards.append(y)
+
+    def last(self, optimizer: sf.Optimizer, where: Any, z: Tensor | None) -> None:
+        """Tell the last reward, every third one with a standard error."""
+        optimizer.tell(where, self.told.rewards[-1], z, sem=self.told.sems[-1])
 
     def noisy(self, y: float) -> float:
         """So that no two rewards are the same."""

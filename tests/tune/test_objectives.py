@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processes import is_running, wait_until_gone
-from surefoot.tune.command_objective import CommandObjective, last_number
+from surefoot.tune.command_objective import CommandObjective
 from surefoot.tune.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.function_objective import FunctionObjective
 from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.printed_value import last_number
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 

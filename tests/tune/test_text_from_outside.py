@@ -17,11 +17,12 @@ from typer.testing import CliRunner
 from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
-from surefoot.tune.command_objective import CommandObjective, last_number
+from surefoot.tune.command_objective import CommandObjective
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
+from surefoot.tune.printed_value import last_number
 from surefoot.tune.stopping import Stop
 from surefoot.tune.storage import StorageFailed, locate, storage_errors
 from surefoot.tune.study import create_study

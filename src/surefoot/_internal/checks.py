@@ -120,6 +120,30 @@ def rewards(value: object) -> list[float]:
     return vector("rewards", value).clamp_(-LARGEST, LARGEST).tolist()  # type: ignore[arg-type]
 
 
+def standard_error(value: object) -> float:
+    """Convert to a finite float of at least zero."""
+    expected = "a finite number of at least 0, the standard error of the reward"
+    number = _number("sem", value, expected)
+    if not 0.0 <= number < math.inf:
+        raise InvalidInput(
+            f"`sem` is {shown(value)}, expected {expected}: leave it out where it is unknown."
+        )
+    return min(number, LARGEST)
+
+
+def standard_errors(value: object, length: int) -> list[float]:
+    """Convert to finite floats (n,) of at least zero, one for each of so many rewards."""
+    errors = vector("sems", value)  # type: ignore[arg-type]
+    if len(errors) != length:
+        raise InvalidInput(f"{length} rewards came with {len(errors)} `sems`, expected as many.")
+    if bool((errors < 0.0).any()):
+        raise InvalidInput(
+            f"`sems` has {float(errors.min()):g}, expected standard errors of at least 0: "
+            "pass 0 where one is unknown."
+        )
+    return errors.clamp_max_(LARGEST).tolist()
+
+
 def coordinates(name: str, values: Tensor) -> Tensor:
     """The values, if distances between them can be squared."""
     if bool((values.abs() > LARGEST).any()):

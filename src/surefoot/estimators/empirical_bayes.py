@@ -45,20 +45,20 @@ def empirical_bayes_prior(values: WeightedValues, coefficients: Tensor) -> Prior
         The prior and the coefficients under it.
     """
     sample, number = values.sample, values.number
-    factor = sample.factor
+    factor = values.factor
     leverage = factor.leverage(sample.features)
-    residual = values.value - (sample.features @ coefficients)[values.site]
+    residual = values.root * (values.value - (sample.features @ coefficients)[values.site])
     noise = robust_scale(residual, values, degrees_of_freedom(leverage, values))
 
     clipped = residual.clamp(-_CLIP * noise, _CLIP * noise)
-    ones = sample.features.T @ sample.counts
+    ones = sample.features.T @ values.counts
     constant = factor.solve(ones)  # ridge fit of the constant 1
-    unexplained = max(number - float(ones @ constant), 0.0)
+    unexplained = max(float(values.counts.sum()) - float(ones @ constant), 0.0)
     # The mean has itself a prior of unit variance.
-    mean = float(clipped @ values.mass) / (unexplained + factor.ridge)
+    mean = float(clipped @ (values.root * values.mass)) / (unexplained + factor.ridge)
     coefficients = coefficients - mean * constant
 
-    free = number - float((sample.counts * leverage).sum())
+    free = number - float((values.counts * leverage).sum())
     power = free * noise**2 / factor.ridge + float(coefficients.square().sum())
     scale = ((_PRIOR_STRENGTH + power) / (_PRIOR_STRENGTH + number)) ** 0.5
     return Prior(mean, scale, coefficients / scale)

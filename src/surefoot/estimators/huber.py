@@ -19,6 +19,7 @@ from surefoot.regression.sample import Sample
 _LEAST_SCALE = 1e-3  # of the spread of the rewards; residuals that are mostly 0 have no scale
 _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
 _NEWTON = 16  # passes after which, the scale going to and fro, it is cautious ones again
+_SCALINGS, _SCALED = 20, 1e-3  # most passes for the output scale, and its relative tolerance
 _SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
 
 
@@ -50,7 +51,9 @@ class HuberState:
 class Huber:
     """Ridge regression with weights min(1, k s / |residual|), s = 1.4826 median |residual|.
 
-    Needs no bound on rewards or moments. The geometry stays that of x alone.
+    Needs no bound on rewards or moments. The geometry stays that of x alone, unless rewards have
+    standard errors: then residuals and features are multiplied by the root of noise /
+    (noise + sem^2), where the noise variance is the ridge in the units of the prior.
 
     Args:
         k: Threshold in robust standard deviations; 1.345 keeps 95 % of the efficiency of least
@@ -94,9 +97,19 @@ class Huber:
         state.digest.append(site, reward)
         return state
 
+    def update_with_error(
+        self, state: HuberState, site: int, reward: float, sem: float
+    ) -> HuberState:
+        """The state after one more reward with a standard error."""
+        state.digest.append(site, reward, sem)
+        return state
+
     def estimate(self, state: HuberState, sample: Sample) -> tuple[Estimate, HuberState]:
         """The estimate from all rewards, and the next state."""
         values = state.digest.weighted(sample)
+        empirical = sample.units.empirical and not self.growing
+        if empirical and values.has_errors:
+            values = self._with_output_scale(values, state)
         theta, residual, threshold, scale = self._fit(values, state)
         fitted = (sample.features @ theta).cpu()
         scaled_at = state.scaled_at if state.starts_warm else state.digest.number
@@ -104,20 +117,33 @@ class Huber:
         outlying = residual.abs() > 2.0 * threshold  # of less than half their weight
         truncated, last = round(float(values.mass[outlying].sum())), bool(outlying[-1])
         prior_mean, prior_scale = 0.0, 1.0
-        if sample.units.empirical and not self.growing:
+        if empirical:
             prior_mean, prior_scale, theta = empirical_bayes_prior(values, theta)
-        limit = float(threshold[-1])
-        estimate = Estimate(theta, UNWEIGHTED, limit, truncated, last, prior_mean, prior_scale)
+        limit, counts = float(threshold[-1]), values.counts if values.has_errors else UNWEIGHTED
+        estimate = Estimate(theta, counts, limit, truncated, last, prior_mean, prior_scale)
         return estimate, after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
-        """min(1, threshold / |residual|) of each reward (t,)."""
+        """min(1, threshold / |residual|) of each reward (t,), apart from its standard error."""
         product = sample.features @ estimate.coefficients
         mean = estimate.prior_mean + estimate.prior_scale * product
-        stretch = self._stretch(sample.factor.leverage(sample.features))[sample.site]
+        leverage = sample.factor_of(estimate.counts).leverage(sample.features)
+        stretch = self._stretch(leverage)[sample.site]
         threshold = estimate.threshold * stretch / stretch[-1]
-        residual = sample.rewards - mean[sample.site]
+        noise = estimate.prior_scale**2 * sample.factor.ridge
+        root = (1.0 + sample.error_variances / noise).rsqrt()
+        residual = root * (sample.rewards - mean[sample.site])
         return (threshold / residual.abs().clamp_min(1e-300)).clamp_max(1.0)
+
+    def _with_output_scale(self, values: WeightedValues, state: HuberState) -> WeightedValues:
+        """The values with the output scale that their noise is a multiple of, a fixed point."""
+        for _ in range(_SCALINGS):
+            before = values.output_scale
+            scale = empirical_bayes_prior(values, self._fit(values, state)[0]).scale
+            values = replace(values, output_scale=scale)
+            if abs(scale - before) <= _SCALED * before:
+                break
+        return values
 
     def _stretch(self, leverage: Tensor) -> Tensor:
         return leverage.rsqrt() if self.growing else torch.ones_like(leverage)
@@ -127,18 +153,18 @@ class Huber:
     ) -> tuple[Tensor, Tensor, Tensor, float]:
         """Coefficients, residuals, thresholds of the values, and the scale of the residuals."""
         sample = values.sample
-        leverage = sample.factor.leverage(sample.features)
+        leverage = values.factor.leverage(sample.features)
         stretch, scale = self._stretch(leverage)[values.site], state.scale
         freedom = least = 0.0
         if state.starts_warm:
             known = torch.full_like(sample.counts, float(state.fitted.mean()))
             known[: len(state.fitted)] = state.fitted.to(known)
-            start = values.value - known[values.site]
+            start = values.root * (values.value - known[values.site])
             theta, residual = _newton(values, start, self.k * scale * stretch)
         else:
             freedom = degrees_of_freedom(leverage, values)
             least = _LEAST_SCALE * robust_spread(values.value, values.mass)
-            theta, residual = values.fitted(sample.factor, _winsorized_sums(values))
+            theta, residual = values.fitted(values.factor, _winsorized_sums(values))
         threshold = self.k * scale * stretch
         for number in range(self.passes):
             if not state.starts_warm:
@@ -163,17 +189,17 @@ def _improved(
             return update
     # Least squares of the pseudo-rewards mu + clipped residual never overshoots.
     clipped = residual.clamp(-threshold, threshold)
-    sums = values.totals(values.value - residual + clipped)
-    return values.fitted(values.sample.factor, sums)
+    pseudo = values.root * values.value - residual + clipped
+    return values.fitted(values.factor, values.totals(values.root * pseudo))
 
 
 def _newton(values: WeightedValues, residual: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
     """The minimum if every residual stays on its side of the threshold."""
     inside = residual.abs() <= threshold
-    pull = torch.where(inside, values.value, threshold * residual.sign())
-    counts = values.totals(inside.to(residual.dtype))
+    pull = torch.where(inside, values.root * values.value, threshold * residual.sign())
+    counts = values.totals(values.root.square() * inside)
     within = RidgeFactor.of(values.sample.features, values.sample.factor.ridge, counts)
-    return values.fitted(within, values.totals(pull))
+    return values.fitted(within, values.totals(values.root * pull))
 
 
 def _loss(values: WeightedValues, theta: Tensor, residual: Tensor, threshold: Tensor) -> float:
@@ -188,4 +214,5 @@ def _winsorized_sums(values: WeightedValues) -> Tensor:
     """Site sums with rewards drawn in to 3 robust deviations of the median."""
     center = median(values.value, values.mass)
     reach = 3.0 * robust_spread(values.value, values.mass)
-    return values.totals(values.value.clamp(center - reach, center + reach))
+    clamped = values.value.clamp(center - reach, center + reach)
+    return values.totals(values.root.square() * clamped)

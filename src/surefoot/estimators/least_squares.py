@@ -12,6 +12,9 @@ from surefoot.regression.sample import Sample
 class LeastSquares:
     """theta = V^{-1} Phi'y, from the sums at each site: its cost does not grow with t.
 
+    A reward with a standard error has the weight ridge / (ridge + sem^2), as in Gaussian process
+    regression with noise variances ridge + sem^2. With such rewards the cost is linear in t.
+
     Example:
         >>> import surefoot as sf
         >>> kernel = sf.kernels.squared_exponential(0.2)
@@ -26,7 +29,19 @@ class LeastSquares:
         """The state after one more reward at a site."""
         return state
 
+    def update_with_error(
+        self, state: tuple[()], site: int, reward: float, sem: float
+    ) -> tuple[()]:
+        """The state after one more reward with a standard error."""
+        return state
+
     def estimate(self, state: tuple[()], sample: Sample) -> tuple[Estimate, tuple[()]]:
         """The estimate from all rewards, and the next state."""
+        if sample.observations.has_errors:
+            ridge = sample.factor.ridge
+            weights = ridge / (ridge + sample.error_variances)
+            counts = sample.totals(weights)
+            moments = sample.features.T @ sample.totals(weights * sample.rewards)
+            return Estimate(sample.factor_of(counts).solve(moments), counts), state
         theta = sample.factor.solve(sample.features.T @ sample.sums)
         return Estimate(theta), state

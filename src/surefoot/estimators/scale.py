@@ -16,5 +16,5 @@ def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> fl
 
 def degrees_of_freedom(leverage: Tensor, values: WeightedValues) -> float:
     """What is left of t rewards after the fit: t - sum of leverages (S,), and at least t / 4."""
-    explained = float((values.sample.counts * leverage).sum())
+    explained = float((values.counts * leverage).sum())
     return max(values.number - explained, 0.25 * values.number)

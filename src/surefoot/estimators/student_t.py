@@ -44,6 +44,10 @@ class StudentT:
     reward in both the coefficients and the geometry. Rewards must be in units in which the noise
     variance is the ridge. Fitted hyperparameters bring their own degrees of freedom.
 
+    A reward with a standard error has that error, which is Gaussian, beside the Student-t noise:
+    its noise variance is ridge / w + sem^2, and w is from the expected square of the Student-t
+    noise alone.
+
     Args:
         dof: Degrees of freedom nu, where none are fitted.
         passes: Largest number of iterations.
@@ -79,6 +83,13 @@ class StudentT:
         state.digest.append(site, reward)
         return state
 
+    def update_with_error(
+        self, state: StudentTState, site: int, reward: float, sem: float
+    ) -> StudentTState:
+        """The state after one more reward with a standard error."""
+        state.digest.append(site, reward, sem)
+        return state
+
     def estimate(self, state: StudentTState, sample: Sample) -> tuple[Estimate, StudentTState]:
         """The estimate from all rewards, and the next state."""
         values, ridge, dof = state.digest.weighted(sample), sample.factor.ridge, state.dof
@@ -90,7 +101,7 @@ class StudentT:
             weights = update
             if moved <= self.tolerance:
                 break
-        counts = values.totals(weights)
+        counts = values.totals(_effective(values, weights))
         theta = _weighted_fit(values, weights)[1]
         outlying = weights < 0.5
         estimate = Estimate(
@@ -104,12 +115,16 @@ class StudentT:
         return estimate, after
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
-        """The weight in [0, 1] of each reward (t,)."""
+        """The weight in [0, 1] of each reward (t,), apart from its standard error."""
         ridge = sample.factor.ridge
         dof = estimate.threshold**2 / ridge - 2.0
         residual = sample.rewards - (sample.features @ estimate.coefficients)[sample.site]
         variance = _variance(sample.factor_of(estimate.counts), sample)[sample.site]
-        return precision((residual.square() + variance) / ridge, dof).clamp_max(1.0)
+        squared, weights = residual.square() + variance, torch.ones_like(residual)
+        for _ in range(self.passes):
+            own = student_t_squares(squared, ridge / weights, sample.error_variances)
+            weights = precision(own / ridge, dof)
+        return weights.clamp_max(1.0)
 
     def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
         """The next weights, from the fit under the present ones."""
@@ -117,7 +132,8 @@ class StudentT:
         weighted, theta = _weighted_fit(values, weights)
         residual = values.value - (sample.features @ theta)[values.site]
         squared = residual.square() + _variance(weighted, sample)[values.site]
-        return precision(squared / sample.factor.ridge, dof)
+        ridge = sample.factor.ridge
+        return precision(student_t_squares(squared, ridge / weights, values.errors) / ridge, dof)
 
 
 def cautious_weights(
@@ -141,13 +157,33 @@ def precision(squared: Tensor, dof: float) -> Tensor:
     return (dof + 1.0) / (dof + squared)
 
 
+def student_t_squares(squared: Tensor, noise: Tensor, errors: Tensor) -> Tensor:
+    """E[e^2] (n,) of the Student-t noise e in residuals that have another, known error too.
+
+    Given a residual r, e is normal with mean s r and variance s `errors`, where s is the share of
+    `noise` in the variance.
+
+    Args:
+        squared: Expected squares (n,) of the residuals.
+        noise: Variances (n,) of the Student-t noise given its precisions.
+        errors: Known variances of the other errors, (n,) or a single one.
+    """
+    share = noise / (noise + errors)
+    return share.square() * squared + share * errors
+
+
+def _effective(values: WeightedValues, weights: Tensor) -> Tensor:
+    """Weights (n,) that stand for noise variances ridge / weights + errors."""
+    return weights / (1.0 + weights * values.errors / values.sample.factor.ridge)
+
+
 def _variance(factor: RidgeFactor, sample: Sample) -> Tensor:
     """Posterior variance at the sites (S,), in the units of the model."""
     return factor.ridge * factor.leverage(sample.features) + sample.residual
 
 
 def _weighted_fit(values: WeightedValues, weights: Tensor) -> tuple[RidgeFactor, Tensor]:
-    sample = values.sample
-    weighted = RidgeFactor.of(sample.features, sample.factor.ridge, values.totals(weights))
-    moments = sample.features.T @ values.totals(weights * values.value)
+    sample, effective = values.sample, _effective(values, weights)
+    weighted = RidgeFactor.of(sample.features, sample.factor.ridge, values.totals(effective))
+    moments = sample.features.T @ values.totals(effective * values.value)
     return weighted, weighted.solve(moments)

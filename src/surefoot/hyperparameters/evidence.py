@@ -19,6 +19,10 @@ _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 
 
+NO_ERRORS = torch.zeros((), dtype=torch.float64)
+"""Standard errors, and their variances, of rewards that have none."""
+
+
 class LogDensity(NamedTuple):
     """A log density of parameters, up to a constant, and its gradient in their logarithms."""
 
@@ -120,12 +124,15 @@ class Evidence:
         group: Which lengthscale each coordinate has (d,).
         nu: Smoothness of the Matérn kernel, None for the squared exponential.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
+        errors: Known variances (n,) of the rewards beside the noise, in squared standardised
+            units.
     """
 
     points: Tensor
     group: Tensor
     nu: float | None
     prior: Callable[[Tensor], LogDensity] | None
+    errors: Tensor = NO_ERRORS
 
     def log_prior(self, model: Hyperparameters) -> LogDensity:
         """Log prior density of all parameters, up to a constant."""
@@ -171,7 +178,7 @@ class Evidence:
         tr((a a' - C^{-1}) dC) / 2 (Rasmussen and Williams 2006, eq. 5.9).
         """
         at = self.covariance(model)
-        root = cholesky(at.signal + torch.diag(model.noise / weights))
+        root = cholesky(at.signal + torch.diag(model.noise / weights + self.errors))
         inverse = torch.cholesky_inverse(root)
         residual = y - (inverse @ y).sum() / inverse.sum()
         solved = inverse @ residual

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
+from surefoot.hyperparameters.evidence import NO_ERRORS
 from surefoot.hyperparameters.laplace import Correction, no_correction
 from surefoot.hyperparameters.student_t_fit import Fitted
 
@@ -52,6 +53,7 @@ class GivenHyperparameters:
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Fitted:
         """The kernel and the ridge, in the units of the rewards (t,)."""
         center, scale = 0.0, 1.0
@@ -70,6 +72,7 @@ class GivenHyperparameters:
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Callable[[Tensor], Correction]:
         """No correction: kernel and ridge are given."""
         return no_correction

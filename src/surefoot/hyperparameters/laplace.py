@@ -117,7 +117,7 @@ class HyperparameterUncertainty:
         self, model: Hyperparameters, points: Tensor, fixed_mean: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Mean and variance (p,) of the function at points (p, d)."""
-        evidence, noise = self.evidence, model.noise / self.weights
+        evidence, noise = self.evidence, model.noise / self.weights + self.evidence.errors
         signal = evidence.covariance(model).signal
         inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
         total = inverse.sum()

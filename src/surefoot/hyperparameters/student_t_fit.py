@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,10 +14,11 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators.spread import robust_spread
-from surefoot.estimators.student_t import cautious_weights, precision
+from surefoot.estimators.student_t import cautious_weights, precision, student_t_squares
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     MIN_NOISE,
+    NO_ERRORS,
     Evidence,
     Hyperparameters,
     best_dof,
@@ -107,6 +108,7 @@ class _WarpedStart:
     scale: float
     y: Tensor  # (t,), standardised
     cautious: Tensor  # (t,), the weights to start from
+    evidence: Evidence
     optimum: _LocalOptimum
     score: float  # log evidence in reward units
 
@@ -193,6 +195,7 @@ class HyperparameterFit:
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Fitted:
         """Fit the hyperparameters to observations.
 
@@ -205,12 +208,14 @@ class HyperparameterFit:
             groups: Coordinates that share a lengthscale, such as those of a category encoded
                 one-hot, whose values are then all equally far apart; every other coordinate has
                 its own.
+            sems: Standard errors (t,) of the rewards, in reward units: known Gaussian errors beside
+                the Student-t noise that is fitted.
 
         Returns:
             The hyperparameters, with the kernel in the units of `points`.
         """
         unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
-        rewards = rewards.cpu()
+        rewards, sems = rewards.cpu(), sems.cpu().expand(len(rewards))
         group = _group_of_each(len(span), groups)
         if not len(rewards):
             start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
@@ -218,15 +223,16 @@ class HyperparameterFit:
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards))
         evidence = Evidence(unit[subset], group, self.nu, LENGTHSCALE_PRIORS[self.lengthscales])
-        plain = best = self._start(evidence, rewards, subset, IDENTITY)
+        plain = best = self._start(evidence, rewards, sems, subset, IDENTITY)
         for warp in _warps(rewards) if self.warped else []:
-            other = self._start(evidence, rewards, subset, warp)
+            other = self._start(evidence, rewards, sems, subset, warp)
             if other.score <= best.score:
                 break
             best = other
         if best.score < plain.score + _STRONG_EVIDENCE:
             best = plain
-        optimum = self._ascend(best.optimum, evidence, best.y[subset], self.passes, self.steps)
+        y = best.y[subset]
+        optimum = self._ascend(best.optimum, best.evidence, y, self.passes, self.steps)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
         kernel = self._kernel(optimum.model, group, span).to(points.device)
@@ -248,6 +254,7 @@ class HyperparameterFit:
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Callable[[Tensor], Correction]:
         """What the posterior changes by where the hyperparameters are integrated over.
 
@@ -258,6 +265,7 @@ class HyperparameterFit:
             lower: Lower bounds (d,) of the space.
             span: Extents (d,) of the space.
             groups: Coordinates that share a lengthscale.
+            sems: Standard errors (t,) of the rewards, in reward units.
 
         Returns:
             Function of points (n, d) that gives what to add to the posterior's mean and variance
@@ -273,7 +281,8 @@ class HyperparameterFit:
         scales = (base.lengthscale.detach().reshape(-1) / span).cpu()
         model = Hyperparameters.of(scales, group, float(fitted.kernel.outputscale), fitted.noise)
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        evidence = Evidence(((points - lower) / span).cpu(), group, self.nu, prior)
+        errors = fitted.units.error_variances(rewards.cpu(), sems.cpu())
+        evidence = Evidence(((points - lower) / span).cpu(), group, self.nu, prior, errors)
         y = fitted.units.transform(rewards.cpu())
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
@@ -281,16 +290,19 @@ class HyperparameterFit:
         return CorrectionInSpace(extra, lower, span, fitted.scale)
 
     def _start(
-        self, evidence: Evidence, rewards: Tensor, subset: Tensor, warp: Warp
+        self, evidence: Evidence, rewards: Tensor, sems: Tensor, subset: Tensor, warp: Warp
     ) -> _WarpedStart:
         """Where the search begins under a transformation of the rewards, and its evidence."""
         warped = warp(rewards)
         center, scale = self._location_and_scale(warped)
         y = ((warped - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+        errors = RewardUnits(center, scale, warp=warp).error_variances(rewards, sems)
+        evidence = replace(evidence, errors=errors[subset])
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
         optimum = self._best_optimum(evidence, y[subset], cautious[subset])
         volume = float(warp.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
-        return _WarpedStart(warp, center, scale, y, cautious, optimum, optimum.bound + volume)
+        score = optimum.bound + volume
+        return _WarpedStart(warp, center, scale, y, cautious, evidence, optimum, score)
 
     def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -325,8 +337,9 @@ class HyperparameterFit:
             model = _maximise(model, evidence, y, weights, steps)
             signal, noise = evidence.covariance(model).signal, model.noise
             for _ in range(8):
-                shift, squared = expected_squares(signal, noise / weights, y)
-                relative = squared / noise
+                own = noise / weights
+                shift, squared = expected_squares(signal, own + evidence.errors, y)
+                relative = student_t_squares(squared, own, evidence.errors) / noise
                 weights = precision(relative, dof)
                 dof = self.dof or best_dof(relative)
         weights = precision(relative, dof)

@@ -16,6 +16,7 @@ from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Correction, Fitted
+from surefoot.hyperparameters.evidence import NO_ERRORS
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
@@ -44,10 +45,11 @@ class Hyperparameters(Protocol):
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Fitted:
         """Hyperparameters from points (t, d) and rewards (t,); the same for the same data.
 
-        Coordinates of a group encode one variable, a category.
+        Coordinates of a group encode one variable, a category; rewards have standard errors (t,).
         """
         ...
 
@@ -59,6 +61,7 @@ class Hyperparameters(Protocol):
         lower: Tensor,
         span: Tensor,
         groups: Sequence[Sequence[int]] = (),
+        sems: Tensor = NO_ERRORS,
     ) -> Callable[[Tensor], Correction]:
         """What integrating over the hyperparameters changes at points (n, d)."""
         ...
@@ -157,15 +160,15 @@ class Model:
         if self.regression.batched:
             self.regression.update(Pull(point, arm, count))
 
-    def observe(self, point: Tensor, arm: int | None, reward: float) -> None:
+    def observe(self, point: Tensor, arm: int | None, reward: float, sem: float = 0.0) -> None:
         """A reward came from a point, whether it was chosen before or not.
 
         What follows from it is brought up to date by `infer`.
         """
         if _key(point, arm) not in self._missing:
             self.pull(point, arm)
-        site = self.observations.append(point, reward, arm)
-        self.state = self.estimator.update(self.state, site, reward)
+        site = self.observations.append(point, reward, arm, sem)
+        self.state = self._updated(self.state, site, reward, sem)
         if self.regression.batched:
             self._settle(point, arm)
         else:
@@ -279,11 +282,22 @@ class Model:
     def replay(self, state: Any) -> Any:
         """A state of the estimator after all rewards."""
         observations = self.observations
-        for site, reward in zip(
-            observations.site.tolist(), observations.rewards.tolist(), strict=True
-        ):
-            state = self.estimator.update(state, site, reward)
+        columns = observations.site, observations.rewards, observations.sems
+        for site, reward, sem in zip(*(column.tolist() for column in columns), strict=True):
+            state = self._updated(state, site, reward, sem)
         return state
+
+    @property
+    def uses_errors(self) -> bool:
+        """Whether the estimator can take in rewards with a standard error."""
+        return hasattr(self.estimator, "update_with_error")
+
+    def _updated(self, state: Any, site: int, reward: float, sem: float) -> Any:
+        """The state of the estimator after one more reward."""
+        if sem == 0.0:
+            return self.estimator.update(state, site, reward)
+        update: Any = getattr(self.estimator, "update_with_error")  # noqa: B009
+        return update(state, site, reward, sem)
 
     def _renew(self) -> None:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
@@ -344,7 +358,7 @@ class Model:
         """Hyperparameters from all rewards."""
         return self.hyperparameters.fit(*self._data())
 
-    def _data(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Sequence[Sequence[int]]]:
+    def _data(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Sequence[Sequence[int]], Tensor]:
         """What hyperparameters are fitted to."""
         span = self.space.upper - self.space.lower
         return (
@@ -353,6 +367,7 @@ class Model:
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
             () if isinstance(self.space, Arms) else self.space.choices,
+            self.observations.sems,
         )
 
     def hyperparameter_correction(self, points: Tensor) -> Correction:

@@ -225,6 +225,7 @@ class Optimizer:
         y: float,
         environment: EnvironmentValue = None,
         *,
+        sem: float = 0.0,
         constraints: Mapping[str, float] | None = None,
     ) -> Info:
         """Record a reward, in any order.
@@ -236,20 +237,24 @@ class Optimizer:
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
+            sem: Standard error of the reward, in its units: the deviation of an error of known
+                size beside the noise, such as that of a mean over replicates; 0 for none.
             constraints: Values by name of the constraints that were measured; some may be missing.
 
         Returns:
             What the estimate did.
 
         Raises:
-            InvalidInput: With nothing changed, for a reward that is not a finite number or a point
-                that is not of the space.
+            InvalidInput: With nothing changed, for a reward that is not a finite number, a point
+                that is not of the space, a `sem` below 0, or one above 0 beside an estimator that
+                cannot use it.
         """
         started = time.perf_counter()
         location, query = self._locate(where, environment)
         reward, limited = checks.reward(y), self._constraint_values([constraints])
+        error = self._usable([checks.standard_error(sem)])[0]
         with one_thread():
-            self._record(location, query, reward)
+            self._record(location, query, reward, error)
             self._constrain([location], limited)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
@@ -259,6 +264,7 @@ class Optimizer:
         rewards: Tensor | Sequence,
         environments: Tensor | Sequence | None = None,
         *,
+        sems: Tensor | Sequence | None = None,
         constraints: Sequence[Mapping[str, float] | None] | None = None,
     ) -> Info:
         """Record many rewards at once, with one estimate.
@@ -267,6 +273,7 @@ class Optimizer:
             points: Queries, indices of arms (n,) or points (n, d).
             rewards: Rewards (n,).
             environments: What they were measured under (n, dz), on a `Joint` space.
+            sems: Standard errors (n,) of the rewards; by default 0.
             constraints: Values by name of the constraints, one mapping for each reward.
 
         Returns:
@@ -289,6 +296,8 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
+        errors = [0.0] * len(y) if sems is None else checks.standard_errors(sems, len(y))
+        self._usable(errors)
         limited = self._constraint_values([None] * len(y) if constraints is None else constraints)
         if len(limited) != len(y):
             raise InvalidInput(
@@ -301,8 +310,8 @@ class Optimizer:
                 left.settle(query)
             located.append((location, query))
         with one_thread():
-            for (location, query), reward in zip(located, y, strict=True):
-                self._record(location, query, reward)
+            for (location, query), reward, error in zip(located, y, errors, strict=True):
+                self._record(location, query, reward, error)
             self._constrain([location for location, _ in located], limited)
             return self._info(self._model.infer(), time.perf_counter() - started)
 
@@ -607,7 +616,7 @@ class Optimizer:
         self._model.pull(location.point, location.arm, times)
         return self._pending.add(location, times, observed=self.space.observed)
 
-    def _record(self, location: Location, query: int | None, reward: float) -> None:
+    def _record(self, location: Location, query: int | None, reward: float, sem: float) -> None:
         if query is not None:
             asked = self._pending.by_id[query].location
             if asked is not location:  # under another environment than the one that was supposed
@@ -620,7 +629,18 @@ class Optimizer:
             known = bool((self._designs == location.design).all(-1).any())
             if not known:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
-        self._model.observe(location.point, location.arm, reward)
+        self._model.observe(location.point, location.arm, reward, sem)
+
+    def _usable(self, errors: list[float]) -> list[float]:
+        """The standard errors, if the estimator can use them or all are 0."""
+        if any(errors) and not self._model.uses_errors:
+            estimator = type(self._model.estimator).__name__
+            raise InvalidInput(
+                f"a standard error came, but the estimator `{estimator}` has no use for it: pass "
+                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or tell the reward "
+                "without it."
+            )
+        return errors
 
     def _constraint_values(
         self, given: Sequence[Mapping[str, float] | None]

@@ -35,10 +35,12 @@ class Observations:
     _number: int = 0
     _sites_number: int = 0
     _reward: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    _sem: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _site: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
     _points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # (capacity, d)
     _count: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
+    has_errors: bool = False  # whether any standard error is above 0
     _index: dict[bytes | int, int] = field(default_factory=dict, metadata={"saved": False})
 
     def __post_init__(self) -> None:
@@ -52,6 +54,11 @@ class Observations:
     def rewards(self) -> Tensor:
         """Raw rewards (t,)."""
         return self._tensor(self._reward[: self._number])
+
+    @property
+    def sems(self) -> Tensor:
+        """Standard errors (t,) of the rewards, 0 where none was told."""
+        return self._tensor(self._sem[: self._number])
 
     @property
     def site(self) -> Tensor:
@@ -73,7 +80,7 @@ class Observations:
         """Sum of the rewards at each site (S,)."""
         return self._tensor(self._sum[: self._sites_number])
 
-    def append(self, point: Tensor, reward: float, arm: int | None = None) -> int:
+    def append(self, point: Tensor, reward: float, arm: int | None = None, sem: float = 0.0) -> int:
         """Record a reward.
 
         Args:
@@ -81,6 +88,7 @@ class Observations:
             reward: Finite reward.
             arm: Index of the arm, on a space of arms; arms are sites of their own even where
                 their coordinates are equal.
+            sem: Standard error of the reward.
 
         Returns:
             The index of the site.
@@ -100,7 +108,9 @@ class Observations:
                 self.arms.append(arm)
         number = self._number
         self._reward, self._site = grown(self._reward, number), grown(self._site, number)
-        self._reward[number], self._site[number] = reward, site
+        self._sem = grown(self._sem, number)
+        self._reward[number], self._site[number], self._sem[number] = reward, site, sem
+        self.has_errors = self.has_errors or sem > 0.0
         self._count[site] += 1.0
         self._sum[site] += reward
         self._number += 1

@@ -56,6 +56,13 @@ class Sample:
         """Rewards (t,) in the model's units."""
         return self.units.transform(self.observations.rewards).to(self.features.device)
 
+    @cached_property
+    def error_variances(self) -> Tensor:
+        """Squared standard errors (t,) of the rewards, in the model's units."""
+        observations = self.observations
+        variances = self.units.error_variances(observations.rewards, observations.sems)
+        return variances.to(self.features.device)
+
     @property
     def sums(self) -> Tensor:
         """Sum of the rewards at each site (S,), in the model's units."""

@@ -126,6 +126,24 @@ class RewardUnits:
         value = (warped - self.center) / self.scale
         return min(max(value, -MAX_DEVIATIONS), MAX_DEVIATIONS)
 
+    def error_variances(self, rewards: Tensor, sems: Tensor) -> Tensor:
+        """Squared standard errors in squared standardised units.
+
+        Where rewards are warped, the errors are scaled by the slope of the warp at the rewards.
+
+        Args:
+            rewards: Rewards (t,), in reward units.
+            sems: Their standard errors (t,), in reward units.
+
+        Returns:
+            Variances (t,), of at most `MAX_DEVIATIONS` squared unless the units are the rewards'
+            own.
+        """
+        if self.is_identity:
+            return sems.square()
+        errors = self.warp.log_slope(rewards).exp() * sems / self.scale
+        return errors.clamp_max(MAX_DEVIATIONS).square()
+
     def within(self, center: float, scale: float) -> RewardUnits:
         """The units whose location and scale are `center` and `scale` in these."""
         center = self.center + self.scale * center

@@ -1,4 +1,4 @@
-"""The objective that is a command: its last number on standard output is the measurement."""
+"""The objective that is a command: the measurement is what it prints last."""
 
 from __future__ import annotations
 
@@ -24,15 +24,10 @@ from surefoot.tune.observed_constraints import (
     split_constraints,
 )
 from surefoot.tune.plain_text import without_escapes
+from surefoot.tune.printed_value import PrintedValue, printed_value
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
-# A number that is not part of a word (`p95`, `0x1F`), though a unit may follow it (`12.5ms`).
-# Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
-NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?=[^\W\d_]*+(?!\w))"
-    r"|(?i:inf(?:inity)?|nan)(?!\w))"
-)
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
 _NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is a constraint"
 
@@ -87,7 +82,7 @@ class CommandObjective:
             process.end()
         environment: dict[str, float] | str | None = None
         constraints = ObservedConstraints({})
-        value: float | str
+        value: PrintedValue | str
         if code is None:
             value = timed_out(self._timeout)
         elif code:
@@ -99,9 +94,11 @@ class CommandObjective:
                 environment = self._observed.check(given, _NO_LINE)
             reported, text = split_constraints(text, self._constraints)
             constraints = check_constraints(self._constraints, reported, _NO_VALUE)
-            value = last_number(text)
+            value = printed_value(text)
         left = left_behind(process.left_behind)
-        return outcome(value, process.output.text(), seconds, environment, left, constraints)
+        number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
+        output = process.output.text()
+        return outcome(number, output, seconds, environment, left, constraints, sem)
 
     def close(self) -> None:
         return None
@@ -114,9 +111,3 @@ def searched(stdout: Tail) -> str:
     """
     text = stdout.text()
     return without_escapes(re.sub(r"\A\S+", "", text) if stdout.cut else text)
-
-
-def last_number(text: str) -> float | str:
-    """The last number in a text, or the reason of a failure if there is none."""
-    numbers = NUMBER.findall(without_escapes(text))
-    return float(numbers[-1]) if numbers else "no number on standard output"

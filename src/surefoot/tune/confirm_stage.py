@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_interrupted
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 CONFIRM = "surefoot:confirm"
 """Attribute of a study: the candidates. Of a trial: the rounds of the stage that it belongs to."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
 
 
 def constraint_lines(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 
-from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.study import fitted_model, recommendation
 from surefoot.tune.study_file import StudyFile
 from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief
 
 STOP = "surefoot:stop"
 """Attribute of a study: the last check whether to end the search, and its result."""

@@ -27,6 +27,7 @@ class Measurement:
         environment: Values of the environment by name, where the environment is observed.
         left_behind: A line about processes that it left running and that were ended.
         constraints: Values of the study's constraints by name.
+        sem: Standard error of the number, 0 where it is unknown.
     """
 
     value: float
@@ -34,6 +35,7 @@ class Measurement:
     environment: Mapping[str, float] | None = None
     left_behind: str = ""
     constraints: Mapping[str, float] = field(default_factory=dict)
+    sem: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Failure:
         reason: The reason, in one line.
         output: The end of what was printed.
         seconds: How long the measurement took.
-        blameless: Whether a number came and only its environment or a constraint was missing or
-            invalid, so that the failure says nothing about the configuration.
+        blameless: Whether a number came and only its environment, its standard error or a
+            constraint was missing or invalid, so that the failure says nothing about the
+            configuration.
         left_behind: A line about processes that it left running and that were ended.
     """
 
@@ -100,6 +103,7 @@ def outcome(
     environment: Mapping[str, float] | str | None = None,
     left_behind: str = "",
     constraints: ObservedConstraints = _UNCONSTRAINED,
+    sem: float = 0.0,
 ) -> Measurement | Failure:
     """A measurement if `value` is finite and all else is valid; a string is a reason why not."""
     blameless = False
@@ -111,10 +115,13 @@ def outcome(
         reason = "the measurement is infinite, expected a finite number"
     elif isinstance(environment, str):
         reason, blameless = environment, True
+    elif not 0.0 <= sem < math.inf:
+        reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
+        blameless = True
     elif constraints.reason:
         reason, blameless = constraints.reason, constraints.blameless
     else:
-        return Measurement(value, seconds, environment, left_behind, constraints.values)
+        return Measurement(value, seconds, environment, left_behind, constraints.values, sem)
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
     return Failure(reason, output, seconds, blameless, left_behind)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import optuna
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
 from scipy import stats
 
-from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import trial_environment
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
 _LEAST_REPEATS = 3  # of a configuration

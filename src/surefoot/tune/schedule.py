@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 
-from surefoot.integrations.optuna import StudyBelief
 from surefoot.tune.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
 from surefoot.tune.early_stop import EarlyStop, check_stop, stored_stop
 from surefoot.tune.study import fitted_model, recommendation
 from surefoot.tune.study_file import StudyFile
 from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief
 
 REMEASURED = "surefoot:remeasured"
 """User attribute of a trial that measures a known configuration again: which one it is."""

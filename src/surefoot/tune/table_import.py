@@ -14,7 +14,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR
 from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
@@ -25,7 +25,6 @@ from surefoot.tune.trial_attributes import (
     FAILURE,
     IMPORTED,
     SECONDS,
-    STANDARD_ERROR,
     WORKER_NAME,
 )
 from surefoot.types import InvalidInput

@@ -23,6 +23,7 @@ from surefoot.tune.trial_attributes import (
     trial_constraints,
     trial_environment,
     trial_seconds,
+    trial_sem,
 )
 from surefoot.types import InvalidInput, NotReady
 
@@ -41,8 +42,8 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
     variable of the environment, value, `constraint_NAME` for each constraint, weight (1: full
-    weight, near 0: treated as an outlier), failure, start (local time) and seconds. The file
-    appears complete or not at all.
+    weight, near 0: treated as an outlier), sem (standard error of the value), failure, start (local
+    time) and seconds. The file appears complete or not at all.
 
     Args:
         study_file: The checked study file.
@@ -88,6 +89,7 @@ def trial_table(
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
+            "sem": trial_sem(trial),
             "failure": failure_reason(trial) or None,
             "start": trial.datetime_start,
             "seconds": trial_seconds(trial),

@@ -6,13 +6,13 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, INTERRUPTED, STANDARD_ERROR
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
-STANDARD_ERROR, WORKER_NAME = "sem", "worker"  # of a measurement in an imported table
+WORKER_NAME = "worker"  # of a measurement in an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
@@ -53,6 +53,14 @@ def trial_constraints(trial: FrozenTrial | Trial) -> dict[str, float]:
     """The values of a trial's constraints, by name."""
     constraints = trial.user_attrs.get(CONSTRAINTS)
     return dict(constraints) if isinstance(constraints, dict) else {}
+
+
+def trial_sem(trial: FrozenTrial) -> float | None:
+    """Standard error of a trial's value, None where it has none."""
+    recorded = trial.user_attrs.get(STANDARD_ERROR)
+    if isinstance(recorded, int | float) and not isinstance(recorded, bool):
+        return float(recorded)
+    return None
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:

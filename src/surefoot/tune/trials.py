@@ -17,6 +17,7 @@ from surefoot.integrations.optuna import (
     CONSTRAINTS,
     ENVIRONMENT,
     INTERRUPTED,
+    STANDARD_ERROR,
     SurefootSampler,
 )
 from surefoot.tune import trial_owner
@@ -126,6 +127,8 @@ class StudyTrials:
                         trial.set_user_attr(ENVIRONMENT, dict(result.environment))
                     if result.constraints:
                         trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
+                    if result.sem:
+                        trial.set_user_attr(STANDARD_ERROR, result.sem)
                     self.study.tell(trial, result.value)
                 else:
                     trial.set_user_attr(FAILURE, result.reason)

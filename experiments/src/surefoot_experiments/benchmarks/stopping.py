@@ -11,13 +11,13 @@ import torch
 from optuna.distributions import FloatDistribution
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune.early_stop import IN_A_ROW, LEAST_ROUNDS
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.problems import Problem, Spikes
 from surefoot_experiments.problems.functions import branin, hartmann, rosenbrock
 
 GAIN, CONFIDENCE = 0.02, 0.95
+LEAST_ROUNDS, IN_A_ROW = 15, 3  # as in `surefoot tune`
 BEST = 50.0  # value at the optimum
 UNIT = 25.0  # a standard deviation of the function
 NOISE = Spikes(probability=0.05, size=100.0, scale=0.5)

@@ -3,7 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna.attributes import (
+    BLAMELESS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+)
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ __all__ = [
     "CONSTRAINTS",
     "ENVIRONMENT",
     "INTERRUPTED",
+    "STANDARD_ERROR",
     "OverEnvironment",
     "PredictedConstraint",
     "StudyBelief",

@@ -436,7 +436,7 @@ class StudyBelief:
         posterior, x = self._posterior, self._points([params, other]).to(self._best.device)
         with torch.no_grad():
             at = posterior.evaluate(x)
-            return posterior.evaluated_mean(at), posterior.covariance(at, at)
+            return posterior.mean(x), posterior.covariance(at, at)
 
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.

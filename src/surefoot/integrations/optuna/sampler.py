@@ -38,8 +38,9 @@ class SurefootSampler(BaseSampler):
 
     Each finished trial is read once and the model is kept between trials. Running trials of other
     workers are pending points. A failed trial counts against its configuration, unless it has the
-    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. Constraints of trials
-    (`trial.set_constraint`) are modelled and kept to. Only studies with a single
+    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. The user attribute
+    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value. Constraints
+    of trials (`trial.set_constraint`) are modelled and kept to. Only studies with a single
     objective are supported; others raise `ValueError`.
 
     With an `environment` the objective depends on random conditions, and `risk` of it is optimised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,14 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.integrations.optuna.alternatives import alternatives
-from surefoot.integrations.optuna.attributes import BLAMELESS, ENVIRONMENT, INTERRUPTED
+from surefoot.integrations.optuna.attributes import (
+    BLAMELESS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+)
 from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -119,6 +126,7 @@ class StudyTracker:
         finished = [t for t in fresh if t.state.is_finished()]
         located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
         measured, values, constrained, limits = [], [], [], []
+        sems: list[float] = []
         for trial, point, z in located:
             self._read.add(trial.number)
             self._release(trial.number)
@@ -133,8 +141,9 @@ class StudyTracker:
                 self._fail(point, z)
             if _has_value(trial, self.log):
                 measured.append(_elsewhere_asked(point, z))
-                value = float(trial.value or 0.0)
+                value, sem = float(trial.value or 0.0), _standard_error(trial)
                 values.append(self.sign * (math.log(value) if self.log else value))
+                sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
                 self.numbers.append(trial.number)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
                 self._fail(point, z)
@@ -145,7 +154,7 @@ class StudyTracker:
         if measured:
             known = [query.environment for query in measured if query.environment is not None]
             self.optimizer.tell_all(
-                measured, torch.tensor(values), torch.stack(known) if known else None
+                measured, torch.tensor(values), torch.stack(known) if known else None, sems=sems
             )
         self.optimizer.constraints.tell(constrained, limits)
 
@@ -348,6 +357,24 @@ def _elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
 def _is_ignored_failure(trial: FrozenTrial) -> bool:
     """Whether a failed trial did not fail because of its configuration."""
     return any(trial.user_attrs.get(mark) for mark in (INTERRUPTED, BLAMELESS))
+
+
+def _standard_error(trial: FrozenTrial) -> float:
+    """Standard error of a trial's value, 0 where none is recorded.
+
+    One that is no such number is left out with a warning: a finished trial cannot be corrected.
+    """
+    recorded = trial.user_attrs.get(STANDARD_ERROR, 0.0)
+    try:
+        return checks.standard_error(recorded)
+    except InvalidInput:
+        warnings.warn(
+            f"trial {trial.number} has the user attribute {STANDARD_ERROR!r} = "
+            f"{checks.shown(recorded)}, expected a finite number of at least 0: its value is used "
+            "without a standard error.",
+            stacklevel=2,
+        )
+        return 0.0
 
 
 def _has_value(trial: FrozenTrial, log: bool = False) -> bool:
