@@ -9,6 +9,7 @@ import optuna
 import pytest
 from study_doubles import Scripted, trials_of
 
+from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.schedule import REMEASURED
@@ -173,3 +174,29 @@ def test_wrong_tables_are_refused_in_one_line(write_study, table, message):
     with pytest.raises(StudyFileError) as refused:
         StudyFile.load(write_study(having(table)))
     assert message in str(refused.value)
+
+
+class Doubting:
+    """A model for which the defaults are the only candidate that satisfies the constraints."""
+
+    def recommend(self) -> StudyRecommendation:
+        return StudyRecommendation({"share": 0.31}, 1.0, 0.9, 1.1)
+
+    def assess(self, params: dict) -> StudyRecommendation:
+        chance = 1.0 if params == DEFAULT else 0.9
+        value = 2.0 if params == DEFAULT else 1.0
+        return StudyRecommendation(params, value, value, value, chance, feasible=chance == 1.0)
+
+    def preference(self, one: StudyRecommendation) -> tuple[float, float]:
+        return float("inf") if one.feasible else one.feasibility, -one.value
+
+    def is_worse(self, params: dict, other: dict) -> bool:
+        return params == DEFAULT
+
+
+def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
+    candidates = ({"share": 0.3}, DEFAULT)
+    stage = ConfirmStage(confirmed[0], 24, candidates, ())
+    assert stage.recommend(Doubting()).params == {"share": 0.31}
+    defaults_alone = ConfirmStage(confirmed[0], 24, (DEFAULT,), ())
+    assert defaults_alone.recommend(Doubting()).params == {"share": 0.31}

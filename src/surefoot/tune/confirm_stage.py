@@ -91,8 +91,16 @@ class ConfirmStage:
         return self.candidates[int(np.random.default_rng(seed).choice(fewest))]
 
     def recommend(self, model: StudyBelief) -> StudyRecommendation:
-        """The best of the candidates that do not fail."""
-        return max(self._assessed(model).values(), key=model.preference)
+        """The best of the candidates that do not fail.
+
+        Where the runs of the stage have left no candidate that satisfies the constraints and is not
+        known to be worse than what the model prefers by now, it is the latter.
+        """
+        best = max(self._assessed(model).values(), key=model.preference)
+        other = model.recommend()
+        if other.feasible and (not best.feasible or model.is_worse(best.params, other.params)):
+            return other
+        return best
 
     def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
         """Predictions for the candidates that do not fail, or for all if every one does."""
