@@ -351,7 +351,7 @@ def _show(summary: Summary) -> None:
     if best is None:
         return
     what = "value" if risk is None else f"{risk.name} of"
-    interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
+    interval = f"{best.value:.5g} (95 % credible interval {best.lower:.5g} to {best.upper:.5g})"
     typer.echo(f"Recommended, with {what} {interval}:")
     for name, value in best.params.items():
         typer.echo(f"  {name} = {json.dumps(value)}")
