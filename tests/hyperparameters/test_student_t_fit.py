@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
 
 SPREAD, HOMED = 15, 100
 LOWER, SPAN = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
@@ -27,7 +27,7 @@ def converged_search(seed: int, noise: float) -> tuple[torch.Tensor, torch.Tenso
 
 def error_of(fit: HyperparameterFit, points: torch.Tensor, rewards: torch.Tensor) -> float:
     """Root mean square error of the posterior mean over the square."""
-    fitted = fit.fit(points, rewards, LOWER, SPAN)
+    fitted = fit.fit(TrainingData(points, rewards, LOWER, SPAN))
     grid = torch.linspace(0, 1, 15, dtype=torch.float64)
     everywhere = torch.cartesian_prod(grid, grid)
     with torch.no_grad():
@@ -57,8 +57,8 @@ def test_observations_away_from_the_optimum_are_not_outliers_after_convergence(n
 @pytest.mark.parametrize("name", FITS)
 def test_units_of_the_rewards_do_not_matter(name):
     points, rewards = converged_search(0, 0.05)
-    fitted = FITS[name].fit(points, rewards, LOWER, SPAN)
-    other = FITS[name].fit(points, 4096.0 * rewards + 65536.0, LOWER, SPAN)
+    fitted = FITS[name].fit(TrainingData(points, rewards, LOWER, SPAN))
+    other = FITS[name].fit(TrainingData(points, 4096.0 * rewards + 65536.0, LOWER, SPAN))
     assert other.scale == pytest.approx(4096.0 * fitted.scale, rel=1e-9)
     assert other.center == pytest.approx(4096.0 * fitted.center + 65536.0, rel=1e-4)
     torch.testing.assert_close(other.weights, fitted.weights, rtol=0, atol=1e-2)
@@ -69,7 +69,7 @@ def test_outliers_are_distinguished_from_a_converged_search():
     points, rewards = converged_search(1, 0.05)
     spiked = rewards.clone()
     spiked[::10] += 60.0
-    weights = HyperparameterFit().fit(points, spiked, LOWER, SPAN).weights
+    weights = HyperparameterFit().fit(TrainingData(points, spiked, LOWER, SPAN)).weights
     assert float(weights[::10].max()) < 0.05
     away = torch.ones(len(points), dtype=torch.bool)
     away[::10] = False
@@ -85,7 +85,7 @@ def test_few_rewards_that_do_not_vary_leave_a_short_lengthscale_possible():
     scales = {}
     for name in ("long", "short"):
         fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=name)
-        fitted = fit.fit(points, rewards, LOWER, SPAN)
+        fitted = fit.fit(TrainingData(points, rewards, LOWER, SPAN))
         scales[name] = fitted.kernel.base_kernel.lengthscale.detach().reshape(-1)
     assert float(scales["short"][0]) < 2.0 < 4.0 < float(scales["long"][0])
     assert float(scales["short"][1]) == pytest.approx(float(scales["long"][1]), rel=0.5)
@@ -107,7 +107,7 @@ def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
 
     def fitted(prior: str):
         fit = HyperparameterFit(nu=None, dof=GAUSSIAN, lengthscales=prior)
-        return fit.fit(points, rewards, LOWER, SPAN)
+        return fit.fit(TrainingData(points, rewards, LOWER, SPAN))
 
     flat = log_likelihood(fitted("flat"))
     assert flat > log_likelihood(fitted("short")) + 0.01

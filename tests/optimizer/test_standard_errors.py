@@ -8,7 +8,7 @@ import surefoot as sf
 from reference import covariance, gaussian_process
 from reference.agreement import agree
 from surefoot.estimators import Constants
-from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
 from surefoot.regression.units import RewardUnits, Warp
 
 RIDGE = 0.05
@@ -157,7 +157,10 @@ def test_fitted_noise_is_what_the_errors_leave():
     y = np.sin(6.0 * x[:, 0]) + sems * generator.normal(size=100) + 0.1 * generator.normal(size=100)
     columns = torch.from_numpy(x), torch.from_numpy(y), torch.zeros(1), torch.ones(1)
     fit = HyperparameterFit(dof=GAUSSIAN)
-    known, unknown = fit.fit(*columns, sems=torch.from_numpy(sems)), fit.fit(*columns)
+    known, unknown = (
+        fit.fit(data)
+        for data in (TrainingData(*columns, sems=torch.from_numpy(sems)), TrainingData(*columns))
+    )
     assert 0.05 < known.noise**0.5 * known.scale < 0.2
     assert unknown.noise**0.5 * unknown.scale > 0.5
 

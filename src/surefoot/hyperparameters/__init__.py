@@ -1,10 +1,18 @@
 """Hyperparameters from observations: kernel, noise and tail; empirical-Bayes prior mean and scale.
 
-`HyperparameterFit.fit(points, rewards, lower, span)` is a pure function that returns `Fitted`.
+`HyperparameterFit.fit(data)` is a pure function that returns `Fitted`.
 """
 
 from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.laplace import Correction
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
+from surefoot.hyperparameters.training_data import TrainingData
 
-__all__ = ["GAUSSIAN", "Correction", "Fitted", "GivenHyperparameters", "HyperparameterFit"]
+__all__ = [
+    "GAUSSIAN",
+    "Correction",
+    "Fitted",
+    "GivenHyperparameters",
+    "HyperparameterFit",
+    "TrainingData",
+]

@@ -11,16 +11,13 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
+from surefoot.hyperparameters.training_data import NO_ERRORS
 
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
-
-
-NO_ERRORS = torch.zeros((), dtype=torch.float64)
-"""Standard errors, and their variances, of rewards that have none."""
 
 
 class LogDensity(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
-from surefoot.hyperparameters.evidence import NO_ERRORS
 from surefoot.hyperparameters.laplace import Correction, no_correction
 from surefoot.hyperparameters.student_t_fit import Fitted
+from surefoot.hyperparameters.training_data import TrainingData
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -46,33 +46,16 @@ class GivenHyperparameters:
             return number > fitted_at * (1.0 + _NEW_SHARE)
         return number != fitted_at
 
-    def fit(
-        self,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Fitted:
-        """The kernel and the ridge, in the units of the rewards (t,)."""
+    def fit(self, data: TrainingData) -> Fitted:
+        """The kernel and the ridge, in the units of the rewards."""
         center, scale = 0.0, 1.0
-        if self.standardise and len(rewards):
-            center, scale = float(rewards.median()), robust_spread(rewards)
+        if self.standardise and len(data.rewards):
+            center, scale = float(data.rewards.median()), robust_spread(data.rewards)
         none = torch.ones(0, dtype=torch.float64)
         return Fitted(  # infinite degrees of freedom: an estimator has its own
             self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise
         )
 
-    def uncertainty(
-        self,
-        fitted: Fitted,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
         """No correction: kernel and ridge are given."""
         return no_correction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +18,6 @@ from surefoot.estimators.student_t import cautious_weights, precision, student_t
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     MIN_NOISE,
-    NO_ERRORS,
     Evidence,
     Hyperparameters,
     best_dof,
@@ -30,6 +29,7 @@ from surefoot.hyperparameters.laplace import (
     HyperparameterUncertainty,
     no_correction,
 )
+from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
@@ -156,7 +156,8 @@ class HyperparameterFit:
         >>> y = torch.sin(6 * x[:, 0])
         >>> y[5] = 50.0  # an outlier
         >>> fit = HyperparameterFit(passes=1, steps=5)
-        >>> fitted = fit.fit(x, y, lower=torch.zeros(1), span=torch.ones(1))
+        >>> data = TrainingData(x, y, lower=torch.zeros(1), span=torch.ones(1))
+        >>> fitted = fit.fit(data)
         >>> int(fitted.weights.argmin()), bool(fitted.weights[5] < 0.01)
         (5, True)
     """
@@ -188,44 +189,26 @@ class HyperparameterFit:
         new = number - fitted_at
         return fitted_at == 0 or (new >= self.every and new > _NEW_SHARE * fitted_at)
 
-    def fit(
-        self,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Fitted:
+    def fit(self, data: TrainingData) -> Fitted:
         """Fit the hyperparameters to observations.
 
         Args:
-            points: Observed points (t, d), one for each reward; without rewards, the
-                hyperparameters are those that a fit starts from.
-            rewards: Rewards (t,), in reward units.
-            lower: Lower bounds (d,) of the space.
-            span: Extents (d,) of the space, above 0.
-            groups: Coordinates that share a lengthscale, such as those of a category encoded
-                one-hot, whose values are then all equally far apart; every other coordinate has
-                its own.
-            sems: Standard errors (t,) of the rewards, in reward units: known Gaussian errors beside
-                the Student-t noise that is fitted.
+            data: The observations; without any, the hyperparameters are those that a fit starts
+                from.
 
         Returns:
-            The hyperparameters, with the kernel in the units of `points`.
+            The hyperparameters, with the kernel in the units of `data.points`.
         """
-        unit = ((points - lower) / span).cpu()  # small matrices, many steps: never on a GPU
-        rewards, sems = rewards.cpu(), sems.cpu().expand(len(rewards))
-        group = _group_of_each(len(span), groups)
+        group, rewards = data.group, data.rewards
         if not len(rewards):
             start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
-            kernel = self._kernel(start, group, span).to(points.device)
-            return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
+            return Fitted(self._kernel(start, data), start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards))
-        evidence = Evidence(unit[subset], group, self.nu, LENGTHSCALE_PRIORS[self.lengthscales])
-        plain = best = self._start(evidence, rewards, sems, subset, IDENTITY)
+        prior = LENGTHSCALE_PRIORS[self.lengthscales]
+        evidence = Evidence(data.unit[subset], group, self.nu, prior)
+        plain = best = self._start(evidence, data, subset, IDENTITY)
         for warp in _warps(rewards) if self.warped else []:
-            other = self._start(evidence, rewards, sems, subset, warp)
+            other = self._start(evidence, data, subset, warp)
             if other.score <= best.score:
                 break
             best = other
@@ -235,37 +218,22 @@ class HyperparameterFit:
         optimum = self._ascend(best.optimum, best.evidence, y, self.passes, self.steps)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
-        kernel = self._kernel(optimum.model, group, span).to(points.device)
         return Fitted(
-            kernel,
+            self._kernel(optimum.model, data),
             optimum.model.noise,
             optimum.dof,
             best.center + best.scale * optimum.shift,
             best.scale,
-            weights.to(points.device),
+            weights.to(data.points.device),
             warp=best.warp,
         )
 
-    def uncertainty(
-        self,
-        fitted: Fitted,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
         """What the posterior changes by where the hyperparameters are integrated over.
 
         Args:
-            fitted: What `fit` gave for these rewards, or for the first of them.
-            points: Observed points (t, d).
-            rewards: Rewards (t,), in reward units.
-            lower: Lower bounds (d,) of the space.
-            span: Extents (d,) of the space.
-            groups: Coordinates that share a lengthscale.
-            sems: Standard errors (t,) of the rewards, in reward units.
+            fitted: What `fit` gave for these observations, or for the first of them.
+            data: The observations.
 
         Returns:
             Function of points (n, d) that gives what to add to the posterior's mean and variance
@@ -275,28 +243,30 @@ class HyperparameterFit:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
             Laplace's approximation.
         """
-        if not 0 < len(rewards) <= _MAX_FITTED:
+        if not 0 < len(data.rewards) <= _MAX_FITTED:
             return no_correction
-        group, base = _group_of_each(len(span), groups), fitted.kernel.base_kernel
-        scales = (base.lengthscale.detach().reshape(-1) / span).cpu()
-        model = Hyperparameters.of(scales, group, float(fitted.kernel.outputscale), fitted.noise)
+        base = fitted.kernel.base_kernel
+        scales = (base.lengthscale.detach().reshape(-1) / data.span).cpu()
+        variance = float(fitted.kernel.outputscale)
+        model = Hyperparameters.of(scales, data.group, variance, fitted.noise)
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        errors = fitted.units.error_variances(rewards.cpu(), sems.cpu())
-        evidence = Evidence(((points - lower) / span).cpu(), group, self.nu, prior, errors)
-        y = fitted.units.transform(rewards.cpu())
+        errors = fitted.units.error_variances(data.rewards, data.sems)
+        evidence = Evidence(data.unit, data.group, self.nu, prior, errors)
+        y = fitted.units.transform(data.rewards)
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
         extra = HyperparameterUncertainty(evidence, model, y, weights)
-        return CorrectionInSpace(extra, lower, span, fitted.scale)
+        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
 
     def _start(
-        self, evidence: Evidence, rewards: Tensor, sems: Tensor, subset: Tensor, warp: Warp
+        self, evidence: Evidence, data: TrainingData, subset: Tensor, warp: Warp
     ) -> _WarpedStart:
         """Where the search begins under a transformation of the rewards, and its evidence."""
+        rewards = data.rewards
         warped = warp(rewards)
         center, scale = self._location_and_scale(warped)
         y = ((warped - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-        errors = RewardUnits(center, scale, warp=warp).error_variances(rewards, sems)
+        errors = RewardUnits(center, scale, warp=warp).error_variances(rewards, data.sems)
         evidence = replace(evidence, errors=errors[subset])
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
         optimum = self._best_optimum(evidence, y[subset], cautious[subset])
@@ -346,14 +316,14 @@ class HyperparameterFit:
         bound = evidence.variational_bound(model, y, weights, relative, dof)
         return _LocalOptimum(model, dof, shift, weights, bound)
 
-    def _kernel(self, model: Hyperparameters, group: Tensor, span: Tensor) -> Kernel:
-        lengthscale = model.lengthscales[group] * span.cpu()
+    def _kernel(self, model: Hyperparameters, data: TrainingData) -> Kernel:
+        lengthscale = model.lengthscales[data.group] * data.span.cpu()
         base = (
             kernels.squared_exponential(lengthscale)
             if self.nu is None
             else kernels.matern(self.nu, lengthscale)
         )
-        return kernels.scaled(base, model.variance)
+        return kernels.scaled(base, model.variance).to(data.points.device)
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
@@ -363,15 +333,6 @@ def _warps(rewards: Tensor) -> list[Warp]:
     anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
     knees = [share * (anchor - middle) for share in _KNEES]
     return [Warp(anchor, knee) for knee in knees if knee > 0.0]
-
-
-def _group_of_each(dimension: int, groups: Sequence[Sequence[int]]) -> Tensor:
-    """Index (d,) of the lengthscale of each coordinate."""
-    first = list(range(dimension))
-    for group in groups:
-        for coordinate in group:
-            first[coordinate] = min(group)
-    return torch.unique(torch.tensor(first), return_inverse=True)[1]
 
 
 def _subset(number: int) -> Tensor:

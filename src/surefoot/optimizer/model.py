@@ -15,8 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Correction, Fitted
-from surefoot.hyperparameters.evidence import NO_ERRORS
+from surefoot.hyperparameters import Correction, Fitted, TrainingData
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior, Pull
@@ -38,31 +37,11 @@ class Hyperparameters(Protocol):
         """Whether to fit after so many rewards, given those at the last fit."""
         ...
 
-    def fit(
-        self,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Fitted:
-        """Hyperparameters from points (t, d) and rewards (t,); the same for the same data.
-
-        Coordinates of a group encode one variable, a category; rewards have standard errors (t,).
-        """
+    def fit(self, data: TrainingData) -> Fitted:
+        """Hyperparameters from observations; the same for the same data."""
         ...
 
-    def uncertainty(
-        self,
-        fitted: Fitted,
-        points: Tensor,
-        rewards: Tensor,
-        lower: Tensor,
-        span: Tensor,
-        groups: Sequence[Sequence[int]] = (),
-        sems: Tensor = NO_ERRORS,
-    ) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
         """What integrating over the hyperparameters changes at points (n, d)."""
         ...
 
@@ -356,12 +335,12 @@ class Model:
 
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""
-        return self.hyperparameters.fit(*self._data())
+        return self.hyperparameters.fit(self._data())
 
-    def _data(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Sequence[Sequence[int]], Tensor]:
+    def _data(self) -> TrainingData:
         """What hyperparameters are fitted to."""
         span = self.space.upper - self.space.lower
-        return (
+        return TrainingData(
             self.observations.sites[self.observations.site],
             self.observations.rewards,
             self.space.lower,
@@ -374,7 +353,7 @@ class Model:
         """What integrating over the hyperparameters changes at points (n, d)."""
         number = len(self.observations)
         if self._correction is None or self._correction[0] != number:
-            correction = self.hyperparameters.uncertainty(self.fitted, *self._data())
+            correction = self.hyperparameters.uncertainty(self.fitted, self._data())
             self._correction = number, correction
         return self._correction[1](points)
 

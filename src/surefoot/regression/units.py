@@ -122,8 +122,9 @@ class RewardUnits:
         """Standardise one reward, as `transform` does."""
         if self.is_identity:
             return reward
-        warped = float(self.warp(torch.tensor(reward, dtype=torch.float64)))
-        value = (warped - self.center) / self.scale
+        if not self.warp.is_identity:
+            reward = float(self.warp(torch.tensor(reward, dtype=torch.float64)))
+        value = (reward - self.center) / self.scale
         return min(max(value, -MAX_DEVIATIONS), MAX_DEVIATIONS)
 
     def error_variances(self, rewards: Tensor, sems: Tensor) -> Tensor:

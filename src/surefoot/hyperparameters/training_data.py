@@ -1,0 +1,60 @@
+"""Observations that hyperparameters are fitted to, with the space that they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+NO_ERRORS = torch.zeros((), dtype=torch.float64)
+"""Standard errors, and their variances, of rewards that have none."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Points and rewards, on the CPU: fits take many steps on small matrices.
+
+    Args:
+        points: Observed points (t, d), one for each reward.
+        rewards: Rewards (t,), in reward units.
+        lower: Lower bounds (d,) of the space.
+        span: Extents (d,) of the space, above 0.
+        groups: Coordinates that share a lengthscale, such as those of a category encoded one-hot,
+            whose values are then all equally far apart; every other coordinate has its own.
+        sems: Standard errors (t,) of the rewards, in reward units: known Gaussian errors beside
+            the noise that is fitted.
+
+    Example:
+        >>> points = torch.tensor([[0.0, 4.0], [1.0, 2.0]])
+        >>> data = TrainingData(points, torch.zeros(2), torch.zeros(2), torch.tensor([1.0, 4.0]))
+        >>> data.unit.tolist(), data.group.tolist()
+        ([[0.0, 1.0], [1.0, 0.5]], [0, 1])
+    """
+
+    points: Tensor
+    rewards: Tensor
+    lower: Tensor
+    span: Tensor
+    groups: Sequence[Sequence[int]] = ()
+    sems: Tensor = NO_ERRORS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rewards", self.rewards.cpu())
+        object.__setattr__(self, "sems", self.sems.cpu().expand(len(self.rewards)))
+
+    @cached_property
+    def unit(self) -> Tensor:
+        """The points (t, d) on the unit cube."""
+        return ((self.points - self.lower) / self.span).cpu()
+
+    @cached_property
+    def group(self) -> Tensor:
+        """Index (d,) of the lengthscale of each coordinate."""
+        first = list(range(len(self.span)))
+        for group in self.groups:
+            for coordinate in group:
+                first[coordinate] = min(group)
+        return torch.unique(torch.tensor(first), return_inverse=True)[1]
