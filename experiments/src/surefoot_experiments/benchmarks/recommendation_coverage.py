@@ -26,8 +26,8 @@ deviation 10 in one measurement of twenty.
 **covered** is how often the 95 % interval of `recommend()` contains the value of the function
 there; with the width that steers the search, mean ± width deviations at the
 maximum a posteriori hyperparameters (`ConfidenceBounds()`), it would be **by the width**.
-**elsewhere** is how often the interval of `assess` does at {elsewhere} random points. **length** is its median length. A
-proportion near 95 % of {total} has a standard error of {error:.1f} %.
+**elsewhere** is how often the interval of `assess` does at {elsewhere} random points. **length** is
+its median length. A proportion near 95 % of {total} has a standard error of {error:.1f} %.
 
 Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """
