@@ -103,13 +103,13 @@ class Info:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """Recommended point, with its posterior mean and confidence interval.
+    """Recommended point, with its posterior mean and an interval.
 
     Args:
         point: Point (d,), in the units of the space; the design x of a `Joint`.
         arm: Index of the point in `Arms`, None in a `Box`.
         value: Posterior mean there, in reward units; in a `Joint` the risk of the posterior mean.
-        lower: Lower end of the confidence interval of that value, in reward units.
+        lower: Lower end of an interval of that value, in reward units (see `Optimizer`).
         upper: Upper end.
         feasibility: Probability that all constraints hold there, 1 without constraints.
     """

@@ -512,7 +512,7 @@ class Optimizer:
                 )
             optimizer._model.restore(run.state["_model"], run.decoder)
             optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
-            for name in [name for name in _STATE[2:] if name in run.state]:
+            for name in _STATE[2:]:
                 setattr(optimizer, name, run.decoder.decode(run.state[name]))
             for told in optimizer._limited:
                 places = [Location(point, arm, point, None) for point, arm, _ in told]

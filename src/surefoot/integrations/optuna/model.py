@@ -160,11 +160,12 @@ class StudyBelief:
         return (
             f"Student-t noise with {dof:g} degrees of freedom (fewer means heavier tails) and "
             f"scale {self.noise_scale:.4g}, both fitted to the data; homoscedastic"
-            f"{', of the logarithm of the values' if self._log else ''}."
+            f"{', of the logarithm of the values' if self._log else ''}"
+            f"{'' if self._warp.is_identity else '; values far from the best are compressed'}."
         )
 
     def on_model_scale(self, values: np.ndarray) -> np.ndarray:
-        """Values in the units of the model: their logarithms where these are modelled.
+        """Values in the units of the model: as they are transformed before they are modelled.
 
         Args:
             values: Values (n,) in the units of the study.
@@ -172,7 +173,8 @@ class StudyBelief:
         Returns:
             Values (n,), of which the noise has the scale `noise_scale`.
         """
-        return np.log(values) if self._log else np.asarray(values)
+        told = np.log(values) if self._log else np.asarray(values, dtype=float)
+        return self._sign * self._warp(torch.from_numpy(self._sign * told)).numpy()
 
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
