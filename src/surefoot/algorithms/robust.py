@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot.acquisition import Credible, Policy, ScoreRule
+from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
 from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -32,6 +32,7 @@ def robust_ucb(
     scale: float = 0.5,
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
+    instability: Instability | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -50,6 +51,7 @@ def robust_ucb(
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none beside a kernel.
         constraints: Limits of other quantities that are told with the reward, by their names.
+        instability: Which points have replicates that differ too much, and are avoided.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -91,6 +93,7 @@ def robust_ucb(
             interval=Credible(),
             initial=initial_design_size(seen) if initial is None else initial,
             constraints=constraints,
+            instability=instability,
             seed=seed,
             device=device,
         )
@@ -106,6 +109,7 @@ def robust_ucb(
         ridge=1.0 if ridge is None else ridge,
         initial=0 if initial is None else initial,
         constraints=constraints,
+        instability=instability,
         seed=seed,
         device=device,
     )

@@ -91,7 +91,7 @@ class ConfirmStage:
         return self.candidates[int(np.random.default_rng(seed).choice(fewest))]
 
     def recommend(self, model: StudyBelief) -> StudyRecommendation:
-        """The best of the candidates that do not fail.
+        """The best of the candidates that neither fail nor are unstable.
 
         Where the runs of the stage have left no candidate that satisfies the constraints and is not
         known to be worse than what the model prefers by now, it is the latter.
@@ -103,8 +103,12 @@ class ConfirmStage:
         return best
 
     def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
-        """Predictions for the candidates that do not fail, or for all if every one does."""
-        working = [index for index, one in enumerate(self.candidates) if not self._fails(one)]
+        """Predictions for the candidates that neither fail nor are unstable, or for all."""
+        working = [
+            index
+            for index, one in enumerate(self.candidates)
+            if not self._fails(one) and one not in model.unstable
+        ]
         chosen = working or range(len(self.candidates))
         return {index: model.assess(self.candidates[index]) for index in chosen}
 
@@ -138,14 +142,19 @@ def choose_candidates(
     A configuration that is already known to be worse is no candidate.
     """
     names = list(study_file.parameters)
-    best = model.recommend().params
-    chosen = [{name: best[name] for name in names}]
     by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     measured: list[dict[str, Any]] = []
     for number in model.trials:
         params = {name: by_number[number].params[name] for name in names}
-        if params not in measured and params not in chosen:
+        if params not in measured and params not in model.unstable:
             measured.append(params)
+    if study_file.repeats.most > 1 and measured:
+        # The best known one has replicates, which another one would begin without.
+        best = max(map(model.assess, measured), key=model.preference).params
+    else:
+        best = model.recommend().params
+    chosen = [{name: best[name] for name in names}]
+    measured = [params for params in measured if params not in chosen]
     gains = model.expected_gains(measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
     wanted = study_file.confirm.candidates - 1

@@ -256,6 +256,17 @@ class ConfirmSection(Section):
         return self
 
 
+class RepeatsSection(Section):
+    """`[repeats]`: measurements of the best known configurations again during the search."""
+
+    most: int = Field(
+        default=10, ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1"
+    )
+    unstable: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal[False] = Field(
+        default=0.2, description="a share above 0, such as 0.2, or false"
+    )
+
+
 class StopSection(Section):
     """`[stop]`: when the search ends before its last round."""
 

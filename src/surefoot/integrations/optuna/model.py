@@ -130,6 +130,10 @@ class StudyBelief:
         self._posterior, self._width = reported.posterior, reported.width
         self._warp = reported.warp
         self._hyperparameters = optimizer.hyperparameters
+        self.unstable: list[dict[str, Any]] = [
+            {**tracker.configuration(point), **self._constant} for point in optimizer.unstable
+        ]
+        """Configurations whose measurements differ too much, as values by parameter name."""
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
