@@ -161,8 +161,9 @@ class Replication:
             observations = context.observations
             with torch.no_grad():
                 best = int(context.bound(observations.sites, 0.0).argmax())
-            arm = observations.arms[best] if isinstance(context.space, Arms) else None
-            location = context.space.location(observations.sites[best].clone(), arm)
+            space = context.space.seen  # the space itself, as there is no environment
+            arm = observations.arms[best] if isinstance(space, Arms) else None
+            location = space.location(observations.sites[best].clone(), arm)
             rewards = int(observations.counts[best]) + _pending(context, location)
             if rewards < self.most and since >= rewards:
                 context.memory[SINCE] = 0

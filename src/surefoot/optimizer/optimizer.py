@@ -25,9 +25,9 @@ from surefoot.acquisition import (
     UpperConfidenceBound,
 )
 from surefoot.acquisition.feasibility import Feasibility
-from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
+from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Fitted, GivenHyperparameters, HyperparameterFit
@@ -446,7 +446,7 @@ class Optimizer:
 
     @property
     def unstable(self) -> Tensor:
-        """Measured points (k, d) whose replicates differ too much, in the sense of `instability`."""
+        """Measured points (k, d) that are unstable, in the sense of `instability`."""
         observations = self._model.observations
         return observations.sites[self.instability(observations)]
 
@@ -607,7 +607,9 @@ class Optimizer:
         if not self._failed and not len(unstable):
             return None
         kernel, sites = self._model.fitted.kernel, observations.sites
-        failed = [*self._failed, *sites[unstable]]
+        # A vote for each replicate: several say more of the neighborhood than a single failure.
+        votes = observations.counts[unstable].long()
+        failed = [*self._failed, *sites[unstable].repeat_interleave(votes, 0)]
         seen = self.space.seen
         arms = seen.points if isinstance(seen, Arms) else sites[:0]
         before = self._feasibility or Feasibility(kernel, arms)

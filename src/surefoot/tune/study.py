@@ -31,6 +31,7 @@ from surefoot.tune.storage import (
 )
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
+from surefoot.tune.unstable import unstable_note
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -293,6 +294,8 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
         constraints = predicted_constraints(study_file, model, recommended)
         earlier = _earlier_recommendations(study_file, study, model)
         doubts = contradictions(study_file, study, model, recommended, earlier)
+        note = unstable_note(study, model, recommended.params)
+        doubts = (*doubts, note) if note else doubts
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
