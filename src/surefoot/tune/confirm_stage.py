@@ -12,7 +12,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_attributes import is_interrupted
+from surefoot.tune.trial_attributes import is_interrupted, is_round
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -139,14 +139,20 @@ def choose_candidates(
 ) -> list[dict[str, Any]]:
     """The recommendation, those with the largest expected improvement on it, and the defaults.
 
-    A configuration that is already known to be worse is no candidate.
+    A configuration that is already known to be worse, is unstable or has failed in a third of its
+    runs is no candidate.
     """
     names = list(study_file.parameters)
-    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+    trials = study.get_trials(deepcopy=False)
+    by_number = {trial.number: trial for trial in trials}
     measured: list[dict[str, Any]] = []
     for number in model.trials:
         params = {name: by_number[number].params[name] for name in names}
-        if params not in measured and params not in model.unstable:
+        if (
+            params not in measured
+            and params not in model.unstable
+            and not _often_fails(params, trials)
+        ):
             measured.append(params)
     if study_file.repeats.most > 1 and measured:
         # The best known one has replicates, which another one would begin without.
@@ -165,3 +171,9 @@ def choose_candidates(
     if study_file.defaults is not None and study_file.defaults not in chosen:
         chosen.append(study_file.defaults)
     return chosen
+
+
+def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a third of the runs of a configuration have failed, or more."""
+    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
+    return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

@@ -262,9 +262,16 @@ class RepeatsSection(Section):
     most: int = Field(
         default=10, ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1"
     )
-    unstable: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal[False] = Field(
+    unstable: float | bool = Field(
         default=0.2, description="a share above 0, such as 0.2, or false"
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = self.unstable
+        if given is True or (given is not False and not 0.0 < given < math.inf):
+            raise self.invalid("unstable", given)
+        return self
 
 
 class StopSection(Section):
