@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ SINCE = "rounds since replication"  # of the context's memory
 _LEAST = 3  # replicates of a point that is called unstable
 _OTHERS = 3  # other points with replicates, to compare it with
 _OUTLYING = 3.5  # robust deviations
+_QUIET = 0.25  # share of the points that are quiet, by which the deviation is estimated
 _NONE = np.zeros(0, dtype=np.int64)
 _SURE = 0.25  # largest probability of so many outlying replicates at the rate of other points
 
@@ -34,7 +36,8 @@ class Instability:
     r"""Which points have replicates that differ more than those of other points.
 
     A replicate is outlying if it deviates from the median of its point by more than `spread` of
-    that median, and by more than 3.5 robust deviations of the replicates of all points. A point is
+    that median, and by more than 3.5 deviations of the noise, as the quieter quarter of the points
+    shows it. A point is
     unstable if it has at least three replicates, and at the rate of outlying replicates of the
     other points as many as it has, or more, would have a probability of at most a quarter. So noise
     with outliers everywhere makes no point unstable.
@@ -87,7 +90,8 @@ class Instability:
         replicates = [groups[index] for index in repeated]
         medians = np.array([np.median(group) for group in replicates])
         numbers = counts[repeated]
-        scale = np.median([np.ptp(g) / _range_of_normal(len(g)) for g in replicates])
+        scales = [np.ptp(group) / _small_range(len(group)) for group in replicates]
+        scale = np.quantile(scales, _QUIET)
         limits = self.spread * (np.abs(medians) if self.relative else np.ones(len(medians)))
         limits = np.maximum(limits, _OUTLYING * scale)
         outlying = np.array(
@@ -178,6 +182,7 @@ def _pending(context: Context, location: Location) -> int:
     return sum(one.missing for one in waiting if torch.equal(one.location.point, location.point))
 
 
-def _range_of_normal(number: int) -> float:
-    """Expected range of so many independent standard normal values, by Blom's approximation."""
-    return 2.0 * float(stats.norm.ppf((number - 0.375) / (number + 0.25)))
+@lru_cache(maxsize=256)
+def _small_range(number: int) -> float:
+    """The `_QUIET` quantile of the range of so many independent standard normal values."""
+    return float(stats.studentized_range.ppf(_QUIET, number, np.inf))

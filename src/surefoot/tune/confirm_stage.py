@@ -109,6 +109,10 @@ class ConfirmStage:
             for index, one in enumerate(self.candidates)
             if not self._fails(one) and one not in model.unstable
         ]
+        defaults = self.study_file.defaults
+        reserves = [index for index in working if self.candidates[index] != defaults]
+        for index in reserves[self.study_file.confirm.candidates :]:
+            working.remove(index)
         chosen = working or range(len(self.candidates))
         return {index: model.assess(self.candidates[index]) for index in chosen}
 
@@ -163,7 +167,9 @@ def choose_candidates(
     measured = [params for params in measured if params not in chosen]
     gains = model.expected_gains(measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
-    wanted = study_file.confirm.candidates - 1
+    # With repeats, as many again in reserve, for those that turn out to be unstable.
+    reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
+    wanted = study_file.confirm.candidates - 1 + reserves
     challengers = [measured[index] for index in order if gains[index] > 0.0]
     chosen += itertools.islice(
         (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
