@@ -71,6 +71,7 @@ def test_what_is_in_the_place_of_one_is_said_before_another_is_played(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["bkb-1"]
 
 
+@pytest.mark.slow
 def test_the_tests_of_recorded_data_are_printed(tmp_path):
     code, out, _ = run("run", "heavy-tails-1d", "--trials", 1, "--rounds", 20, "--out", tmp_path)
     assert code == 0

@@ -109,7 +109,9 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
                 sf.Nystrom(sf.PivotedCholesky(8)),
                 marks=pytest.mark.slow,
             ),
-            (sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4])),
+            pytest.param(
+                sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4]), marks=pytest.mark.slow
+            ),
         ],
         ids=["exact", "waves", "sketch", "dictionary"],
     )

@@ -107,6 +107,7 @@ def test_defaults_and_recommendation_are_measured_again_during_the_search(write_
     assert objective.asked.count(DEFAULT) == 3
 
 
+@pytest.mark.slow
 def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     path = write_study(having("[confirm]", "share = 0.25", "every = 0"))
     tune(trials_of(path, rounds=12), Valley(), Stop())
@@ -119,6 +120,7 @@ def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     assert ConfirmStage.current(study_file, study) is not None
 
 
+@pytest.mark.slow
 def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
 
@@ -138,6 +140,7 @@ def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     assert all(params in before["candidates"] for params in resumed.asked)
 
 
+@pytest.mark.slow
 def test_a_candidate_that_fails_is_not_recommended(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
     objective = Valley()

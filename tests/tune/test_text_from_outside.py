@@ -236,7 +236,9 @@ DAMAGED = [  # beyond recognition of the password
 
 
 class TestPasswords:
-    @pytest.mark.parametrize("url", URLS)
+    @pytest.mark.parametrize(
+        "url", [URLS[0], *(pytest.param(url, marks=pytest.mark.slow) for url in URLS[1:])]
+    )
     def test_no_message_has_the_password_of_a_storage(self, write_study, url):
         path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
         for command in (["tune"], ["recommend"], ["report"], ["export", "-o", "x.csv"]):

@@ -93,7 +93,13 @@ def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     assert states(study_trials) == ["COMPLETE"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt,
+        *(pytest.param(error, marks=pytest.mark.slow) for error in (SystemExit, RuntimeError)),
+    ],
+)
 def test_whatever_cuts_a_trial_off_it_is_marked_and_does_not_count(write_study, error):
     study_trials = trials_of(write_study(), rounds=2)
 

@@ -1,9 +1,9 @@
 """Runs of the scoreboard: kept, continued after a kill, and reported."""
 
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -24,6 +24,7 @@ def records(folder):
     return sorted(folder.rglob("*.json"))
 
 
+@pytest.mark.slow
 def test_finished_runs_are_kept_and_only_missing_ones_run(tmp_path):
     tables = board.run(SMALL, tmp_path)
     assert len(tables[RUNS]) == 4
@@ -67,25 +68,35 @@ def test_a_wrong_selection_is_refused(tmp_path, change, message):
 
 def command(folder, *rivals):
     return [
-        *(sys.executable, "-m", "surefoot_experiments", "scoreboard", "run", "own"),
+        *("scoreboard", "run", "own"),
         *("--tasks", ",".join(TASKS), "--evaluations", "8", "--seeds", "2"),
         *("--rivals", ",".join(rivals), "--out", str(folder)),
     ]
 
 
+def run_alone(arguments):
+    """The command, in a session of its own."""
+    os.setsid()
+    with open(os.devnull, "w") as sys.stdout:
+        app(arguments)
+
+
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_continued(tmp_path):
     arguments = command(tmp_path, "random", "optuna-tpe", "surefoot")
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, start_new_session=True)
+    # A fork, which has imported everything already.
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=run_alone, args=(arguments,))
+    process.start()
     deadline = time.monotonic() + 120
     while len(records(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.join()
     kept = records(tmp_path)
     assert len(kept) >= 3
     before = {path: path.stat().st_mtime_ns for path in kept}
-    result = CliRunner().invoke(app, arguments[3:])
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert {path: path.stat().st_mtime_ns for path in kept} == before
     assert len(records(tmp_path)) == 2 * 2 * 3
