@@ -164,6 +164,7 @@ def test_a_function_that_cannot_be_imported_creates_nothing(study):
     assert not (path.parent / "hill.db").exists()
 
 
+@pytest.mark.slow
 def test_recommend_gives_the_models_value_in_the_studys_units(study):
     path = study()
     fill(path)

@@ -102,7 +102,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
     @pytest.mark.parametrize(
         ("kernel", "chosen"),
         [
-            (sf.kernels.squared_exponential(0.25), sf.Exact()),
+            pytest.param(sf.kernels.squared_exponential(0.25), sf.Exact(), marks=pytest.mark.slow),
             (sf.kernels.squared_exponential(0.25), sf.QuadratureFourier(20)),
             pytest.param(
                 sf.kernels.matern(1.5, 0.25),

@@ -196,6 +196,7 @@ def test_prior_draws_have_the_covariance_of_the_kernel(space: Any, name: str) ->
     check_gaussian(draws, torch.zeros(len(TRIED)), gram, slack=0.03)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_no_grid_explains_is_refused() -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     prior = PriorPaths(rough, SQUARE)

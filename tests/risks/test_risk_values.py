@@ -93,6 +93,7 @@ class TestValues:
         assert len(left_out) == 13
         assert (25, 0.28) in left_out
 
+    @pytest.mark.slow
     def test_every_number_of_equal_weights_and_every_end_of_an_atom(self) -> None:
         for n in range(2, 101):
             values, weights = tensor(np.random.default_rng(n).permutation(n)), equal(n)

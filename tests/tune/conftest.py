@@ -55,7 +55,7 @@ def _tables_are_created_once(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     empty, connect = tmp_path_factory.mktemp("storage") / "empty.db", storage._sqlite
 
     def copied(file: Path, create: bool) -> optuna.storages.RDBStorage:
-        if not create or file.exists():
+        if not create or file.exists() or not file.parent.is_dir():
             return connect(file, create)
         if not empty.exists():
             connect(empty, True).engine.dispose()

@@ -65,6 +65,7 @@ def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
     return *open_study(folder / "STUDY.toml"), objective
 
 
+@pytest.mark.slow
 def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     _, study, objective = confirmed
     marked = [CONFIRM in trial.user_attrs for trial in finished(study)]
@@ -75,6 +76,7 @@ def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     assert all(params in candidates for params in objective.asked[18:])
 
 
+@pytest.mark.slow
 def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     _, study, objective = confirmed
     candidates = study.user_attrs[CONFIRM]["candidates"]
@@ -84,6 +86,7 @@ def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     assert max(runs.values()) <= 3
 
 
+@pytest.mark.slow
 def test_the_recommendation_is_one_that_survived(confirmed):
     study_file, study, objective = confirmed
     best = summarise(study_file, study).recommended
@@ -197,6 +200,7 @@ class Doubting:
         return params == DEFAULT
 
 
+@pytest.mark.slow
 def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
     candidates = ({"share": 0.3}, DEFAULT)
     stage = ConfirmStage(confirmed[0], 24, candidates, ())

@@ -112,6 +112,7 @@ def test_a_wrong_table_is_refused_in_one_line(write_study, line, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp_path):
     path = write_study(("[parameters]", LIMIT), ("minimize", "maximize"))
     (tmp_path / "runs.csv").write_text(TABLE)

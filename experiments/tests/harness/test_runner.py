@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import platform
 import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,6 @@ import pytest
 
 from surefoot import InvalidInput
 from surefoot_experiments import Plan, find, run
-from surefoot_experiments.cli import app
 from surefoot_experiments.harness import backends
 from surefoot_experiments.harness.store import source_fingerprint
 from surefoot_experiments.harness.trial import Check
@@ -334,17 +334,18 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
 @pytest.mark.slow
 def test_kill_9_loses_no_finished_trial(tmp_path):
     settings = ["--trials", "3", "--rounds", "250", "--seed", "5", "--out", str(tmp_path)]
-    # A fork, which has imported everything already.
-    context = multiprocessing.get_context("fork")
-    process = context.Process(target=app, args=(["run", EXPERIMENT.name, *settings],))
-    process.start()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "surefoot_experiments", "run", EXPERIMENT.name, *settings],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     end = time.monotonic() + 120
     while not list(tmp_path.glob(".trials/*/*.json")):
         assert time.monotonic() < end, "no trial finished in time"
-        assert process.exitcode is None, "it ended before it was killed"
+        assert process.poll() is None, "it ended before it was killed"
         time.sleep(0.005)
     process.kill()
-    process.join()
+    process.wait()
     if not (tmp_path / EXPERIMENT.name).exists():  # it was not quicker than the signal
         there = len(list(tmp_path.glob(".trials/*/*.json")))
         seen = []

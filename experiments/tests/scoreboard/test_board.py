@@ -1,9 +1,9 @@
 """Runs of the scoreboard: kept, continued after a kill, and reported."""
 
 import json
-import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -68,35 +68,25 @@ def test_a_wrong_selection_is_refused(tmp_path, change, message):
 
 def command(folder, *rivals):
     return [
-        *("scoreboard", "run", "own"),
+        *(sys.executable, "-m", "surefoot_experiments", "scoreboard", "run", "own"),
         *("--tasks", ",".join(TASKS), "--evaluations", "8", "--seeds", "2"),
         *("--rivals", ",".join(rivals), "--out", str(folder)),
     ]
 
 
-def run_alone(arguments):
-    """The command, in a session of its own."""
-    os.setsid()
-    with open(os.devnull, "w") as sys.stdout:
-        app(arguments)
-
-
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_continued(tmp_path):
     arguments = command(tmp_path, "random", "optuna-tpe", "surefoot")
-    # A fork, which has imported everything already.
-    context = multiprocessing.get_context("fork")
-    process = context.Process(target=run_alone, args=(arguments,))
-    process.start()
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
     while len(records(tmp_path)) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
-    process.join()
+    process.wait()
     kept = records(tmp_path)
     assert len(kept) >= 3
     before = {path: path.stat().st_mtime_ns for path in kept}
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(app, arguments[3:])
     assert result.exit_code == 0, result.output
     assert {path: path.stat().st_mtime_ns for path in kept} == before
     assert len(records(tmp_path)) == 2 * 2 * 3

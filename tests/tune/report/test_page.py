@@ -50,12 +50,19 @@ CASES = {
 }
 
 
+QUICK = ("ordinary", "spike and failure", "one trial")
+cases = pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
+)
+
+
 @cache
 def page_of(case: str) -> str:
     return page(CASES[case])
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases
 def test_page_is_complete_and_needs_no_network(case):
     data, text = CASES[case], page_of(case)
     tags = Reader(text).tags
@@ -126,7 +133,7 @@ def test_the_parameter_that_matters_most_comes_first():
     assert text.index('data-parameter="cache_mb"') < text.index('data-parameter="sync"')
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases
 def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(case):
     tags = Reader(page_of(case)).tags
     assert sum(tag == "main" for tag, _ in tags) == 1
