@@ -1,6 +1,6 @@
 """One thread, since the matrices are small and runs must not depend on the machine.
 
-Imports are within the fixtures: the process that hands tests to workers needs none of them.
+Imports are within functions: the process that hands tests to workers needs few of them.
 """
 
 import gc
@@ -14,6 +14,14 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+def pytest_configure() -> None:
+    """No Hypothesis test has a deadline: a busy machine is no failure."""
+    from hypothesis import settings
+
+    settings.register_profile("surefoot", deadline=None)
+    settings.load_profile("surefoot")
 
 
 @pytest.hookimpl(wrapper=True)
