@@ -1,10 +1,10 @@
 """One thread, since the matrices are small and runs must not depend on the machine.
 
-Imports are within the fixtures: the process that hands tests to workers needs none of them.
+Imports are within functions: the process that hands tests to workers needs few of them.
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -16,11 +16,23 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _modules_are_no_garbage() -> None:
-    """What was imported stays: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
+def pytest_configure() -> None:
+    """No Hypothesis test has a deadline: a busy machine is no failure."""
+    from hypothesis import settings
+
+    settings.register_profile("surefoot", deadline=None)
+    settings.load_profile("surefoot")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: the collector need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ from kernel_cases import GRID, Case, cases_on, table
 from reference import heavy_tails
 from surefoot.types import Info
 
-PULLS = 200
+PULLS = 120
 HORIZON, DELTA, NORM, ACCURACY = 1000, 0.05, 2.0, 0.3
 MOMENTS = {alpha: sf.Moment(alpha, 4.0) for alpha in (1.0, 0.5)}
 alphas = pytest.mark.parametrize("alpha", MOMENTS)

@@ -1,7 +1,7 @@
 """Plain spaces, and ways to put an optimiser together on them."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,14 +85,18 @@ class Cell:
         return f"{self.parts}-{self.space}"
 
 
-def cells(parts: list[str] | None = None, spaces: list[str] | None = None) -> list:
-    """As pytest parameters; `robust` fits hyperparameters, which takes long."""
+def cells(
+    parts: list[str] | None = None,
+    spaces: list[str] | None = None,
+    slow: Collection[str] = (),
+) -> list:
+    """As pytest parameters; `robust` fits hyperparameters, which takes long, as `slow` ones do."""
     table = itertools.product(spaces or SPACES, parts or BUILDS)
     return [
         pytest.param(
             Cell(space, part),
             id=f"{part}-{space}",
-            marks=[pytest.mark.slow] if part == "robust" else [],
+            marks=[pytest.mark.slow] if part == "robust" or part in slow else [],
         )
         for space, part in table
     ]

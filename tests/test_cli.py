@@ -164,6 +164,7 @@ def test_a_function_that_cannot_be_imported_creates_nothing(study):
     assert not (path.parent / "hill.db").exists()
 
 
+@pytest.mark.slow
 def test_recommend_gives_the_models_value_in_the_studys_units(study):
     path = study()
     fill(path)
@@ -181,6 +182,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     assert 'mode = "a b"' in out
 
 
+@pytest.mark.slow
 def test_export_holds_every_trial(study):
     path = study()
     fill(path)
@@ -250,7 +252,7 @@ class TestDiagnose:
         assert (found["column"], found["n"], found["skipped"]) == ("y", 100, 1)
         assert set(found["moment"]) == {"alpha", "bound"}
 
-    @pytest.mark.parametrize("ending", ["html", "png"])
+    @pytest.mark.parametrize("ending", ["html", pytest.param("png", marks=pytest.mark.slow)])
     def test_a_picture_on_request(self, file, ending):
         if ending == "png":
             pytest.importorskip("matplotlib")

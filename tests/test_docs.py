@@ -7,12 +7,13 @@ The Python blocks of a file run in order in one namespace, in an empty folder. A
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from surefoot.cli import app
 from surefoot.tune import StudyFile
 
 ROOT = Path(__file__).parents[1]
@@ -79,26 +80,25 @@ def walked_through() -> list:
     return [pytest.param(page, id=named(page)) for page in chosen]
 
 
+def in_short(text: str) -> str:
+    """The same with few rounds and runs."""
+    return re.sub(r"^(rounds = |.* --runs )\d+", r"\g<1>6", text, flags=re.MULTILINE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", walked_through())
-def test_commands_of_a_tutorial_run_on_its_files(page, tmp_path):
+def test_commands_of_a_tutorial_run_on_its_files(page, tmp_path, monkeypatch):
     for name, text in TITLED.findall(page.read_text(encoding="utf-8")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / name).write_text(in_short(text), encoding="utf-8")
     commands = [
-        line.removeprefix("$ surefoot ").split("#")[0]
+        in_short(line).removeprefix("$ surefoot ").split("#")[0]
         for _, text in blocks(page, "console")
         for line in text.splitlines()
         if line.startswith("$ surefoot ")
     ]
     assert commands
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "surefoot", *shlex.split(command)],
-            cwd=tmp_path,
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+        done = CliRunner().invoke(app, shlex.split(command))
+        assert done.exit_code == 0, f"{command}: {done.output}"

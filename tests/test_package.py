@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import surefoot
 import surefoot_experiments
 
@@ -32,6 +34,7 @@ def imported(folder: Path) -> set[str]:
     return found - set(sys.stdlib_module_names) - {"__future__"}
 
 
+@pytest.mark.slow
 def test_every_direct_dependency_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     listed = [*project["dependencies"], *project["optional-dependencies"]["parquet"]]

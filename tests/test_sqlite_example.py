@@ -17,8 +17,11 @@ BENCH = [sys.executable, str(EXAMPLE / "bench.py"), "--seconds", "0.01"]
     "arguments",
     [
         [],
-        ["--page-size", "9000", "--cache-mb", "0.25", "--sync", "NORMAL", "--journal", "WAL"],
-        ["--batch", "512", "--page-size", "65536"],
+        pytest.param(
+            ["--page-size", "9000", "--cache-mb", "0.25", "--sync", "NORMAL", "--journal", "WAL"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(["--batch", "512", "--page-size", "65536"], marks=pytest.mark.slow),
     ],
 )
 def test_bench_prints_a_latency_and_leaves_nothing(arguments, tmp_path):

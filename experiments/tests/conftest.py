@@ -1,6 +1,7 @@
 """One thread: the matrices of the tests are small, and results must not depend on the machine."""
 
 import gc
+from collections.abc import Generator
 
 import pytest
 
@@ -12,8 +13,12 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _modules_are_no_garbage() -> None:
-    """What was imported stays: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays: the collector need not look at it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -71,6 +71,7 @@ def test_what_is_in_the_place_of_one_is_said_before_another_is_played(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["bkb-1"]
 
 
+@pytest.mark.slow
 def test_the_tests_of_recorded_data_are_printed(tmp_path):
     code, out, _ = run("run", "heavy-tails-1d", "--trials", 1, "--rounds", 20, "--out", tmp_path)
     assert code == 0
@@ -128,6 +129,7 @@ def test_all_of_them_make_a_gallery_that_needs_no_network(tmp_path, monkeypatch)
         assert two[name].title in text
 
 
+@pytest.mark.slow
 def test_what_a_manifest_says_is_text_in_the_gallery_and_a_broken_one_is_left_out(tmp_path):
     run("run", "heavy-tails-1c", "--trials", 1, "--rounds", 5, "--out", tmp_path)
     path = tmp_path / "heavy-tails-1c" / "manifest.json"
@@ -142,6 +144,7 @@ def test_what_a_manifest_says_is_text_in_the_gallery_and_a_broken_one_is_left_ou
     assert text.count("<section") == 1
 
 
+@pytest.mark.slow
 def test_the_gallery_is_written_again_with_a_summary(tmp_path):
     run("run", "heavy-tails-1c", "--trials", 1, "--rounds", 5, "--out", tmp_path)
     summary = tmp_path / "summary.md"

@@ -111,6 +111,7 @@ def test_sentinels_leave_the_recommendation_finite(make: Any, sentinel: float) -
     assert all(np.isfinite([recommended.value, recommended.lower, recommended.upper]))
 
 
+@pytest.mark.slow
 def test_a_few_sentinels_do_not_hide_the_best_arm() -> None:
     optimizer = robust_ucb(sf.Arms(LINE), KERNEL)
     generator = np.random.default_rng(0)

@@ -142,7 +142,10 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
                 assert np.abs(root @ root.T - spread).max() < 1e-6
 
 
-@pytest.mark.parametrize("risk", [VaR(0.3), CVaR(0.3), WorstCase()])
+@pytest.mark.parametrize(
+    "risk",
+    [VaR(0.3), *(pytest.param(risk, marks=pytest.mark.slow) for risk in (CVaR(0.3), WorstCase()))],
+)
 def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     """Fantasies as new fits, 50,000 independent draws of functions each.
 

@@ -70,10 +70,8 @@ def run(optimizer: sf.Optimizer, rounds: int, seed: int = 0) -> list[list[float]
     return asked
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name == "line" else [pytest.mark.slow]) for name in CASES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_the_points_are_those_of_the_paper(name: str) -> None:
     box, kernel, formula, lengthscale, branching, depth, xi = CASES[name]
     optimizer = ada_bkb(

@@ -20,7 +20,12 @@ KERNELS: dict[str, Callable[[], object]] = {
 
 class TestBatches:
     @pytest.mark.parametrize(
-        ("kernel", "inclusion"), [("se", "per-pull"), ("matern", "per-arm"), ("linear", "per-pull")]
+        ("kernel", "inclusion"),
+        [
+            ("se", "per-pull"),
+            pytest.param("matern", "per-arm", marks=pytest.mark.slow),
+            pytest.param("linear", "per-pull", marks=pytest.mark.slow),
+        ],
     )
     def test_a_ratio_of_1_asks_what_bkb_asks(self, kernel: str, inclusion: str) -> None:
         settings = {**SETTINGS, "inclusion": inclusion, "norm_bound": 2.0, "scale": 0.3}

@@ -59,7 +59,13 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(ca
 @pytest.mark.parametrize(
     ("case", "inclusion", "ridge"),
     [
-        pytest.param(CASES[name], inclusion, ridge, id=f"{name}-{inclusion}-{ridge}")
+        pytest.param(
+            CASES[name],
+            inclusion,
+            ridge,
+            id=f"{name}-{inclusion}-{ridge}",
+            marks=[] if name == "se" else [pytest.mark.slow],
+        )
         for name, inclusion, ridge in (
             *[("se", "per-pull", 1.0), ("se", "per-pull", 0.01), ("se", "per-arm", 0.01)],
             *[("matern", "per-arm", 0.01), ("linear", "per-pull", 1.0)],

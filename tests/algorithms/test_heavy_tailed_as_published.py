@@ -19,7 +19,13 @@ roots = pytest.mark.parametrize("root", ROOTS)
 in_pairs = pytest.mark.parametrize(  # any two choices meet
     ("case", "alpha", "root"),
     [
-        pytest.param(case, alpha, root, id=f"{name}-{alpha}-{root}")
+        pytest.param(
+            case,
+            alpha,
+            root,
+            id=f"{name}-{alpha}-{root}",
+            marks=[pytest.mark.slow] if alpha == 0.5 else [],
+        )
         for index, (name, case) in enumerate(CASES.items())
         for alpha, root in zip(MOMENTS, ROOTS[:: 1 if index % 2 else -1], strict=True)
     ],

@@ -27,7 +27,7 @@ some = pytest.mark.parametrize("cell", cells(PAIRS[::4], slow=is_slow), scope="m
 
 def rounds(cell: Cell) -> int:
     if cell.space in TABULAR:
-        return 15 // cell.batch
+        return 12 // cell.batch
     return 7 if cell.batch == 1 else 3
 
 

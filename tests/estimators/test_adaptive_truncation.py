@@ -102,14 +102,16 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
     @pytest.mark.parametrize(
         ("kernel", "chosen"),
         [
-            (sf.kernels.squared_exponential(0.25), sf.Exact()),
+            pytest.param(sf.kernels.squared_exponential(0.25), sf.Exact(), marks=pytest.mark.slow),
             (sf.kernels.squared_exponential(0.25), sf.QuadratureFourier(20)),
             pytest.param(
                 sf.kernels.matern(1.5, 0.25),
                 sf.Nystrom(sf.PivotedCholesky(8)),
                 marks=pytest.mark.slow,
             ),
-            (sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4])),
+            pytest.param(
+                sf.kernels.matern(1.5, 0.25), Dictionary(LINE[::4]), marks=pytest.mark.slow
+            ),
         ],
         ids=["exact", "waves", "sketch", "dictionary"],
     )

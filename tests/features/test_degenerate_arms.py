@@ -157,6 +157,7 @@ class TestDegenerateArms:
         agree(mean(run.optimizer), run.sketched.mean(np.array(run.rewards)))
         agree(variance(run.optimizer), 0.1 * run.sketched.variance())
 
+    @pytest.mark.slow
     @settings(max_examples=15, deadline=None)
     @given(
         st.floats(-6.0, 6.0),

@@ -29,7 +29,7 @@ class TestPending:
         ("part", "space"),
         [
             ("exact-least_squares", "line"),
-            ("exact-huber", "box"),
+            pytest.param("exact-huber", "box", marks=pytest.mark.slow),
             pytest.param("robust", "box", marks=pytest.mark.slow),
         ],
     )

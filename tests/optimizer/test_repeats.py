@@ -10,7 +10,10 @@ from batched_runs import PLANE, batched, value
 
 
 class TestRepeats:
-    @pytest.mark.parametrize("part", ["exact", "sketch", "batches"])
+    @pytest.mark.parametrize(
+        "part",
+        ["batches", *(pytest.param(name, marks=pytest.mark.slow) for name in ("exact", "sketch"))],
+    )
     def test_the_variance_falls_by_the_factor(self, part: str) -> None:
         features = {
             "exact": sf.Exact(),

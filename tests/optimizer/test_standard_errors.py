@@ -47,8 +47,12 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     "estimator",
-    [sf.LeastSquares(), sf.StudentT(dof=1e12), sf.Huber(k=1e9), sf.Huber(k=1e9, growing=True)],
-    ids=["least squares", "Student-t", "Huber", "adaptive Huber"],
+    [
+        pytest.param(sf.LeastSquares(), id="least squares"),
+        pytest.param(sf.StudentT(dof=1e12), id="Student-t"),
+        pytest.param(sf.Huber(k=1e9), id="Huber", marks=pytest.mark.slow),
+        pytest.param(sf.Huber(k=1e9, growing=True), id="adaptive Huber", marks=pytest.mark.slow),
+    ],
 )
 def test_posterior_is_that_of_a_gaussian_process_with_these_noise_variances(
     space, features, estimator
@@ -133,7 +137,7 @@ def test_huber_estimate_is_stationary_with_residuals_in_units_of_their_noise():
     assert one.weights[3] < 0.5
 
 
-@pytest.mark.parametrize("scale", [0.3, 10.0])
+@pytest.mark.parametrize("scale", [0.3, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_empirical_bayes_scale_is_not_widened_by_known_errors(scale):
     generator = np.random.default_rng(0)
     x = generator.uniform(size=(300, 1))
@@ -225,7 +229,10 @@ def test_an_estimator_without_use_for_errors_refuses_them(estimator):
     one.tell(query, 1.0, sem=0.0)
 
 
-@pytest.mark.parametrize("kernel", [True, False], ids=["given", "fitted"])
+@pytest.mark.parametrize(
+    "kernel",
+    [pytest.param(True, id="given"), pytest.param(False, id="fitted", marks=pytest.mark.slow)],
+)
 def test_errors_are_saved(tmp_path, kernel):
     one = optimizer(estimator=sf.StudentT())
     if not kernel:

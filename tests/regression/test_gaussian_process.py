@@ -63,7 +63,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
 
 
-@pytest.mark.parametrize("ridge", [1.0, 0.1])
+@pytest.mark.parametrize("ridge", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
 class TestAgainstFormulas:
     def test_mean_and_variance_are_those_of_the_gaussian_process(
         self, case: Case, ridge: float

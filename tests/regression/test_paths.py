@@ -70,7 +70,13 @@ FEATURES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("features", FEATURES)
+@pytest.mark.parametrize(
+    "features",
+    [
+        pytest.param(name, marks=[] if name in ("exact", "sampled") else [pytest.mark.slow])
+        for name in FEATURES
+    ],
+)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -147,7 +153,11 @@ KERNELS: dict[str, Any] = {
         for name in KERNELS
     ],
 )
-@pytest.mark.parametrize("features", [sf.Exact(), greedy(4), sampled(2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "features",
+    [sf.Exact(), *(pytest.param(one, marks=pytest.mark.slow) for one in (greedy(4), sampled(2.0)))],
+    ids=repr,
+)
 def test_draws_in_a_box_are_of_the_posterior(name: str, features: Any) -> None:
     """Slack: with 512 random waves squares are not quite chi-square."""
     optimizer = sf.Optimizer(SQUARE, KERNELS[name], features=features, ridge=0.1)
@@ -186,6 +196,7 @@ def test_prior_draws_have_the_covariance_of_the_kernel(space: Any, name: str) ->
     check_gaussian(draws, torch.zeros(len(TRIED)), gram, slack=0.03)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_no_grid_explains_is_refused() -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     prior = PriorPaths(rough, SQUARE)

@@ -72,6 +72,7 @@ class TestValues:
         assert VaR(0.28)(values, weights) == 7.0
         assert float(CVaR(0.28)(values, weights)) == pytest.approx(4.0, abs=1e-13)
 
+    @pytest.mark.slow
     def test_every_number_of_equal_weights_and_every_hundredth(self) -> None:
         """And numpy's `inverted_cdf`, which multiplies n by the level in floats.
 
@@ -92,6 +93,7 @@ class TestValues:
         assert len(left_out) == 13
         assert (25, 0.28) in left_out
 
+    @pytest.mark.slow
     def test_every_number_of_equal_weights_and_every_end_of_an_atom(self) -> None:
         for n in range(2, 101):
             values, weights = tensor(np.random.default_rng(n).permutation(n)), equal(n)
@@ -146,6 +148,7 @@ class TestValues:
 
 
 class TestProperties:
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_monotone_translated_scaled_and_ordered(self, seed: int) -> None:

@@ -85,7 +85,7 @@ class TestManyRewards:
     @pytest.mark.parametrize(
         ("build", "standardise", "estimator"),
         [
-            (batched, True, "huber"),
+            slow(batched, True, "huber"),
             slow(batched, True, "adaptive-truncation"),
             slow(batched, True, "growing-huber"),
             slow(batched, True, "student-t"),

@@ -18,7 +18,7 @@ def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
     return {name: family[name] for name in names}
 
 
-@named(only(LASTING, "gp_ucb-bare", "robust_ucb"))
+@named(only(LASTING, "gp_ucb-bare"))
 def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 

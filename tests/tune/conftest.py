@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import optuna
 import pytest
 import sqlalchemy
+
+from surefoot.tune import storage
 
 STUDY = """
 [study]
@@ -43,6 +47,24 @@ def write_study(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables_are_created_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A new SQLite storage is a copy of an empty one, which Optuna has created."""
+    empty, connect = tmp_path_factory.mktemp("storage") / "empty.db", storage._sqlite
+
+    def copied(file: Path, create: bool) -> optuna.storages.RDBStorage:
+        if not create or file.exists() or not file.parent.is_dir():
+            return connect(file, create)
+        if not empty.exists():
+            connect(empty, True).engine.dispose()
+        shutil.copyfile(empty, file)
+        return connect(file, False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage, "_sqlite", copied)
+        yield
 
 
 @pytest.fixture(autouse=True)

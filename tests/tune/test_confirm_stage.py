@@ -65,6 +65,7 @@ def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
     return *open_study(folder / "STUDY.toml"), objective
 
 
+@pytest.mark.slow
 def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     _, study, objective = confirmed
     marked = [CONFIRM in trial.user_attrs for trial in finished(study)]
@@ -75,6 +76,7 @@ def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     assert all(params in candidates for params in objective.asked[18:])
 
 
+@pytest.mark.slow
 def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     _, study, objective = confirmed
     candidates = study.user_attrs[CONFIRM]["candidates"]
@@ -84,6 +86,7 @@ def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
     assert max(runs.values()) <= 3
 
 
+@pytest.mark.slow
 def test_the_recommendation_is_one_that_survived(confirmed):
     study_file, study, objective = confirmed
     best = summarise(study_file, study).recommended
@@ -107,6 +110,7 @@ def test_defaults_and_recommendation_are_measured_again_during_the_search(write_
     assert objective.asked.count(DEFAULT) == 3
 
 
+@pytest.mark.slow
 def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     path = write_study(having("[confirm]", "share = 0.25", "every = 0"))
     tune(trials_of(path, rounds=12), Valley(), Stop())
@@ -119,6 +123,7 @@ def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     assert ConfirmStage.current(study_file, study) is not None
 
 
+@pytest.mark.slow
 def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
 
@@ -138,6 +143,7 @@ def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     assert all(params in before["candidates"] for params in resumed.asked)
 
 
+@pytest.mark.slow
 def test_a_candidate_that_fails_is_not_recommended(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
     objective = Valley()
@@ -196,6 +202,7 @@ class Doubting:
         return params == DEFAULT
 
 
+@pytest.mark.slow
 def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
     candidates = ({"share": 0.3}, DEFAULT)
     stage = ConfirmStage(confirmed[0], 24, candidates, ())

@@ -112,6 +112,7 @@ def test_a_wrong_table_is_refused_in_one_line(write_study, line, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp_path):
     path = write_study(("[parameters]", LIMIT), ("minimize", "maximize"))
     (tmp_path / "runs.csv").write_text(TABLE)
@@ -134,6 +135,7 @@ def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp
     assert printed["constraints"]["p99"]["max"] == 1
 
 
+@pytest.mark.slow
 def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
     bench = "import sys\nprint('p99=%s' % (9 * float(sys.argv[2])), 'value', sys.argv[2])\n"
     path = write_study(("[parameters]", LIMIT), ("rounds = 8", "rounds = 3"), bench=bench)

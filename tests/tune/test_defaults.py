@@ -37,6 +37,7 @@ def test_they_are_measured_first_and_once(write_study):
     assert objective.asked.count(DEFAULTS) == 1
 
 
+@pytest.mark.slow
 def test_they_are_measured_again_after_an_interruption_and_not_after_a_failure(write_study):
     path = write_study(*ALL)
 
@@ -51,6 +52,7 @@ def test_they_are_measured_again_after_an_interruption_and_not_after_a_failure(w
     assert objective.asked.count(DEFAULTS) == 1
 
 
+@pytest.mark.slow
 def test_a_study_that_has_trials_measures_them_next(write_study):
     before = Scripted()
     tune(trials_of(write_study(), rounds=2), before, Stop())

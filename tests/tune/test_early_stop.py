@@ -44,6 +44,7 @@ def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability
     assert sum(CONFIRM in trial.user_attrs for trial in study.get_trials()) == 3
 
 
+@pytest.mark.slow
 def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     probability[:] = [0.01]
     path = write_study(STOP)
@@ -56,6 +57,7 @@ def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     assert len(again.asked) == 15 - 8
 
 
+@pytest.mark.slow
 def test_another_gain_is_another_decision(write_study, probability):
     probability[:] = [0.01]
     path = write_study(STOP)

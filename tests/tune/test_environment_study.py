@@ -139,6 +139,7 @@ def test_a_study_without_an_environment_does_not_get_one(write, write_study):
         create_study(StudyFile.load(write()))
 
 
+@pytest.mark.slow
 def test_a_study_begun_in_optuna_must_say_what_it_was_measured_under(write):
     path = write()
     study_file = StudyFile.load(path)

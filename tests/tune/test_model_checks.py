@@ -41,10 +41,12 @@ def warnings_of(path, objective: Server) -> tuple[str, ...]:
     return summarise(*open_study(path)).warnings
 
 
+@pytest.mark.slow
 def test_a_quiet_study_has_none(write_study):
     assert warnings_of(write_study(*DEFAULTS), Server()) == ()
 
 
+@pytest.mark.slow
 def test_a_step_in_time_is_found_where_it_is(write_study):
     path, objective = write_study(*DEFAULTS), Server()
     objective.slower_from = 15

@@ -256,6 +256,7 @@ def test_a_function_is_called_in_one_process_that_keeps_its_state(function):
     assert function("rig_module:rig.measure").measure({"x": 7}, Stop()).value == 7
 
 
+@pytest.mark.slow
 def test_failures_of_a_function(function):
     objective = function(timeout=1.0)
     objective.check()

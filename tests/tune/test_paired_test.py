@@ -62,6 +62,7 @@ def test_decisions_follow_the_literal_evidence(differences):
     assert decision_times(np.array([differences]))[0] == (first[0] if first else 0)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.one_of(st.floats(-9, 9), st.just(math.inf)), min_size=1, max_size=25),
     st.floats(-9, 9),
@@ -144,6 +145,7 @@ def test_a_real_difference_is_found_in_few_pairs():
     assert np.median(np.where(times > 0, times, 61)) <= 30
 
 
+@pytest.mark.slow
 def test_missing_pairs_are_estimated():
     random = np.random.default_rng(3)
     d = random.normal(size=12) - 0.6

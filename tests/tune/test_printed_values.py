@@ -115,6 +115,7 @@ def test_replicates_without_outliers_have_their_usual_standard_error():
     assert error == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [5, 50])
 def test_standard_errors_are_those_of_repeated_runs(number):
     generator = np.random.default_rng(0)
@@ -128,6 +129,7 @@ def test_equal_replicates_have_no_error():
     assert robust_location([3.0]) == (3.0, 0.0)
 
 
+@pytest.mark.slow
 def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_path):
     path = write_study()
     results = [Measurement(1.5, 0.2, sem=0.25), Measurement(2.5, 0.2)]

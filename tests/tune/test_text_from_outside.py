@@ -87,6 +87,7 @@ SURROGATES = "no such file: caf\udce9"
 
 
 class TestLoneSurrogates:
+    @pytest.mark.slow
     def test_an_exception_that_has_them_is_stored_without(self, tmp_path):
         (tmp_path / "rig.py").write_text(
             "def measure(x):\n    raise OSError('caf' + chr(0xdce9) + chr(0))\n"
@@ -125,6 +126,7 @@ class TestLoneSurrogates:
         assert "caf\ufffd" in (tmp_path / "report.html").read_text()
         assert "caf\ufffd" in (tmp_path / "trials.csv").read_text()
 
+    @pytest.mark.slow
     def test_five_failures_with_them(self, write_study):
         trials = trials_of(write_study(command="false {size} {share} {mode}"), rounds=9)
         failed = Failure(SURROGATES, SURROGATES + "\x1b[2J", 0.1)
@@ -152,6 +154,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x08\rhidden"
 
 
 class TestTerminal:
+    @pytest.mark.slow
     def test_escape_sequences_do_not_reach_it(self, write_study):
         failed = Failure(f"reason {ESCAPES}", f"output {ESCAPES}", 0.1)
         trials = trials_of(write_study(), rounds=20)
@@ -236,6 +239,7 @@ DAMAGED = [  # beyond recognition of the password
 
 
 class TestPasswords:
+    @pytest.mark.slow
     @pytest.mark.parametrize("url", URLS)
     def test_no_message_has_the_password_of_a_storage(self, write_study, url):
         path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))

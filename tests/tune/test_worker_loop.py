@@ -93,7 +93,13 @@ def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     assert states(study_trials) == ["COMPLETE"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError,
+        *(pytest.param(error, marks=pytest.mark.slow) for error in (SystemExit, KeyboardInterrupt)),
+    ],
+)
 def test_whatever_cuts_a_trial_off_it_is_marked_and_does_not_count(write_study, error):
     study_trials = trials_of(write_study(), rounds=2)
 
@@ -325,6 +331,7 @@ class TestResuming:
         path = write_study(("low = 512, high = 65536, log = true", "low = 1, high = 9"))
         assert trials_of(path).finished() == 0
 
+    @pytest.mark.slow
     def test_a_changed_command_is_noted_once_and_kept(self, write_study):
         assert create_study(StudyFile.load(write_study())).note is None
         changed = write_study(command="other {size} {share} {mode}")

@@ -20,8 +20,8 @@ def drawn(rounds: list[int], values: list[float]):
     ("rounds", "values", "marker"),
     [
         ([1], [0.5], "o"),
-        ([1, 2], [0.5, float("nan")], "o"),
-        ([1, 2], [0.5, 0.4], "None"),
+        pytest.param([1, 2], [0.5, float("nan")], "o", marks=pytest.mark.slow),
+        pytest.param([1, 2], [0.5, 0.4], "None", marks=pytest.mark.slow),
     ],
 )
 def test_a_line_of_one_point_is_a_dot(tmp_path, rounds, values, marker):

@@ -109,7 +109,9 @@ class TestFunctions:
 
 
 class TestMoments:
-    @pytest.mark.parametrize("order", [1.0, 1.2, 1.9, 2.0])
+    @pytest.mark.parametrize(
+        "order", [1.0, 2.0, *(pytest.param(order, marks=pytest.mark.slow) for order in (1.2, 1.9))]
+    )
     @pytest.mark.parametrize("label", SYMMETRIC)
     def test_noise_has_the_absolute_moment_it_says(self, label: str, order: float) -> None:
         noise, law = SYMMETRIC[label]

@@ -31,7 +31,7 @@ def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> 
 
 
 @cases
-@pytest.mark.parametrize("moment", [0.5, 3.0])
+@pytest.mark.parametrize("moment", [0.5, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_moments_and_norms_are_within_their_bounds(alpha: float, nu: float, moment: float) -> None:
     family = hard_family(300, alpha=alpha, nu=nu, moment=moment, norm_bound=2.0)
     size = family.law.size

@@ -114,6 +114,7 @@ def test_a_missing_binary_or_constant_file_is_refused(tmp_path):
         stocks.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_stocks_that_a_package_ships():
     data = stocks.load(None)
     assert data.arrays["prices"].shape == (823, 20)

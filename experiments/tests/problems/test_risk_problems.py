@@ -326,7 +326,7 @@ def test_other_files_are_refused(tmp_path):
         problems.portfolio(short)
 
 
-@pytest.mark.parametrize("continuous", [False, True])
+@pytest.mark.parametrize("continuous", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_bound_on_the_moments_holds_for_designs_and_environments(continuous):
     problem = problems.branin_11(continuous=continuous)
     z, _ = problem.environments

@@ -54,6 +54,7 @@ def test_the_same_push_ends_at_the_same_place():
     assert tuple(course.disc[-1].tolist()) == push(-3.3, 1.7, 21.3)
 
 
+@pytest.mark.slow
 def test_small_changes_of_the_start_change_little():
     starts = np.linspace(2.0, 5.0, 301)
     places = np.array([push(-start, -0.5 * start, 22.0) for start in starts])

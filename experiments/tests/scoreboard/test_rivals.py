@@ -86,6 +86,7 @@ def test_a_run_that_fails_ends_alone(served, trouble, message):
     served.end(SOON)
 
 
+@pytest.mark.slow
 def test_a_rival_that_hangs_is_stopped_and_started_again(served):
     served.start(TASK, 0, {"trouble": "hang", "at": 1}, SOON)
     with pytest.raises(ProcessFailed, match=r"no answer within 0\.2 s"):
@@ -95,6 +96,7 @@ def test_a_rival_that_hangs_is_stopped_and_started_again(served):
     served.end(SOON)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trouble", "message"), [("error", "no more points"), ("empty", "parameters [], not ['x0']")]
 )
@@ -134,6 +136,7 @@ def test_every_rival_has_a_module():
     assert all((folder / f"{one.module}.py").is_file() for one in RIVALS.values())
 
 
+@pytest.mark.slow
 def test_rivals_see_the_same_noise(served, monkeypatch):
     seen: list[float] = []
 

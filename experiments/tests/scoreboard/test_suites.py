@@ -154,6 +154,7 @@ def made_up():
         yield cloud.fit(table, 1.0)
 
 
+@pytest.mark.slow
 def test_a_system_is_measured_and_scored_by_its_forests(made_up, monkeypatch):
     monkeypatch.setattr(cloud, "forests_of", lambda name: made_up)
     system = cloud.Simulation(cloud.System("made-up", DEVELOPMENT, 1.0))

@@ -65,7 +65,9 @@ class ConstraintModels:
                 if math.isfinite(each.get(name, math.inf))
             ]
             if known:
-                model = self._models.setdefault(name, _regression(self._space))
+                if name not in self._models:
+                    self._models[name] = _regression(self._space)
+                model = self._models[name]
                 for location, value in known:
                     model.observe(location.point, location.arm, self._limit(name).excess(value))
                 model.infer()

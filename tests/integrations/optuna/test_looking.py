@@ -68,6 +68,7 @@ class TestConditionalSpaces:
 
 
 class TestStudiesOfOthers:
+    @pytest.mark.slow
     def test_a_loaded_study_needs_no_sampler(self, tmp_path) -> None:
         storage = f"sqlite:///{tmp_path}/study.db"
         study = optuna.create_study(study_name="s", storage=storage)

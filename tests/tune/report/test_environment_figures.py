@@ -75,6 +75,7 @@ def test_the_risk_and_its_interval_are_marked():
     assert "value at risk 0.25: 10" in figure["layout"]["annotations"][0]["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["mean", "worst-case", "cvar"])
 def test_other_risks(measure):
     level = 0.3 if measure == "cvar" else None
@@ -98,6 +99,7 @@ def test_several_variables_are_shown_in_the_order_of_what_they_do(direction, mea
     assert list(worst["y"]) == means[:1] * 2
 
 
+@pytest.mark.slow
 def test_each_variable_has_its_own_figure():
     data = report_of(TRIALS, environment=TWO)
     drawn = figures(page(data))

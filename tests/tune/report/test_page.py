@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
@@ -49,9 +50,21 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("data", CASES.values(), ids=CASES.keys())
-def test_page_is_complete_and_needs_no_network(data):
-    text = page(data)
+QUICK = ("ordinary", "spike and failure", "one trial")
+cases = pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in QUICK else [pytest.mark.slow]) for case in CASES],
+)
+
+
+@cache
+def page_of(case: str) -> str:
+    return page(CASES[case])
+
+
+@cases
+def test_page_is_complete_and_needs_no_network(case):
+    data, text = CASES[case], page_of(case)
     tags = Reader(text).tags
     for tag, attributes in tags:
         assert tag not in ("link", "img", "iframe", "base", "object"), tag
@@ -96,7 +109,7 @@ def test_every_text_of_the_study_is_escaped():
 
 
 def test_a_spike_leaves_the_axis_readable_and_its_value_in_reach():
-    figure = figures(page(report_of(SPIKED)))["measurements"]
+    figure = figures(page_of("spike and failure"))["measurements"]
     low, high = figure["layout"]["yaxis"]["range"]
     assert high < 100
     assert low < 10
@@ -107,7 +120,7 @@ def test_a_spike_leaves_the_axis_readable_and_its_value_in_reach():
 
 
 def test_failures_are_marked_and_their_reasons_given():
-    text = page(report_of(SPIKED))
+    text = page_of("spike and failure")
     figure = figures(text)["measurements"]
     failed = next(trace for trace in figure["data"] if trace.get("name") == "failed")
     assert failed["x"] == [3]
@@ -116,13 +129,13 @@ def test_failures_are_marked_and_their_reasons_given():
 
 
 def test_the_parameter_that_matters_most_comes_first():
-    text = page(report_of())
+    text = page_of("ordinary")
     assert text.index('data-parameter="cache_mb"') < text.index('data-parameter="sync"')
 
 
-@pytest.mark.parametrize("data", CASES.values(), ids=CASES.keys())
-def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(data):
-    tags = Reader(page(data)).tags
+@cases
+def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(case):
+    tags = Reader(page_of(case)).tags
     assert sum(tag == "main" for tag, _ in tags) == 1
     ids = {attributes.get("id") for _, attributes in tags}
     for tag, attributes in tags:

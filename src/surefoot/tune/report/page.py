@@ -4,6 +4,7 @@ The template escapes every text that comes from the study, and figures are embed
 `<`, so that a parameter called `<script>` is only a name.
 """
 
+from functools import cache
 from importlib.resources import files
 from statistics import median
 from typing import Any
@@ -74,6 +75,7 @@ def page(report: Report) -> str:
     )
 
 
+@cache
 def _template() -> Any:
     templates = Environment(
         loader=PackageLoader("surefoot.tune.report"),
