@@ -137,13 +137,12 @@ def choose_candidates(
 
     A configuration that is already known to be worse is no candidate.
     """
-    names = list(study_file.parameters)
-    best = model.recommend().params
-    chosen = [{name: best[name] for name in names}]
+    space = study_file.space
+    chosen = [space.restricted(model.recommend().params)]
     by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     measured: list[dict[str, Any]] = []
     for number in model.trials:
-        params = {name: by_number[number].params[name] for name in names}
+        params = space.restricted(by_number[number].params)
         if params not in measured and params not in chosen:
             measured.append(params)
     gains = model.expected_gains(measured, chosen[0])

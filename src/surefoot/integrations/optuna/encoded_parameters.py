@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from optuna.distributions import (
@@ -23,7 +23,7 @@ from surefoot.types import InvalidInput
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 _POSITIONS = 129  # of an optional number that a search tries
 
-Number = FloatDistribution | IntDistribution
+Number: TypeAlias = FloatDistribution | IntDistribution
 
 
 class EncodedParameter(Protocol):
