@@ -13,7 +13,8 @@ from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 EXPECTED = (
-    "a condition such as `journal == 'WAL'`, `threads > 1` or `mode in ['a', 'b'] and size >= 10`"
+    "a condition such as `journal == 'WAL'` (texts in quotes), `threads > 1` or "
+    "`mode in ['a', 'b'] and size >= 10`"
 )
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -177,7 +178,7 @@ class _Parser:
         return self._tokens.pop() if self._tokens else _END
 
     def _wrong(self, token: str) -> InvalidInput:
-        where = f"{checks.shown(token)} in it" if token else "its end"
+        where = checks.shown(token) if token else "its end"
         return InvalidInput(
             f"got {checks.shown(self._text)}, which cannot be read at {where}; expected {EXPECTED}"
         )

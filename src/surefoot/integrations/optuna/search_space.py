@@ -81,7 +81,7 @@ class SearchSpace:
         _ = self.order
         for name in self.scales if self.when or self.special else ():
             if self.scale(name).single():
-                raise InvalidSpace(name, "scales", "has one value, expected at least 2")
+                raise InvalidSpace(name, "scales", "has one value on its scale, expected 2 or more")
 
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> SearchSpace:
@@ -113,7 +113,7 @@ class SearchSpace:
             raise InvalidSpace(
                 error.args[1][-1],
                 "when",
-                f"depends on itself ({circle}), expected conditions without a circle",
+                f"depends on itself ({circle}), expected conditions without a cycle: remove one",
             ) from None
 
     @property
@@ -206,50 +206,47 @@ class SearchSpace:
 
     def _check_comparison(self, name: str, condition: Condition, one: Comparison) -> None:
         """Raise `InvalidSpace` unless a comparison can hold for some values of its parameter."""
-        shown = checks.shown(condition.text)
-        other = self.scales.get(one.name)
+        shown, other = checks.shown(condition.text), self.scales.get(one.name)
         if other is None:
             known = ", ".join(each for each in self.scales if each != name)
-            message = f"got {shown} with {one.name!r}, expected a parameter of {known}"
-            raise InvalidSpace(name, "when", message)
-        if isinstance(other, CategoricalDistribution):
-            listed = ", ".join(map(repr, other.choices))
-            if one.operator in ORDERED and not all(_is_number(c) for c in other.choices):
-                message = f"got {shown}, expected ==, != or in, since {one.name} has no order"
-                raise InvalidSpace(name, "when", message)
-            for value in one.values:
-                if one.operator in ORDERED:
-                    right = _is_number(value)
-                else:
-                    right = any(type(c) is type(value) and c == value for c in other.choices) or (
-                        _is_number(value)
-                        and any(_is_number(c) and c == value for c in other.choices)
-                    )
-                if not right:
-                    message = (
-                        f"got {shown} with {value!r}, expected a choice of {one.name}: {listed}"
-                    )
-                    raise InvalidSpace(name, "when", message)
+            wrong = f"where {one.name!r} is no parameter; expected {known}"
+        elif isinstance(other, CategoricalDistribution):
+            wrong = self._mismatch_of_category(one, other.choices)
         else:
-            for value in one.values:
-                if not _is_number(value):
-                    message = f"got {shown} with {value!r}, expected a number as {one.name} has"
-                    raise InvalidSpace(name, "when", message)
-                if one.operator in ("==", "!=", "in") and not self._may_be(one.name, value):
-                    message = (
-                        f"got {shown} with {value!r}, which {one.name} cannot be; expected a value "
-                        "of its range"
-                    )
-                    raise InvalidSpace(name, "when", message)
-            ends = (getattr(other, "low", 0.0), getattr(other, "high", 0.0))
-            if one.operator in ORDERED and not any(
-                one.holds(value) for value in (*ends, *self.special.get(one.name, ()))
-            ):
-                message = f"got {shown}, which no value of {one.name} fulfils"
-                raise InvalidSpace(name, "when", message)
+            wrong = self._mismatch_of_number(one, other)
+        if wrong:
+            raise InvalidSpace(name, "when", f"got {shown}, {wrong}")
 
-    def _may_be(self, name: str, value: float) -> bool:
-        return value in self.special.get(name, ()) or _is_within(value, self.scales[name])
+    def _mismatch_of_category(self, one: Comparison, choices: Sequence[Any]) -> str:
+        """What is wrong with a comparison of a category, empty if nothing is."""
+        if one.operator in ORDERED:
+            if not all(map(_is_number, (*choices, *one.values))):
+                return f"expected ==, != or in, since {one.name} has no order"
+            return "" if any(map(one.holds, choices)) else f"which holds for no {one.name}"
+        for value in one.values:
+            if not any(_is_same(value, choice) for choice in choices):
+                listed = ", ".join(map(repr, choices))
+                return f"where {value!r} is no choice of {one.name}; expected one of {listed}"
+        return ""
+
+    def _mismatch_of_number(self, one: Comparison, scale: BaseDistribution) -> str:
+        """What is wrong with a comparison of a number, empty if nothing is."""
+        low, high, special = scale.low, scale.high, self.special.get(one.name, ())
+        for value in one.values:
+            if not _is_number(value):
+                return f"where {value!r} is no number, as {one.name} is; expected {low} to {high}"
+            known = value in special or _is_within(value, scale)
+            if one.operator not in ORDERED and not known:
+                return f"where {one.name} cannot be {value!r}; expected {low} to {high}"
+        if one.operator in ORDERED and not any(map(one.holds, (low, high, *special))):
+            return f"which holds for no {one.name} from {low} to {high}"
+        return ""
+
+
+def _is_same(value: Any, choice: Any) -> bool:
+    """Whether a constant is a choice; true and 1 differ, 1 and 1.0 do not."""
+    both = _is_number(value) and _is_number(choice)
+    return (both or type(value) is type(choice)) and value == choice
 
 
 def _is_number(value: object) -> bool:
