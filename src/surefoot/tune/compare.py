@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ class Comparing:
 
     def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
         """The state of the comparison after these runs."""
-        return comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        found = comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        return replace(found, unit=self.study_file.units.value)
 
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
