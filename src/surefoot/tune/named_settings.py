@@ -111,7 +111,9 @@ def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
         params[name] = _value(name, value, known[name], space.special.get(name, ()))
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
-        raise InvalidInput(f"no value of {', '.join(missing)}, expected all parameters")
+        raise InvalidInput(
+            f"no value of {', '.join(missing)}, expected all parameters that are active"
+        )
     if inactive := [name for name in params if name not in active]:
         raise InvalidInput(
             f"{inactive[0]}: given, but it is active only when {space.when[inactive[0]]}; "

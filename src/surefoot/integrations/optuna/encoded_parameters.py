@@ -21,6 +21,7 @@ from surefoot.spaces import Arc
 from surefoot.types import InvalidInput
 
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
+_DIGITS = 12  # of an optional number
 _POSITIONS = 129  # of an optional number that a search tries
 
 Number: TypeAlias = FloatDistribution | IntDistribution
@@ -135,6 +136,9 @@ class EncodedOptionalNumber:
             value = self.special[special]
             return int(value) if isinstance(self.distribution, IntDistribution) else float(value)
         value = _value_at(self.distribution, float(self.arc.number(encoded[None])[0]))
+        if isinstance(value, float):  # without the rounding errors of an angle
+            value = float(f"{value:.{_DIGITS}g}")
+            value = min(max(value, self.distribution.low), self.distribution.high)
         step = self.distribution.step or 0.0
         while value in self.special and step and value < self.distribution.high:
             value += step
