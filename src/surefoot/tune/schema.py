@@ -198,7 +198,9 @@ class IntParameter(ParameterSection):
     )
     log: bool = Field(default=False, description="true or false")
     step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
-    default: int | None = Field(default=None, description="a whole number from low to high")
+    default: int | None = Field(
+        default=None, description="a whole number from low to high, or special"
+    )
     special: list[Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]] = Field(
         default_factory=list, description="a list of whole numbers that are apart from the scale"
     )
@@ -230,7 +232,9 @@ class FloatParameter(ParameterSection):
         default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
     )
     default: float | None = Field(
-        default=None, allow_inf_nan=False, description="a finite number from low to high"
+        default=None,
+        allow_inf_nan=False,
+        description="a finite number from low to high, or special",
     )
     special: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(
         default_factory=list, description="a list of finite numbers that are apart from the scale"
