@@ -40,7 +40,7 @@ def neighbors(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
 
     number, variables = _CANDIDATES, box.variables
     base = anchors[torch.randint(len(anchors), (number,), generator=generator)]
-    base = box.activated(base, generator) if box.discrete else base
+    base = box.activated(base, generator)
     changed = uniform(number, len(variables)) < _CHANGED / len(variables)
     changed[torch.arange(number), (uniform(number) * len(variables)).long()] = True
     anywhere = uniform(number, len(variables)) < _ANYWHERE

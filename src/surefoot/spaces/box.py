@@ -198,11 +198,14 @@ class Box:
         Returns:
             Points (n, d), which `snap` takes back.
         """
+        groups = [list(columns) for columns in self._several]
+        inactive = [(points[:, columns] == 0.0).all(-1, keepdim=True) for columns in groups]
+        if not any(bool(each.any()) for each in inactive):
+            return points
         drawn = torch.rand(points.shape, dtype=torch.float64, generator=generator)
         random, filled = self.stretched(drawn.to(points)), points.clone()
-        for columns in map(list, self._several):
-            inactive = (points[:, columns] == 0.0).all(-1, keepdim=True)
-            filled[:, columns] = torch.where(inactive, random[:, columns], points[:, columns])
+        for columns, where in zip(groups, inactive, strict=True):
+            filled[:, columns] = torch.where(where, random[:, columns], points[:, columns])
         return filled
 
     def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
