@@ -18,6 +18,7 @@ import typer
 
 if TYPE_CHECKING:
     from surefoot.tune.study import AgainstDefaults, Summary
+    from surefoot.tune.units import Units
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
 _NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
@@ -339,27 +340,28 @@ def reproduce(
     found[0].load()(arguments or ["--help"], "surefoot reproduce")
 
 
-def _against(defaults: AgainstDefaults) -> str:
-    return f"Against the defaults, which the model predicts at {defaults.value:.5g}: {defaults}."
+def _against(defaults: AgainstDefaults, units: Units) -> str:
+    value = units.of_value(f"{defaults.value:.5g}")
+    return f"Against the defaults, which the model predicts at {value}: {defaults}."
 
 
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
     from surefoot.tune.constraint_text import constraint_lines
 
-    best, risk = summary.recommended, summary.risk
+    best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
         return
     what = "value" if risk is None else f"{risk.name} of"
-    interval = f"{best.value:.5g} (95 % credible interval {best.lower:.5g} to {best.upper:.5g})"
-    typer.echo(f"Recommended, with {what} {interval}:")
+    interval = f"(95 % credible interval {best.lower:.5g} to {best.upper:.5g})"
+    _say(f"Recommended, with {what} {units.of_value(f'{best.value:.5g}')} {interval}:")
     for name, value in best.params.items():
-        typer.echo(f"  {name} = {json.dumps(value)}")
+        _say(f"  {name} = {units.of(name, value, json.dumps(value))}")
     for line in constraint_lines(best, summary.constraints):
         _say(line)
     if risk is not None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")
     if summary.defaults is not None:
-        _say(_against(summary.defaults))
+        _say(_against(summary.defaults, units))
     for text in summary.warnings:
         _say(f"Warning: {text}")

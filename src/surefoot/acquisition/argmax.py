@@ -114,8 +114,8 @@ def best_point(
     """The point (d,) of largest score that was found in the box.
 
     The best of `raw` Sobol points, of the anchors and of jittered anchors become up to `starts`
-    starts. Continuous coordinates then ascend by `steps` iterations of L-BFGS, levels and choices
-    by trying each in turn. With many variables, the best small change of an anchor.
+    starts. Continuous coordinates then ascend by `steps` iterations of L-BFGS, levels, choices and
+    arcs by trying each in turn. With many variables, the best small change of an anchor.
     """
     if len(box.variables) > _MANY:
         near = neighbors(box, anchors, generator)
@@ -123,8 +123,9 @@ def best_point(
     candidates = torch.cat([box.sample(raw, generator), _around(box, anchors, generator)])
     chosen = diverse(candidates, scores(score, candidates), box, starts)
     ascended = _ascend(score, box, chosen, steps)
-    if box.levels or box.choices:
-        searched = _coordinate_search(score, box, box.snap(ascended))
+    if box.discrete:
+        activated = box.activated(box.snap(ascended), generator)
+        searched = box.snap(_coordinate_search(score, box, activated))
         ascended = box.snap(_ascend(score, box, searched, steps))
     both = torch.cat([ascended, chosen])
     return both[best_row(score, both)]
@@ -191,19 +192,12 @@ def _coordinate_search(score: Score, box: Box, starts: Tensor, sweeps: int = 4) 
     best = starts
     for _ in range(sweeps):
         before = best
-        for columns, options in _discrete(box):
+        for columns, options in box.discrete:
             tried = best[:, None].repeat(1, len(options), 1)  # (s, o, d)
             tried[..., columns] = options
-            chosen = scores(score, tried.flatten(0, 1)).reshape(len(best), -1).argmax(-1)
+            points = box.active(tried.flatten(0, 1))
+            chosen = scores(score, points).reshape(len(best), -1).argmax(-1)
             best = tried[torch.arange(len(best)), chosen]
         if torch.equal(best, before):
             break
     return best
-
-
-def _discrete(box: Box) -> list[tuple[list[int], Tensor]]:
-    """Columns of each discrete variable, and the values (o, columns) that they may have."""
-    levels = [([coordinate], values.unsqueeze(-1)) for coordinate, values in box.levels.items()]
-    like = box.lower
-    units = [torch.eye(len(group), dtype=like.dtype, device=like.device) for group in box.choices]
-    return levels + [(list(group), unit) for group, unit in zip(box.choices, units, strict=True)]

@@ -40,6 +40,7 @@ def neighbors(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
 
     number, variables = _CANDIDATES, box.variables
     base = anchors[torch.randint(len(anchors), (number,), generator=generator)]
+    base = box.activated(base, generator)
     changed = uniform(number, len(variables)) < _CHANGED / len(variables)
     changed[torch.arange(number), (uniform(number) * len(variables)).long()] = True
     anywhere = uniform(number, len(variables)) < _ANYWHERE
@@ -47,10 +48,10 @@ def neighbors(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
     reach = low * (high / low) ** uniform(number, 1)
     step = torch.randn(number, box.dimension, dtype=torch.float64, generator=generator)
     near = base + reach * box.span * step.to(anchors.device)
-    far = box.lower + box.span * uniform(number, box.dimension)
+    far = box.stretched(uniform(number, box.dimension))
     points = base.clone()
     for variable, columns in enumerate(variables):
-        category = len(columns) > 1  # of which no value is near
+        category = tuple(columns) in box.choices  # of which no value is near
         moved = torch.where(
             anywhere[:, variable, None] | category, far[:, columns], near[:, columns]
         )

@@ -42,6 +42,8 @@ class Pairs:
             torch.cat([first.upper.cpu(), second.upper.cpu()]),
             levels={c: values.cpu() for c, values in levels.items()},
             choices=first.choices,
+            arcs=first.arcs,
+            active=first.active,
         ).to(z.device)
 
     def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:  # (b, e) -> (b, dx), (b, dz)

@@ -345,7 +345,7 @@ class Model:
             self.observations.rewards,
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
-            () if isinstance(self.space, Arms) else self.space.choices,
+            () if isinstance(self.space, Arms) else self.space.shared,
             self.observations.sems,
         )
 

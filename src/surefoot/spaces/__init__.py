@@ -1,5 +1,6 @@
 """Search spaces: arms, boxes, random environments, and products of both."""
 
+from surefoot.spaces.arcs import Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, Space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
@@ -7,6 +8,7 @@ from surefoot.spaces.joint import Joint
 from surefoot.spaces.truncated_normal import truncated_normal
 
 __all__ = [
+    "Arc",
     "Arms",
     "Box",
     "ContinuousEnvironment",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.spaces.arcs import Activity, Arc, all_active
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
@@ -25,6 +26,9 @@ class Box:
         levels: Values that discrete coordinates are restricted to, by the index of the coordinate.
         choices: Groups of coordinates that encode a category one-hot: exactly one of a group is 1
             and the others are 0. Their bounds are 0 and 1.
+        arcs: Numbers that may be absent, or have special values. Their bounds are 0 and 1.
+        active: Function of points (n, d) that sets the coordinates of variables that are inactive
+            there to 0; they belong to `choices` or `arcs`.
 
     Raises:
         InvalidInput: If the bounds are not in order, or a restriction does not fit them.
@@ -44,6 +48,10 @@ class Box:
     """Sorted values of each discrete coordinate, by its index."""
     choices: tuple[tuple[int, ...], ...] = ()
     """Groups of coordinates that encode a category one-hot."""
+    arcs: tuple[Arc, ...] = ()
+    """Numbers that may be absent, or have special values."""
+    active: Activity = all_active
+    """Sets the coordinates of inactive variables to 0."""
     observed: ClassVar[bool] = False
 
     def __init__(
@@ -53,6 +61,8 @@ class Box:
         *,
         levels: Mapping[int, Tensor | Sequence] | None = None,
         choices: Sequence[Sequence[int]] = (),
+        arcs: Sequence[Arc] = (),
+        active: Activity = all_active,
     ) -> None:
         low = checks.coordinates("lower", checks.vector("lower", lower))
         high = checks.coordinates("upper", checks.vector("upper", upper, len(low)))
@@ -72,11 +82,13 @@ class Box:
             raise InvalidInput(f"`levels` is {checks.shown(levels)}, expected a dict of lists.")
         values = {c: checks.vector(f"levels[{c}]", v).sort().values for c, v in levels.items()}
         groups = _groups(choices)
-        _check_restrictions(low, high, values, groups)
+        _check_restrictions(low, high, values, [*groups, *(arc.columns for arc in arcs)])
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "levels", values)
         object.__setattr__(self, "choices", groups)
+        object.__setattr__(self, "arcs", tuple(arcs))
+        object.__setattr__(self, "active", active)
 
     @property
     def dimension(self) -> int:
@@ -92,7 +104,13 @@ class Box:
         Returns:
             The same box on that device.
         """
-        moved = Box(self.lower.cpu(), self.upper.cpu(), levels={}, choices=self.choices)
+        moved = Box(
+            self.lower.cpu(),
+            self.upper.cpu(),
+            choices=self.choices,
+            arcs=self.arcs,
+            active=self.active,
+        )
         object.__setattr__(moved, "lower", self.lower.to(device))
         object.__setattr__(moved, "upper", self.upper.to(device))
         levels = {coordinate: values.to(device) for coordinate, values in self.levels.items()}
@@ -106,16 +124,33 @@ class Box:
 
     @property
     def continuous(self) -> list[int]:
-        """Indices of the coordinates that are neither discrete nor categorical."""
-        fixed = {*self.levels, *(c for group in self.choices for c in group)}
+        """Indices of the coordinates that vary freely between their bounds."""
+        fixed = {*self.levels, *(c for group in self._several for c in group)}
         return [c for c in range(self.dimension) if c not in fixed]
 
     @property
     def variables(self) -> list[list[int]]:
-        """Columns of each variable: of a category several, of any other one."""
-        grouped = {c for group in self.choices for c in group}
+        """Columns of each variable: one, or several that encode it together."""
+        grouped = {c for group in self._several for c in group}
         single = [[c] for c in range(self.dimension) if c not in grouped]
-        return single + [list(group) for group in self.choices]
+        return single + [list(group) for group in self._several]
+
+    @property
+    def shared(self) -> list[tuple[int, ...]]:
+        """Groups of coordinates of one lengthscale."""
+        return [*self.choices, *(group for arc in self.arcs for group in arc.shared)]
+
+    @property
+    def discrete(self) -> list[tuple[list[int], Tensor]]:
+        """Columns of each variable that a search tries values of, and the values (o, columns)."""
+        like = self.lower
+        levels = [([c], values.unsqueeze(-1)) for c, values in self.levels.items()]
+        units = [(list(g), torch.eye(len(g), dtype=like.dtype).to(like)) for g in self.choices]
+        return levels + units + [(list(arc.columns), arc.options(like)) for arc in self.arcs]
+
+    @property
+    def _several(self) -> list[tuple[int, ...]]:
+        return [*self.choices, *(arc.columns for arc in self.arcs)]
 
     def snap(self, points: Tensor) -> Tensor:
         """Project points on the space.
@@ -124,7 +159,8 @@ class Box:
             points: Points (n, d).
 
         Returns:
-            The nearest points (n, d) within the bounds, levels and categories.
+            The nearest points (n, d) within the bounds, levels, categories and arcs, with 0 for
+            inactive variables.
         """
         snapped = points.clamp(self.lower, self.upper)
         for coordinate, values in self.levels.items():
@@ -134,7 +170,43 @@ class Box:
             columns = list(group)
             chosen = snapped[:, columns].argmax(-1)
             snapped[:, columns] = torch.nn.functional.one_hot(chosen, len(columns)).to(points)
-        return snapped
+        for arc in self.arcs:
+            snapped[:, list(arc.columns)] = arc.nearest(snapped[:, list(arc.columns)])
+        return self.active(snapped)
+
+    def stretched(self, unit: Tensor) -> Tensor:
+        """Spread points of the unit cube over the bounds and arcs.
+
+        Args:
+            unit: Points (n, d), uniform in the unit cube.
+
+        Returns:
+            Points (n, d) that `snap` takes to uniform values of each variable.
+        """
+        points = self.lower + self.span * unit
+        for arc in self.arcs:
+            points[:, list(arc.columns)] = arc.placed(unit[:, list(arc.columns)])
+        return points
+
+    def activated(self, points: Tensor, generator: torch.Generator) -> Tensor:
+        """Give inactive variables random values, which they have if they become active.
+
+        Args:
+            points: Points (n, d) of the space.
+            generator: Source of the values.
+
+        Returns:
+            Points (n, d), which `snap` takes back.
+        """
+        groups = [list(columns) for columns in self._several]
+        inactive = [(points[:, columns] == 0.0).all(-1, keepdim=True) for columns in groups]
+        if not any(bool(each.any()) for each in inactive):
+            return points
+        drawn = torch.rand(points.shape, dtype=torch.float64, generator=generator)
+        random, filled = self.stretched(drawn.to(points)), points.clone()
+        for columns, where in zip(groups, inactive, strict=True):
+            filled[:, columns] = torch.where(where, random[:, columns], points[:, columns])
+        return filled
 
     def contains(self, point: Tensor, slack: float = 1e-9) -> bool:
         """Whether a point lies between the bounds.
@@ -162,7 +234,7 @@ class Box:
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
         unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
-        return self.snap(self.lower + self.span * unit)
+        return self.snap(self.stretched(unit))
 
     @property
     def design(self) -> Box:

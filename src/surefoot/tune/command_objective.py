@@ -46,6 +46,8 @@ class CommandObjective:
         observed: Variables of the environment that the command reports, if any.
         kept: Where to keep what the command leaves running; if None, it is ended.
         constraints: Names of the constraints, whose values the command reports.
+        inactive: Texts of conditional parameters where they are inactive, None for those that have
+            none.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class CommandObjective:
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
         constraints: Sequence[str] = (),
+        inactive: Mapping[str, str | None] | None = None,
     ) -> None:
         self._template = template
         self._folder = folder
@@ -63,6 +66,7 @@ class CommandObjective:
         self._observed = observed
         self._kept = kept
         self._constraints = constraints
+        self._inactive = inactive or {}
 
     def check(self) -> None:
         self._template.check_program(self._folder)
@@ -70,7 +74,8 @@ class CommandObjective:
     def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
         start = time.monotonic()
         try:
-            process = SupervisedProcess(self._template.fill(params), self._folder, kept=self._kept)
+            arguments = self._template.fill(params, self._inactive)
+            process = SupervisedProcess(arguments, self._folder, kept=self._kept)
         except OSError as error:
             reason = f"the command cannot be started: {error.strerror or error}"
             return outcome(reason, "", time.monotonic() - start)

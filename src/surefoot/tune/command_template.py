@@ -35,9 +35,12 @@ class Piece:
     parameter: str | None
     format: str
 
-    def fill(self, values: Mapping[str, Any]) -> str:
+    def fill(self, values: Mapping[str, Any], inactive: str = "") -> str:
+        """The text for these values, where a parameter without one has the text `inactive`."""
         if self.parameter is None:
             return self.text
+        if self.parameter not in values:
+            return self.text + inactive
         value = values[self.parameter]
         return self.text + (format(value, self.format) if self.format else str(value))
 
@@ -146,9 +149,33 @@ class CommandTemplate:
                 _check_format(piece, value)
         self._check_lengths(examples)
 
-    def fill(self, values: Mapping[str, Any]) -> list[str]:
-        """The arguments for these values of the parameters."""
-        return ["".join(piece.fill(values) for piece in word) for word in self.arguments]
+    def fill(
+        self, values: Mapping[str, Any], inactive: Mapping[str, str | None] | None = None
+    ) -> list[str]:
+        """The arguments for a configuration.
+
+        The placeholder of an inactive parameter becomes the text for it. Without one it becomes
+        empty, and an option such as `--sync={sync}` is left out.
+
+        Args:
+            values: Values of the active parameters and of the variables.
+            inactive: Texts of parameters that may be inactive, None for those that have none.
+
+        Returns:
+            The arguments.
+        """
+        texts = inactive or {}
+        filled = []
+        for word in self.arguments:
+            names = [piece.parameter for piece in word if piece.parameter is not None]
+            absent = [name for name in names if name not in values]
+            silent = all(texts.get(name) is None for name in absent)
+            if absent and absent == names and silent and word[0].text.startswith("-"):
+                continue
+            filled.append(
+                "".join(one.fill(values, texts.get(one.parameter or "") or "") for one in word)
+            )
+        return filled
 
     def _check_lengths(self, examples: Mapping[str, Sequence[Any]]) -> None:
         """Check that arguments are not longer than the system allows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.units import Units
 from surefoot.types import InvalidInput, SurefootError
 
 MAX_FAILED_PAIRS = 5  # in a row, in which neither setting could be measured
@@ -69,7 +70,8 @@ class Comparing:
 
     def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
         """The state of the comparison after these runs."""
-        return comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        found = comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        return replace(found, unit=self.study_file.units.value)
 
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
@@ -136,7 +138,8 @@ def compare(
     second = named_setting(study_file, b)
     if first.params == second.params and not aa:
         raise InvalidInput(
-            f"{SAME} ({_params(first.params)}), expected two; --aa compares a setting with itself"
+            f"{SAME} ({_params(first.params, study_file.units)}), expected two; --aa compares a "
+            "setting with itself"
         )
     comparing = Comparing(study_file, first, second, runs, confidence, all_runs)
     console = Console(quiet=quiet) if console is None else console
@@ -253,7 +256,7 @@ def _check_failures(pairs: Runs) -> None:
 
 def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console) -> None:
     for letter, setting in (("A", comparing.a), ("B", comparing.b)):
-        listed = _params(setting.params)
+        listed = _params(setting.params, comparing.study_file.units)
         name = "" if "=" in setting.name else f"{setting.name}: "
         show(console, f"{letter}: {name}{listed}")
     if comparing.a.params == comparing.b.params:
@@ -264,7 +267,7 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:
     values = ", ".join(
-        f"{label.upper()} {run.value:.5g}"
+        f"{label.upper()} {comparing.study_file.units.of_value(f'{run.value:.5g}')}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")
@@ -273,5 +276,5 @@ def _progress(comparing: Comparing, pairs: Runs) -> str:
     return f"pair {len(pairs)}: {values}  |  probability that B is better: {probability:.3g}"
 
 
-def _params(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in params.items())
+def _params(params: Mapping[str, Any], units: Units) -> str:
+    return ", ".join(f"{n}={units.of(n, value, str(value))}" for n, value in params.items())

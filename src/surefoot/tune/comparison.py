@@ -64,6 +64,7 @@ class Comparison:
         confidence: One minus the probability that two equal configurations are ever called
             different.
         stopped: Whether Ctrl-C ended the comparison.
+        unit: Unit of the values, empty if the study file has none.
     """
 
     a: dict[str, Any]
@@ -82,6 +83,7 @@ class Comparison:
     more_pairs: int | None
     confidence: float
     stopped: bool
+    unit: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON values; infinite ends of intervals are None."""
@@ -96,7 +98,7 @@ class Comparison:
         else:
             lines = [f"{self.better} is better ({level}): {counts}."]
         lines.append(f"Probability that B is better: {self.probability:.3g}.")
-        sizes = [(self.difference, ""), (self.percent, " %")]
+        sizes = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
         known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
         if known:
             lines.append(f"B minus A: {', or '.join(known)}.")

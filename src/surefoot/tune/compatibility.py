@@ -26,7 +26,11 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
         **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
         "direction": study_file.study.direction,
         "parameters": {
-            name: one.model_dump(mode="json", exclude={"default"}, exclude_none=True)
+            name: one.model_dump(
+                mode="json",
+                exclude={"default", "unit", "inactive"} | (set() if one.special else {"special"}),
+                exclude_none=True,
+            )
             for name, one in study_file.parameters.items()
         },
         "objective": {"command": objective.command, "function": objective.function},

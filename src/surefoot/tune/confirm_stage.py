@@ -146,12 +146,11 @@ def choose_candidates(
     A configuration that is already known to be worse, is unstable or has failed in a third of its
     runs is no candidate.
     """
-    names = list(study_file.parameters)
-    trials = study.get_trials(deepcopy=False)
+    space, trials = study_file.space, study.get_trials(deepcopy=False)
     by_number = {trial.number: trial for trial in trials}
     measured: list[dict[str, Any]] = []
     for number in model.trials:
-        params = {name: by_number[number].params[name] for name in names}
+        params = space.restricted(by_number[number].params)
         if (
             params not in measured
             and params not in model.unstable
@@ -163,7 +162,7 @@ def choose_candidates(
         best = max(map(model.assess, measured), key=model.preference).params
     else:
         best = model.recommend().params
-    chosen = [{name: best[name] for name in names}]
+    chosen = [space.restricted(best)]
     measured = [params for params in measured if params not in chosen]
     gains = model.expected_gains(measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]

@@ -31,6 +31,7 @@ from surefoot.tune.trial_attributes import (
     trial_environment,
 )
 from surefoot.tune.trials import StudyTrials
+from surefoot.tune.units import Units
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Progress:
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
         self.rounds = trials.rounds
+        self.units = trials.study_file.units
         self.finished_before = trials.finished()  # rounds of earlier runs
         self.finished = self.finished_before
         self.failures = 0
@@ -176,10 +178,10 @@ class PlainLines:
         return None
 
     def finished(self) -> None:
-        progress = self._progress
+        progress, units = self._progress, self._progress.units
         new = progress.update()
         for trial in new:
-            parts = [result_of(trial), f"{progress.finished} of {progress.rounds}"]
+            parts = [result_of(trial, units), f"{progress.finished} of {progress.rounds}"]
             if trial is new[-1]:
                 parts += _summary(progress)
             self.note("  |  ".join(parts))
@@ -210,7 +212,7 @@ class LivePanel:
         for trial in self._progress.update():
             self._last = trial
             if trial.state != TrialState.COMPLETE:
-                self.note(result_of(trial))
+                self.note(result_of(trial, self._progress.units))
             if text := self._progress.left_behind(trial):
                 self.note(text)
         for text in self._progress.notes():
@@ -237,14 +239,13 @@ class LivePanel:
             body.add_row("Recommended", Text("nothing measured yet", style="dim"))
         else:
             value = f"[bold green]{best.value:.5g}[/bold green]"
-            body.add_row("Recommended", f"{value} ({best.lower:.5g} to {best.upper:.5g})")
+            ends = status.units.of_value(f"({best.lower:.5g} to {best.upper:.5g})")
+            body.add_row("Recommended", f"{value} {escape(printable(ends))}")
             for name, setting in best.params.items():
-                body.add_row(
-                    "", f"{escape(name)} = [bold]{escape(printable(_short(setting)))}[/bold]"
-                )
-        body.add_row(
-            "Last", Text("none" if self._last is None else printable(result_of(self._last)))
-        )
+                text = printable(status.units.of(name, setting, _short(setting)))
+                body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
+        last = "none" if self._last is None else printable(result_of(self._last, status.units))
+        body.add_row("Last", Text(last))
         body.add_row("Running", Text(printable(self._running())))
         failures = f"[red]{status.failures}[/red]" if status.failures else "0"
         body.add_row("Outliers", f"{status.outliers}      [dim]Failures[/dim]  {failures}")
@@ -271,10 +272,11 @@ def show(console: Console, text: str) -> None:
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def result_of(trial: FrozenTrial) -> str:
+def result_of(trial: FrozenTrial, units: Units) -> str:
     """How a finished trial ended, in a line."""
     if trial.state == TrialState.COMPLETE:
-        return f"trial {trial.number}: {trial.value:.5g}{_environment(trial)}"
+        value = units.of_value(f"{trial.value:.5g}")
+        return f"trial {trial.number}: {value}{_environment(trial)}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"
     return f"trial {trial.number}: failed, {failure_reason(trial)}"
@@ -295,7 +297,8 @@ def _summary(status: Progress) -> list[str]:
     best = status.recommended
     if best is not None:
         interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
-        parts.append(f"recommended {interval}: {_describe(best.params)}")
+        described = _describe(best.params, status.units)
+        parts.append(f"recommended {status.units.of_value(interval)}: {described}")
     plural = "" if status.outliers == 1 else "s"
     parts.append(f"{status.outliers} outlier{plural}, {status.failures} failed")
     if status.seconds_left is not None and status.finished < status.rounds:
@@ -305,11 +308,11 @@ def _summary(status: Progress) -> list[str]:
 
 def _environment(trial: FrozenTrial) -> str:
     environment = trial_environment(trial)
-    return f" at {_describe(environment)}" if environment else ""
+    return f" at {_describe(environment, Units())}" if environment else ""
 
 
-def _describe(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_short(value)}" for name, value in values.items())
+def _describe(values: dict[str, Any], units: Units) -> str:
+    return ", ".join(f"{n}={units.of(n, value, _short(value))}" for n, value in values.items())
 
 
 def _short(value: Any) -> str:

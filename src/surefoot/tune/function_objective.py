@@ -47,6 +47,7 @@ class FunctionObjective:
         kept: Where to keep what the function leaves running when its process ends; if None, it is
             ended.
         constraints: Names of the constraints, whose values the function reports.
+        conditional: Those of `names` that are left out where the parameter is inactive.
     """
 
     def __init__(
@@ -58,10 +59,12 @@ class FunctionObjective:
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
         constraints: Sequence[str] = (),
+        conditional: Sequence[str] = (),
     ) -> None:
         reported = [*(() if observed is None else observed.variables), *constraints]
         self._target = target
-        self._arguments = [*target.split(":"), ",".join(reported), *names]
+        marked = [f"{name}?" if name in conditional else name for name in names]
+        self._arguments = [*target.split(":"), ",".join(reported), *marked]
         self._folder = folder
         self._timeout = timeout
         self._observed = observed

@@ -2,10 +2,11 @@
 
 A script, run by its path so that nothing of surefoot is imported beside the user's code. Usage:
 `function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
-descriptors. It imports the function, replies whether it can be called with these parameters, and
-then answers each request, a line of JSON with the keyword arguments, by a line of JSON with
-`value` or `error`. Where REPORTED, names with commas between them, is not empty, the function
-returns its value with a dictionary of these, which goes into the answer as `reported`.
+descriptors, and a parameter that may be left out being followed by `?`. It imports the function,
+replies whether it can be called with these parameters, and then answers each request, a line of
+JSON with the keyword arguments, by a line of JSON with `value` or `error`. Where REPORTED, names
+with commas between them, is not empty, the function returns its value with a dictionary of these,
+which goes into the answer as `reported`.
 """
 
 import importlib
@@ -45,7 +46,12 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
         signature = inspect.signature(function)
     except ValueError:
         return function  # a builtin without a signature
-    signature.bind(**dict.fromkeys(parameters))
+    signature.bind(**{name.rstrip("?"): None for name in parameters})
+    always = {name: None for name in parameters if not name.endswith("?")}
+    try:
+        signature.bind(**always)
+    except TypeError as error:
+        raise TypeError(f"{error}: it is conditional, so it needs a default") from None
     return function
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from optuna.distributions import FloatDistribution, IntDistribution
 
 _NEAR = 1e-8  # of a step, since decimal fractions are not exact
@@ -15,12 +17,16 @@ def is_on_grid(value: float, low: float, step: float | None) -> bool:
     return abs(steps - round(steps)) <= _NEAR * max(1.0, abs(steps))
 
 
-def range_text(distribution: FloatDistribution | IntDistribution) -> str:
+def range_text(
+    distribution: FloatDistribution | IntDistribution, special: Sequence[float] = ()
+) -> str:
     """The values of a number's distribution in words."""
     whole = isinstance(distribution, IntDistribution)
     text = f"a {'whole ' if whole else ''}number from {distribution.low:g} to {distribution.high:g}"
     step = distribution.step
-    return text if step is None or (whole and step == 1) else f"{text} in steps of {step:g}"
+    if step is not None and not (whole and step == 1):
+        text += f" in steps of {step:g}"
+    return ", or ".join([text, *(f"{value:g}" for value in special)])
 
 
 def contains(distribution: FloatDistribution | IntDistribution, value: float) -> bool:

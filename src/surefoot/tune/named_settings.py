@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown
@@ -70,7 +71,7 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
         params = _parse(study_file, name)
     else:
         raise InvalidInput(f"got the setting {shown(name)}, expected {FORMS}")
-    return NamedSetting(name, {key: params[key] for key in study_file.parameters})
+    return NamedSetting(name, study_file.space.restricted(params))
 
 
 def _recommended(study_file: StudyFile) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
         last = f"0 to {len(trials) - 1}" if trials else "one of a study with trials"
         raise InvalidInput(f"{study_file.path.name}: no trial {number}, expected {last}")
     params: dict[str, Any] = trials[number].params
-    if missing := [name for name in study_file.parameters if name not in params]:
+    if missing := [name for name in study_file.space.active(params) if name not in params]:
         raise InvalidInput(
             f"{study_file.path.name}: trial {number} has no value of {', '.join(missing)}, "
             "expected a trial that was measured"
@@ -99,45 +100,40 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
 
 def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
     """Values of all parameters in `name=value,name=value`."""
-    known, params = study_file.distributions, {}
+    space, params = study_file.space, {}
+    known = space.scales
     for part in _NEXT_NAME.split(text):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name not in known:
             raise InvalidInput(f"{shown(name)} is not a parameter, expected {', '.join(known)}")
         if name in params:
             raise InvalidInput(f"{name}: given twice, expected one value")
-        params[name] = _value(name, value, known[name])
-    if missing := [name for name in known if name not in params]:
-        raise InvalidInput(f"no value of {', '.join(missing)}, expected all parameters")
+        params[name] = _value(name, value, known[name], space.special.get(name, ()))
+    active = space.active(params)
+    if missing := [name for name in active if name not in params]:
+        raise InvalidInput(
+            f"no value of {', '.join(missing)}, expected all parameters that are active"
+        )
+    if inactive := [name for name in params if name not in active]:
+        raise InvalidInput(
+            f"{inactive[0]}: given, but it is active only when {space.when[inactive[0]]}; "
+            "leave it out"
+        )
     return params
 
 
-def _value(name: str, text: str, distribution: Any) -> Any:
-    parse = {
-        IntDistribution: _whole_number,
-        FloatDistribution: _number,
-        CategoricalDistribution: _choice,
-    }
-    return parse[type(distribution)](name, text, distribution)
-
-
-def _whole_number(name: str, text: str, distribution: IntDistribution) -> int:
+def _value(name: str, text: str, distribution: Any, special: Sequence[float]) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return _choice(name, text, distribution)
+    read = int if isinstance(distribution, IntDistribution) else float
     try:
-        value = int(text)
-    except ValueError:
-        value = distribution.low - 1
-    if not contains(distribution, value):
-        raise InvalidInput(f"{name}: got {shown(text)}, expected {range_text(distribution)}")
-    return value
-
-
-def _number(name: str, text: str, distribution: FloatDistribution) -> float:
-    try:
-        value = float(text)
+        value = read(text)
     except ValueError:
         value = math.nan
-    if not contains(distribution, value):
-        raise InvalidInput(f"{name}: got {shown(text)}, expected {range_text(distribution)}")
+    if value not in special and not contains(distribution, value):
+        raise InvalidInput(
+            f"{name}: got {shown(text)}, expected {range_text(distribution, special)}"
+        )
     return value
 
 

@@ -43,7 +43,15 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
     keep = kept if section.keep else None
     if section.function is not None:
         return FunctionObjective(
-            section.function, names, folder, timeout, observed, keep, constraints
+            section.function,
+            names,
+            folder,
+            timeout,
+            observed,
+            keep,
+            constraints,
+            list(study_file.inactive),
         )
     template = CommandTemplate.parse(section.command or "")
-    return CommandObjective(template, folder, timeout, observed, keep, constraints)
+    inactive = study_file.inactive
+    return CommandObjective(template, folder, timeout, observed, keep, constraints, inactive)

@@ -59,7 +59,8 @@ def run(
         rounds: Finished trials to reach, by default the study file's.
         workers: Processes that measure at the same time.
         quiet: Show no progress.
-        sampler: Optuna sampler of a run with one worker, by default surefoot's own.
+        sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
+            choose values between a special value and the scale of its parameter.
         console: Where to show the progress, by default standard output.
 
     Returns:

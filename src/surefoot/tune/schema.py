@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
 NARROWEST = 1e-300  # of a range: below it, float64 loses digits
+UNIT = "a text such as 'MB', of at most 20 characters"
 
 
 class InvalidKey(ValueError):
@@ -71,13 +73,25 @@ def check_step(low: float, high: float, log: bool, step: float | None) -> None:
         )
 
 
-def check_default(default: float | None, distribution: FloatDistribution | IntDistribution) -> None:
-    """Raise `InvalidKey` unless a default value is one of the distribution."""
-    if default is not None and not contains(distribution, default):
+def check_default(
+    default: float | None,
+    distribution: FloatDistribution | IntDistribution,
+    special: Sequence[float],
+) -> None:
+    """Raise `InvalidKey` unless a default value is on the scale or special."""
+    if default is not None and default not in special and not contains(distribution, default):
         wanted = (
-            range_text(distribution) if distribution.step else "a finite number from low to high"
+            range_text(distribution, special)
+            if distribution.step or special
+            else "a finite number from low to high"
         )
         raise InvalidKey("default", f"got {shown(default)}, expected {wanted}")
+
+
+def check_unit(unit: str | None) -> None:
+    """Raise `InvalidKey` unless a unit can be shown in a line."""
+    if unit is not None and not (unit.strip() and unit.isprintable() and len(unit) <= 20):
+        raise InvalidKey("unit", f"got {shown(unit)}, expected {UNIT}")
 
 
 def is_finite(value: float) -> bool:
@@ -137,6 +151,7 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
+    unit: str | None = Field(default=None, description=UNIT)
     log: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
@@ -149,10 +164,29 @@ class ObjectiveSection(Section):
             r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
         ):
             raise self.invalid("function", self.function)
+        check_unit(self.unit)
         return self
 
 
-class IntParameter(Section):
+class ParameterSection(Section):
+    """What all parameters may have."""
+
+    when: str | None = Field(
+        default=None,
+        description="a condition on other parameters, such as \"journal == 'WAL'\"",
+    )
+    inactive: str | None = Field(
+        default=None, description="a text for the command where the parameter is inactive"
+    )
+
+    @model_validator(mode="after")
+    def _check_condition(self) -> Self:
+        if self.inactive is not None and self.when is None:
+            raise InvalidKey("inactive", "given without `when`; expected both, or neither of them")
+        return self
+
+
+class IntParameter(ParameterSection):
     """An integer from `low` to `high`, both included."""
 
     type: Literal["int"]
@@ -164,23 +198,30 @@ class IntParameter(Section):
     )
     log: bool = Field(default=False, description="true or false")
     step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
-    default: int | None = Field(default=None, description="a whole number from low to high")
+    default: int | None = Field(
+        default=None, description="a whole number from low to high, or special"
+    )
+    special: list[Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]] = Field(
+        default_factory=list, description="a list of whole numbers that are apart from the scale"
+    )
+    unit: str | None = Field(default=None, description=UNIT)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
         check_step(self.low, self.high, self.log, self.step)
-        check_default(self.default, self.distribution())
+        check_default(self.default, self.distribution(), self.special)
+        check_unit(self.unit)
         return self
 
     def distribution(self) -> FloatDistribution | IntDistribution:
         return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
 
     def examples(self) -> list[Any]:
-        return [self.low, self.high]
+        return [self.low, self.high, *self.special]
 
 
-class FloatParameter(Section):
+class FloatParameter(ParameterSection):
     """A number from `low` to `high`, both included."""
 
     type: Literal["float"]
@@ -191,24 +232,31 @@ class FloatParameter(Section):
         default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
     )
     default: float | None = Field(
-        default=None, allow_inf_nan=False, description="a finite number from low to high"
+        default=None,
+        allow_inf_nan=False,
+        description="a finite number from low to high, or special",
     )
+    special: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(
+        default_factory=list, description="a list of finite numbers that are apart from the scale"
+    )
+    unit: str | None = Field(default=None, description=UNIT)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
         check_step(self.low, self.high, self.log, self.step)
-        check_default(self.default, self.distribution())
+        check_default(self.default, self.distribution(), self.special)
+        check_unit(self.unit)
         return self
 
     def distribution(self) -> FloatDistribution | IntDistribution:
         return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
 
     def examples(self) -> list[Any]:
-        return [self.low, self.high]
+        return [self.low, self.high, *self.special]
 
 
-class CategoricalParameter(Section):
+class CategoricalParameter(ParameterSection):
     """One of a list of unordered values."""
 
     type: Literal["categorical"]
@@ -227,6 +275,16 @@ class CategoricalParameter(Section):
         if self.default is not None and [type(one) for one in same] != [type(self.default)]:
             raise self.invalid("default", self.default)
         return self
+
+    @property
+    def special(self) -> list[float]:
+        """Its special values: none, since every choice is apart from the others."""
+        return []
+
+    @property
+    def unit(self) -> None:
+        """Its unit: none."""
+        return None
 
     def distribution(self) -> BaseDistribution:
         return CategoricalDistribution(self.choices)

@@ -32,6 +32,7 @@ from surefoot.tune.storage import (
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.tune.unstable import unstable_note
+from surefoot.tune.units import Units
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Summary:
         constraints: The study file's constraints at the recommendation, by name; those that were
             measured, in a study without an environment.
         warnings: What in the measurements contradicts the model, a sentence each.
+        units: Units of the objective and of the parameters.
     """
 
     trials: int
@@ -103,6 +105,7 @@ class Summary:
     defaults: AgainstDefaults | None = None
     constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    units: Units = field(default_factory=Units)
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -221,7 +224,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
     return SurefootSampler(
         seed=seed,
-        search_space=study_file.distributions,
+        search_space=study_file.space,
         environment=study_file.study_environment,
         risk=None if study_file.risk is None else study_file.risk.functional(),
         constraints=study_file.constraints,
@@ -271,7 +274,7 @@ def recommendation(
     with warnings.catch_warnings():  # of what `feasible` says
         warnings.simplefilter("ignore")
         best = model.recommend() if stage is None else stage.recommend(model)
-    return replace(best, params={name: best.params[name] for name in study_file.parameters})
+    return replace(best, params=study_file.space.restricted(best.params))
 
 
 def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
@@ -299,7 +302,8 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
-    return Summary(finished, failures, recommended, risk, against, constraints, doubts)
+    units = study_file.units
+    return Summary(finished, failures, recommended, risk, against, constraints, doubts, units)
 
 
 def _earlier_recommendations(

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from optuna.distributions import BaseDistribution
 from pydantic import Field, ValidationError, model_validator
 
+from surefoot.integrations.optuna import SearchSpace
+from surefoot.integrations.optuna.search_space import InvalidSpace
 from surefoot.tune.command_template import CommandTemplate
 from surefoot.tune.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
@@ -32,6 +34,7 @@ from surefoot.tune.schema import (
     StopSection,
     StudySection,
 )
+from surefoot.tune.units import Units
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,12 +79,7 @@ class Contents(Section):
     def _check(self) -> Self:
         if not self.parameters:
             raise InvalidKey("parameters", "got none, expected at least one parameter")
-        without = [name for name, one in self.parameters.items() if one.default is None]
-        if without and len(without) < len(self.parameters):
-            raise InvalidKey(
-                f"parameters.{without[0]}.default",
-                "missing; other parameters have one, and only all of them make a configuration",
-            )
+        self._check_defaults(self._checked_space())
         if self.environment is not None and self.risk is None:
             raise InvalidKey(
                 "risk",
@@ -119,6 +117,13 @@ class Contents(Section):
                 raise InvalidKey(
                     f"constraints.{name}", f"is {what}, too; expected a name of its own"
                 )
+        for name, one in self.parameters.items():
+            if one.inactive is not None and self.objective.function is not None:
+                raise InvalidKey(
+                    f"parameters.{name}.inactive",
+                    "given with objective.function, which does not get an inactive parameter; "
+                    "expected it with a command",
+                )
         if self.objective.command is not None:
             CommandTemplate.parse(self.objective.command).check(
                 {name: one.examples() for name, one in self.parameters.items()},
@@ -129,6 +134,33 @@ class Contents(Section):
             if line is not None:
                 CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
+
+    def space(self) -> SearchSpace:
+        """The parameters with their conditions and special values."""
+        named = self.parameters.items()
+        return SearchSpace(
+            {name: one.distribution() for name, one in named},
+            {name: one.when for name, one in named if one.when is not None},
+            {name: one.special for name, one in named if one.special},
+        )
+
+    def _checked_space(self) -> SearchSpace:
+        try:
+            return self.space()
+        except InvalidSpace as error:
+            table = "" if error.table == "scales" else f".{error.table}"
+            raise InvalidKey(f"parameters.{error.name}{table}", error.message) from None
+
+    def _check_defaults(self, space: SearchSpace) -> None:
+        """Raise `InvalidKey` if some parameters that are active by default have no default."""
+        given = {name: one.default for name, one in self.parameters.items()}
+        given = {name: value for name, value in given.items() if value is not None}
+        without = [name for name in space.active(given) if name not in given]
+        if given and without:
+            raise InvalidKey(
+                f"parameters.{without[0]}.default",
+                "missing; other parameters have one, and only all of them make a configuration",
+            )
 
     def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
@@ -164,6 +196,7 @@ class StudyFile:
         confirm: `[confirm]`, with its defaults if the file has none.
         repeats: `[repeats]`, by default without repeats.
         stop: `[stop]`, or None.
+        space: The parameters with their conditions and special values.
 
     Example:
         >>> import pathlib, tempfile
@@ -189,6 +222,7 @@ class StudyFile:
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
         self.stop = contents.stop
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
+        self.space = contents.space()
 
     @classmethod
     def load(cls, path: Path | str) -> StudyFile:
@@ -240,13 +274,32 @@ class StudyFile:
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
         """The parameters as Optuna distributions, in the order of the file."""
-        return {name: one.distribution() for name, one in self.parameters.items()}
+        return self.space.distributions
 
     @property
     def defaults(self) -> dict[str, Any] | None:
-        """The default configuration, in the order of the file; None if the file has none."""
+        """The default configuration, in the order of the file; None if the file has none.
+
+        It has the parameters that are active in it.
+        """
         values = {name: one.default for name, one in self.parameters.items()}
-        return None if None in values.values() else values
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.space.restricted(given) or None
+
+    @property
+    def units(self) -> Units:
+        """Units of the objective and of the parameters."""
+        named = self.parameters.items()
+        return Units(
+            self.objective.unit or "",
+            {name: one.unit for name, one in named if one.unit is not None},
+            self.space.special,
+        )
+
+    @property
+    def inactive(self) -> dict[str, str | None]:
+        """Of each conditional parameter, the text of the command where it is inactive."""
+        return {n: one.inactive for n, one in self.parameters.items() if one.when is not None}
 
     @cached_property
     def study_environment(self) -> StudyEnvironment | None:
@@ -316,7 +369,7 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         section, path = Contents, path[:1]
     fields = [part for part in path if part in section.model_fields]
     field = str(fields[-1]) if fields else str(path[-1])
-    if field in ("choices", "values", "weights") and len(path) > 3:
+    if field in ("choices", "values", "weights", "special") and len(path) > 3:
         key = ".".join(map(str, path[: path.index(field, 2) + 1]))
     wanted = section.model_fields[field].description
     if kind == "missing":

@@ -60,8 +60,9 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
-    of its name (or `constraint_NAME`) if it was measured. All rows are checked before the first is
-    added, and a row that was imported before is not added again.
+    of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
+    ignored. All rows are checked before the first is added, and a row that was imported before is
+    not added again.
 
     Args:
         path: The study file.
@@ -146,10 +147,11 @@ class _Rows:
         return trials
 
     def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
-        distributions = self._study_file.distributions
-        params = {
-            name: self._parameter(line, name, row, distributions[name]) for name in distributions
-        }
+        space = self._study_file.space
+        params: dict[str, Any] = {}
+        for name in space.order:
+            if space.is_active(name, params):
+                params[name] = self._parameter(line, name, row, space.scales[name])
         attributes: dict[str, Any] = {IMPORTED: identity}
         if (environment := self._study_file.study_environment) is not None:
             values = {
@@ -175,7 +177,8 @@ class _Rows:
     def _finished(
         self, line: int, row: list[str], params: dict[str, Any], attributes: dict[str, Any]
     ) -> FrozenTrial:
-        distributions = self._study_file.distributions
+        every = self._study_file.distributions
+        distributions = {name: every[name] for name in params}
         cell = _cell(row, self._value)
         if cell:
             value = self._number(line, VALUE, cell)
@@ -224,9 +227,10 @@ class _Rows:
                 if cell in (str(choice), json.dumps(choice)):  # True or true
                     return choice
             raise self._wrong(line, name, cell, "one of its choices")
+        special = self._study_file.space.special.get(name, ())
         number = self._number(line, name, cell)
-        if not contains(distribution, number):
-            raise self._wrong(line, name, cell, range_text(distribution))
+        if number not in special and not contains(distribution, number):
+            raise self._wrong(line, name, cell, range_text(distribution, special))
         return int(number) if isinstance(distribution, IntDistribution) else number
 
     def _number(self, line: int, name: str, cell: str) -> float:

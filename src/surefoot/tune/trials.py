@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import optuna
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
@@ -18,6 +19,7 @@ from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    SearchSpace,
     SurefootSampler,
 )
 from surefoot.tune import trial_owner
@@ -98,7 +100,8 @@ class StudyTrials:
             if begun >= target:
                 return NoTrial.WAIT
             self._enqueue(trials, begun)
-            trial = self.study.ask(fixed_distributions=self.study_file.distributions)
+            trial = self.study.ask()
+            suggest_all(trial, self.study_file.space)
             self._choose_environment(trial)
             return trial
 
@@ -226,3 +229,18 @@ class StudyTrials:
 
     def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
         return storage_errors(locate(self.study_file), doing)
+
+
+def suggest_all(trial: Trial, space: SearchSpace) -> None:
+    """Give a trial values of all parameters that are active in it."""
+    distributions = space.distributions
+    for name in space.order:
+        if not space.is_active(name, trial.params):
+            continue
+        one = distributions[name]
+        if isinstance(one, CategoricalDistribution):
+            trial.suggest_categorical(name, one.choices)
+        elif isinstance(one, IntDistribution):
+            trial.suggest_int(name, one.low, one.high, step=one.step, log=one.log)
+        elif isinstance(one, FloatDistribution):
+            trial.suggest_float(name, one.low, one.high, step=one.step, log=one.log)

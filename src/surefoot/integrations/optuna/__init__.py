@@ -10,6 +10,7 @@ from surefoot.integrations.optuna.attributes import (
     STANDARD_ERROR,
 )
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
+from surefoot.integrations.optuna.search_space import SearchSpace
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -29,6 +30,7 @@ __all__ = [
     "STANDARD_ERROR",
     "OverEnvironment",
     "PredictedConstraint",
+    "SearchSpace",
     "StudyBelief",
     "StudyEnvironment",
     "StudyRecommendation",

@@ -48,14 +48,12 @@ def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
 
 def _all_points(box: Box) -> Tensor | None:
     """All points (n, d) of a small finite space, None for any other."""
-    number = math.prod(len(v) for v in box.levels.values()) * math.prod(map(len, box.choices))
-    if box.continuous or number > _MOST:
+    discrete = box.discrete
+    number = math.prod(len(options) for _, options in discrete)
+    if box.continuous or number > _MOST or not all(arc.isolated for arc in box.arcs):
         return None
-    columns = [(c,) for c in box.levels] + list(box.choices)
-    values = [v[:, None] for v in box.levels.values()]
-    values += [torch.eye(len(group), dtype=torch.float64) for group in box.choices]
     points = torch.zeros(number, box.dimension, dtype=torch.float64)
-    for row, chosen in zip(points, itertools.product(*values), strict=True):
-        for where, value in zip(columns, chosen, strict=True):
-            row[list(where)] = value
-    return points
+    for row, chosen in zip(points, itertools.product(*(o for _, o in discrete)), strict=True):
+        for (columns, _), value in zip(discrete, chosen, strict=True):
+            row[columns] = value
+    return box.active(points).unique(dim=0) if box.arcs else points

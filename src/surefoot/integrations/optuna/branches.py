@@ -9,6 +9,8 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
+from surefoot.integrations.optuna.search_space import SearchSpace
+
 _MOST = 16  # branches that are modelled, those with the most trials
 
 
@@ -45,13 +47,14 @@ def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[
     return [_branch(group) for group in largest]
 
 
-def missing_parameters(
-    trials: Sequence[FrozenTrial], space: dict[str, BaseDistribution]
-) -> dict[str, int]:
+def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dict[str, int]:
     """How many of the trials have no value within the distribution, by name of the parameter."""
     counts = {}
-    for name, distribution in space.items():
-        lacking = sum(not _has(trial, name, distribution) for trial in trials)
+    for name, distribution in space.distributions.items():
+        lacking = sum(
+            name in space.active(trial.params) and not _has(trial, name, distribution)
+            for trial in trials
+        )
         if lacking:
             counts[name] = lacking
     return counts

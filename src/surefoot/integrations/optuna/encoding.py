@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution
 from torch import Tensor
 
+from surefoot.integrations.optuna.conditions import Comparison
+from surefoot.integrations.optuna.encoded_parameters import (
+    EncodedCategory,
+    EncodedNumber,
+    EncodedOptionalNumber,
+    EncodedParameter,
+    encoded_parameter,
+)
+from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.spaces import Box
-
-_MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,73 +27,75 @@ class Encoding:
     """Search space of an Optuna study as a `Box` on the unit cube.
 
     A number is encoded by one coordinate, on a log scale if the distribution has one; a category
-    is encoded one-hot. Distributions with a single value are left out.
+    is encoded one-hot; a number that may be inactive or has special values is an `Arc`. The
+    coordinates of inactive parameters are 0. Distributions with a single value are left out.
 
     Args:
-        distributions: Distributions of the parameters, by name.
-        columns: Coordinates of each parameter, by name.
-        box: The encoded space, [0, 1]^d with levels and one-hot choices.
+        space: The search space.
+        parameters: Encoded parameters by name, each after those that decide whether it is active.
+        box: The encoded space, [0, 1]^d.
     """
 
-    distributions: Mapping[str, BaseDistribution]
-    columns: Mapping[str, tuple[int, ...]]
+    space: SearchSpace
+    parameters: Mapping[str, EncodedParameter]
     box: Box
 
     @classmethod
-    def of(cls, space: Mapping[str, BaseDistribution]) -> Encoding | None:
+    def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> Encoding | None:
         """Encoding of a search space, None if no parameter varies."""
-        varying = {name: d for name, d in space.items() if not d.single()}
+        space = SearchSpace.of(space)
+        varying = {name: d for name, d in space.scales.items() if not d.single()}
         if not varying:
             return None
-        columns: dict[str, tuple[int, ...]] = {}
-        levels: dict[int, Tensor] = {}
-        choices: list[tuple[int, ...]] = []
+        space = SearchSpace(varying, space.when, space.special)
+        parameters: dict[str, EncodedParameter] = {}
         width = 0
-        for name, distribution in varying.items():
-            if isinstance(distribution, CategoricalDistribution):
-                columns[name] = tuple(range(width, width + len(distribution.choices)))
-                choices.append(columns[name])
-            else:
-                columns[name] = (width,)
-                values = _grid(distribution)
-                if values is not None and len(values) <= _MAX_LEVELS:
-                    unit = [_to_unit(distribution, value) for value in values]
-                    levels[width] = torch.tensor(unit, dtype=torch.float64)
-            width += len(columns[name])
-        box = Box(torch.zeros(width), torch.ones(width), levels=levels, choices=choices)
-        return cls(varying, columns, box)
+        for name in varying:
+            special, optional = space.special.get(name, ()), name in space.when
+            parameters[name] = encoded_parameter(space.scale(name), width, special, optional)
+            width += len(parameters[name].columns)
+        parameters = {name: parameters[name] for name in space.order}
+        every = parameters.values()
+        numbers = [one for one in every if isinstance(one, EncodedNumber)]
+        box = Box(
+            torch.zeros(width),
+            torch.ones(width),
+            levels={one.first: one.levels for one in numbers if len(one.levels)},
+            choices=[one.columns for one in every if isinstance(one, EncodedCategory)],
+            arcs=[one.arc for one in every if isinstance(one, EncodedOptionalNumber)],
+            active=_Activity.of(space, parameters),
+        )
+        return cls(space, parameters, box)
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """Distributions of the parameters as Optuna stores them, by name."""
+        return self.space.distributions
 
     def encode(self, params: Mapping[str, Any]) -> Tensor | None:
-        """Point (d,) of a configuration, None if it is not in this space."""
+        """Point (d,) of a configuration, None if it is not in this space.
+
+        Values of inactive parameters are ignored.
+        """
         point = torch.zeros(self.box.dimension, dtype=torch.float64)
-        for name, distribution in self.distributions.items():
-            if name not in params:
+        active: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            if not self.space.is_active(name, active):
+                continue
+            encoded = parameter.encode(params[name]) if name in params else None
+            if encoded is None:
                 return None
-            try:
-                internal = distribution.to_internal_repr(params[name])
-            except ValueError:
-                return None
-            columns = self.columns[name]
-            if isinstance(distribution, CategoricalDistribution):
-                point[columns[int(internal)]] = 1.0
-            elif not distribution.low <= internal <= distribution.high:
-                return None
-            else:
-                point[columns[0]] = _to_unit(distribution, internal)
+            point[parameter.columns] = encoded
+            active[name] = params[name]
         return point
 
     def decode(self, point: Tensor) -> dict[str, Any]:
-        """Configuration nearest to a point (d,)."""
+        """Configuration nearest to a point (d,), of the parameters that are active in it."""
         params: dict[str, Any] = {}
-        for name, distribution in self.distributions.items():
-            columns = list(self.columns[name])
-            if isinstance(distribution, CategoricalDistribution):
-                params[name] = distribution.choices[int(point[columns].argmax())]
-            elif isinstance(distribution, IntDistribution):
-                params[name] = int(_from_unit(distribution, float(point[columns[0]])))
-            else:
-                params[name] = float(_from_unit(distribution, float(point[columns[0]])))
-        return params
+        for name, parameter in self.parameters.items():
+            if self.space.is_active(name, params):
+                params[name] = parameter.decode(point[parameter.columns])
+        return {name: params[name] for name in self.space.scales if name in params}
 
     def rounded(self, point: Tensor) -> Tensor:
         """The point (d,) of the configuration nearest to a point (d,)."""
@@ -100,33 +103,31 @@ class Encoding:
         return point if nearest is None else nearest
 
 
-def _grid(distribution: BaseDistribution) -> Sequence[float] | None:
-    """All values of a number with a step, None if there are too many."""
-    step = getattr(distribution, "step", None)
-    if step is None:
-        return None
-    low, high = distribution.low, distribution.high
-    number = round((high - low) / step) + 1
-    return [low + i * step for i in range(number)] if number <= _MAX_LEVELS else None
+@dataclass(frozen=True, eq=False)
+class _Activity:
+    """Sets the coordinates of inactive parameters to 0, parents before their children."""
 
+    tests: tuple[tuple[list[int], tuple[tuple[EncodedParameter, Comparison], ...]], ...]
 
-def _to_unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
-    low, high = float(distribution.low), float(distribution.high)
-    if distribution.log:
-        low, high, value = math.log(low), math.log(high), math.log(value)
-    return (value - low) / (high - low)
+    @classmethod
+    def of(cls, space: SearchSpace, parameters: Mapping[str, EncodedParameter]) -> _Activity:
+        return cls(
+            tuple(
+                (
+                    parameters[name].columns,
+                    tuple(
+                        (parameters[one.name], one) for one in space.conditions[name].comparisons
+                    ),
+                )
+                for name in space.order
+                if name in space.conditions
+            )
+        )
 
-
-def _from_unit(distribution: FloatDistribution | IntDistribution, unit: float) -> float:
-    low, high = distribution.low, distribution.high
-    if unit <= 0.0 or unit >= 1.0:
-        value = low if unit <= 0.0 else high  # exactly, without the rounding of the logarithm
-    elif distribution.log:
-        value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
-    else:
-        value = low + unit * (high - low)
-    if distribution.step is not None:
-        value = low + round((value - low) / distribution.step) * distribution.step
-        if isinstance(distribution, FloatDistribution):
-            value = float(f"{value:.15g}")  # 0.6 rather than 0.6000000000000001
-    return min(max(value, low), high)
+    def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
+        points = points.clone() if self.tests else points
+        for columns, comparisons in self.tests:
+            for parent, comparison in comparisons:
+                holds = parent.holds(points[:, parent.columns], comparison)
+                points[:, columns] = points[:, columns] * holds[:, None]
+        return points

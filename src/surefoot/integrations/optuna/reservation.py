@@ -32,10 +32,14 @@ def write_reservation(
         study: The study.
         trial: The running trial.
         distributions: Distributions of the parameters, by name.
-        params: The configuration that was chosen.
+        params: The configuration that was chosen, without inactive parameters.
         environment: The environment to measure under, where the sampler chooses it.
     """
-    internal = {name: d.to_internal_repr(params[name]) for name, d in distributions.items()}
+    internal = {
+        name: d.to_internal_repr(params[name])
+        for name, d in distributions.items()
+        if name in params
+    }
     value = {"params": internal, "environment": environment}
     study._storage.set_trial_system_attr(trial._trial_id, RESERVATION, value)
 

@@ -19,6 +19,7 @@ from surefoot._internal import checks
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
+from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.integrations.optuna.snapshots import Snapshots
 from surefoot.types import Constraint, InvalidInput, NotReady
 
@@ -52,8 +53,9 @@ class SurefootSampler(BaseSampler):
     Args:
         seed: Seed of all randomness; None for a random one. Give parallel workers different seeds.
         search_space: Distributions of the parameters, by name, from which the initial trials are
-            spread evenly. By default the parameters that all trials so far have in common, so that
-            the first trial is random.
+            spread evenly; a `SearchSpace` where some are conditional or have special values. By
+            default the parameters that all trials so far have in common, so that the first trial is
+            random.
         initial: Number of evenly spread trials before those chosen by the model; None for the
             default of the algorithm.
         environment: Random environment of the objective function; requires `risk`.
@@ -89,7 +91,7 @@ class SurefootSampler(BaseSampler):
         self,
         *,
         seed: int | None = None,
-        search_space: Mapping[str, BaseDistribution] | None = None,
+        search_space: Mapping[str, BaseDistribution] | SearchSpace | None = None,
         initial: int | None = None,
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
@@ -108,7 +110,7 @@ class SurefootSampler(BaseSampler):
         _check_search_space(search_space)
         _check_environment(environment, risk, search_space)
         self.environment, self.risk = environment, risk
-        self._search_space = None if search_space is None else dict(search_space)
+        self._search_space = None if search_space is None else SearchSpace.of(search_space)
         self._initial = initial
         self._device = device
         self._constraints, self._log = constraints, checks.truth("log", log)
@@ -168,7 +170,7 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            return self._space(study.get_trials(deepcopy=False))
+            return self._space(study.get_trials(deepcopy=False)).distributions
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -185,7 +187,10 @@ class SurefootSampler(BaseSampler):
         """
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            tracker = self._up_to_date(study, search_space)
+            declared = self._search_space
+            tracker = self._up_to_date(
+                study, SearchSpace(search_space) if declared is None else self._space([])
+            )
             return {} if tracker is None else self._propose(study, trial, tracker)
 
     def sample_independent(
@@ -306,13 +311,15 @@ class SurefootSampler(BaseSampler):
             if encoding is None or not complete:
                 raise _no_value(study)
             tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space):
+            if tracker is None or not tracker.matches(study, space.distributions):
                 tracker = self._new_tracker(study, encoding, seed=0)
             tracker = self._snapshots.take(study, tracker, trials)
             if not tracker.numbers:
                 raise _no_value(study, complete, space)
+            if space.when:
+                return StudyBelief(tracker)
             branches = branches_of(trials, {*tracker.numbers})
-            if len(branches) == 1 and branches[0].space == space:
+            if len(branches) == 1 and branches[0].space == space.distributions:
                 return StudyBelief(tracker, branches[0].constant)
             return StudyBelief(tracker, {}, lambda: self._branch_models(study, branches))
 
@@ -347,22 +354,20 @@ class SurefootSampler(BaseSampler):
             before, params = params, tracker.propose_elsewhere(trial.number, attempt)
         return params
 
-    def _space(self, trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
-        space = self._search_space or intersection_search_space(trials)
-        return {name: d for name, d in sorted(space.items()) if not d.single()}
+    def _space(self, trials: list[FrozenTrial]) -> SearchSpace:
+        """The varying parameters, those of `search_space` or those in common, by name."""
+        space = self._search_space or SearchSpace(intersection_search_space(trials))
+        varying = {name: d for name, d in sorted(space.scales.items()) if not d.single()}
+        return SearchSpace(varying, space.when, space.special)
 
-    def _up_to_date(
-        self, study: Study, search_space: Mapping[str, BaseDistribution]
-    ) -> StudyTracker | None:
-        if not search_space:
-            return None
+    def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding
 
         encoding = Encoding.of(search_space)
         if encoding is None:
             return None
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, search_space):
+        if tracker is None or not tracker.matches(study, search_space.distributions):
             tracker = self._new_tracker(study, encoding, self._draw_seed())
         self._tracker = tracker
         self._tracker = self._snapshots.read(tracker, study.get_trials(deepcopy=False))
@@ -398,10 +403,10 @@ class SurefootSampler(BaseSampler):
 def _no_value(
     study: Study,
     complete: Sequence[FrozenTrial] = (),
-    space: Mapping[str, BaseDistribution] | None = None,
+    space: SearchSpace | None = None,
 ) -> NotReady:
     """Why no finished trial can be modelled, and what to do."""
-    missing = missing_parameters(complete, dict(space or {}))
+    missing = {} if space is None else missing_parameters(complete, space)
     if not missing:
         return NotReady(
             f"study {study.study_name!r} has no finished trial with a value yet: run some trials "
@@ -416,9 +421,9 @@ def _no_value(
     )
 
 
-def _check_search_space(search_space: Mapping[str, BaseDistribution] | None) -> None:
+def _check_search_space(search_space: object) -> None:
     """Refuse anything but distributions by name."""
-    if search_space is None:
+    if search_space is None or isinstance(search_space, SearchSpace):
         return
     right = isinstance(search_space, Mapping) and all(
         isinstance(name, str) and isinstance(d, BaseDistribution)
@@ -434,7 +439,7 @@ def _check_search_space(search_space: Mapping[str, BaseDistribution] | None) -> 
 def _check_environment(
     environment: StudyEnvironment | None,
     risk: Risk | None,
-    search_space: Mapping[str, BaseDistribution] | None,
+    search_space: Mapping[str, BaseDistribution] | SearchSpace | None,
 ) -> None:
     if environment is not None:
         from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -454,7 +459,8 @@ def _check_environment(
         from surefoot.risks import checked
 
         checked(risk)
-    both = {*(search_space or ())} & {*(environment.names if environment is not None else ())}
+    names = {} if search_space is None else SearchSpace.of(search_space).scales
+    both = {*names} & {*(environment.names if environment is not None else ())}
     if both:
         raise InvalidInput(
             f"{min(both)!r} is a variable of the environment and in `search_space`, expected "

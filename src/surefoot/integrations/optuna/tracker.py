@@ -217,7 +217,7 @@ class StudyTracker:
         known = self._configurations.get(point.cpu().numpy().tobytes())
         if known is None:
             return self.encoding.decode(point)
-        return {name: known[name] for name in self.encoding.distributions}
+        return {name: known[name] for name in self.encoding.distributions if name in known}
 
     def is_shared(self, number: int) -> bool:
         """Whether another running trial measures the same as one of this worker."""

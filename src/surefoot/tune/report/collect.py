@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.constraint_text import constraint_lines
@@ -63,8 +63,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
     trials = study.get_trials(deepcopy=False)
     past = _past_models(study_file, study, model)
     best = past[-1].best
-    distributions = study_file.distributions
-
+    space = study_file.space
     by_number = {trial.number: trial for trial in trials}
     measured = [by_number[number] for number in model.trials]
     environments = None
@@ -84,7 +83,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
     return Report(
         name=study_file.study.name,
         direction=study_file.study.direction,
-        parameters=tuple(_parameter(name, one) for name, one in distributions.items()),
+        parameters=tuple(_parameter(space, name) for name in space.scales),
         trials=tuple(
             _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
             for trial in trials
@@ -98,7 +97,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         warnings=contradictions(
             study_file, study, model, best, [Earlier(one.count, one.best) for one in past[:-1]]
         ),
-        slices=slices(model, best.params, distributions),
+        slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
         noise_model=model.assumed,
@@ -115,6 +114,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
             for line in constraint_lines(best, predicted_constraints(study_file, model, best))
         ),
         defaults=str(against_defaults(study_file, model, best) or ""),
+        units=study_file.units,
     )
 
 
@@ -129,15 +129,30 @@ def intervals(
 
 
 def slices(
-    model: StudyBelief, recommended: dict[str, Any], distributions: dict[str, BaseDistribution]
+    model: StudyBelief,
+    recommended: dict[str, Any],
+    space: SearchSpace,
+    others: Mapping[str, Any],
 ) -> tuple[Slice, ...]:
-    """One slice for each parameter, from a single prediction."""
-    values = {name: _values(one, recommended[name]) for name, one in distributions.items()}
-    settings = [recommended | {name: value} for name in values for value in values[name]]
+    """One slice for each parameter of the recommendation, from a single prediction.
+
+    Args:
+        model: The model.
+        recommended: The recommended configuration.
+        space: The search space.
+        others: Values of parameters that become active along a slice.
+    """
+    every = {name: _lowest(space.scale(name)) for name in space.scales} | {**others}
+    values = {name: _values(space, name, recommended[name]) for name in recommended}
+    settings = [
+        space.completed(recommended | {name: value}, every)
+        for name in values
+        for value in values[name]
+    ]
     predicted = iter(intervals(*model.predict(settings)))
     return tuple(
         Slice(
-            _parameter(name, distributions[name]),
+            _parameter(space, name),
             along,
             tuple(next(predicted) for _ in along),
             recommended[name],
@@ -176,14 +191,33 @@ def _trial(
     )
 
 
-def _parameter(name: str, distribution: BaseDistribution) -> Parameter:
+def _parameter(space: SearchSpace, name: str) -> Parameter:
+    distribution = space.scales[name]
     if isinstance(distribution, CategoricalDistribution):
         return Parameter(name, choices=tuple(distribution.choices))
-    return Parameter(name, log=bool(getattr(distribution, "log", False)))
+    log = bool(getattr(distribution, "log", False))
+    return Parameter(name, log=log, special=tuple(space.special.get(name, ())))
 
 
-def _values(distribution: BaseDistribution, recommended: Any) -> tuple[Any, ...]:
+def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
+    """Of each parameter its value in the best measured configuration that has it."""
+    assessed = [model.preference(model.assess(trial.params)) for trial in measured]
+    values: dict[str, Any] = {}
+    for index in sorted(range(len(measured)), key=lambda index: assessed[index]):
+        values |= measured[index].params
+    return values
+
+
+def _lowest(distribution: BaseDistribution) -> Any:
+    """The lowest value of a number, the first of the choices of a category."""
+    if isinstance(distribution, FloatDistribution | IntDistribution):
+        return distribution.low
+    return distribution.choices[0] if isinstance(distribution, CategoricalDistribution) else None
+
+
+def _values(space: SearchSpace, name: str, recommended: Any) -> tuple[Any, ...]:
     """The values of a parameter at which its slice is predicted."""
+    distribution, special = space.scale(name), space.special.get(name, ())
     if isinstance(distribution, CategoricalDistribution):
         return tuple(distribution.choices)
     if not isinstance(distribution, FloatDistribution | IntDistribution):
@@ -194,7 +228,8 @@ def _values(distribution: BaseDistribution, recommended: Any) -> tuple[Any, ...]
     if step is not None:
         grid = [low + round((value - low) / step) * step for value in grid]
     integer = isinstance(distribution, IntDistribution)
-    return tuple(sorted({int(value) if integer else value for value in [*grid, recommended]}))
+    exact = [*grid, recommended, *special]
+    return tuple(sorted({int(value) if integer else value for value in exact}))
 
 
 def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, str], ...], str]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.tune.units import Units
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -20,6 +22,7 @@ class Parameter:
     name: str
     log: bool = False
     choices: tuple[Any, ...] | None = None
+    special: tuple[float, ...] = ()  # values of a number that are apart from its scale
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class Report:
     warnings: tuple[str, ...] = ()  # what contradicts the model
     constraints: tuple[str, ...] = ()  # each at the recommendation, in words
     defaults: str = ""  # the change against the default configuration, if there is one
+    units: Units = field(default_factory=Units)
 
     @property
     def limits(self) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def convergence(report: Report) -> go.Figure:
         f"<br>final model {interval_text(point.now)}"
         for point in history
     ]
-    figure = new_figure("measurements", "recommendation's value", axis)
+    figure = new_figure("measurements", report.units.titled("recommendation's value"), axis)
     counts = [point.trials for point in history]
     add_curve(figure, counts, then, hover, name="predicted at that time", mode="lines+markers")
     figure.add_scatter(
@@ -84,7 +84,7 @@ def measurements(report: Report) -> go.Figure:
     axis = AxisRange.of(values, [value.lower, value.upper])
     if report.failed:
         axis = AxisRange(axis.low - 0.08 * (axis.high - axis.low), axis.high)
-    figure = new_figure("trial", "measured", axis)
+    figure = new_figure("trial", report.units.titled("measured"), axis)
     figure.add_hrect(y0=value.lower, y1=value.upper, fillcolor=BAND, line_width=0)
     figure.add_hline(y=value.mean, line={"color": BLUE, "width": 1.5})
     figure.add_scatter(
@@ -163,7 +163,8 @@ def slice_figure(report: Report, along: Slice) -> go.Figure:
     """The model along one parameter; all slices of a report share one vertical axis."""
     name, choices = along.parameter.name, along.parameter.choices
     axis = _slice_axis(report)
-    figure = new_figure("", "", axis, **SMALL)
+    unit = report.units.parameters.get(name, "")
+    figure = new_figure(escape(unit), "", axis, **SMALL)
     trials = [trial for trial in report.measured if name in trial.params]
     positions = [_position(along, trial.params[name]) for trial in trials]
     add_measurements(figure, trials, positions, axis, "measured, other parameters differ")
@@ -180,12 +181,34 @@ def slice_figure(report: Report, along: Slice) -> go.Figure:
             tickvals=positions, ticktext=labels, range=[-0.5, len(along.values) - 0.5]
         )
         return figure
-    add_curve(figure, along.values, along.predicted, hover)
-    figure.add_vline(x=along.recommended, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
-    if along.parameter.log:
-        ticks = log_ticks(along.values[0], along.values[-1])
+    special = along.parameter.special
+    scale, apart = (
+        [i for i, value in enumerate(along.values) if (value in special) is wanted]
+        for wanted in (False, True)
+    )
+    numbers = [along.values[i] for i in scale]
+    add_curve(figure, numbers, [along.predicted[i] for i in scale], [hover[i] for i in scale])
+    at = _position(along, along.recommended)
+    figure.add_vline(x=at, line={"color": ORANGE, "width": 1.5, "dash": "dash"})
+    ticks = log_ticks(numbers[0], numbers[-1]) if along.parameter.log else []
+    if apart:
+        positions = [_position(along, along.values[i]) for i in apart]
+        marked = [along.values[i] == along.recommended for i in apart]
+        add_points(
+            figure,
+            positions,
+            [along.predicted[i] for i in apart],
+            marked,
+            [hover[i] for i in apart],
+        )
+        ticks = ticks or linear_ticks(numbers[0], numbers[-1])
+        labels = [setting(along.values[i]) for i in apart] + [setting(tick) for tick in ticks]
+        figure.update_xaxes(tickangle=0, tickvals=[*positions, *ticks], ticktext=labels)
+    elif ticks:
         labels = [setting(tick) for tick in ticks]
-        figure.update_xaxes(type="log", tickangle=0, tickvals=ticks, ticktext=labels)
+        figure.update_xaxes(tickangle=0, tickvals=ticks, ticktext=labels)
+    if along.parameter.log:
+        figure.update_xaxes(type="log")
     return figure
 
 
@@ -209,10 +232,29 @@ def _slice_axis(report: Report) -> AxisRange:
 
 
 def _position(along: Slice, value: Any) -> Any:
-    """The horizontal position of a value; choices are placed by index, as labels may be equal."""
-    if along.parameter.choices is None:
+    """The horizontal position of a value; choices are placed by index, as labels may be equal.
+
+    Special values are left of the scale.
+    """
+    special = along.parameter.special
+    if along.parameter.choices is None and value not in special:
         return value
+    if along.parameter.choices is None:
+        scale = [one for one in along.values if one not in special]
+        share = -0.12 * (len(special) - sorted(special).index(value))
+        low, high = scale[0], scale[-1]
+        return low * (high / low) ** share if along.parameter.log else low + share * (high - low)
     return along.values.index(value) if value in along.values else None
+
+
+def linear_ticks(low: float, high: float) -> list[float]:
+    """At most five round numbers from `low` to `high`."""
+    size = 10.0 ** math.floor(math.log10(high - low))
+    step = next(
+        s * size for s in (0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0) if (high - low) / s <= 4.0 * size
+    )
+    first = math.ceil(low / step)
+    return [step * index for index in range(first, math.floor(high / step) + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -236,7 +278,9 @@ def quantiles(report: Report) -> go.Figure:
     normal = stats.norm.ppf(levels)
     line = np.median(residuals) + scale * normal
     axis = AxisRange.of(residuals, [line[0], line[-1]])
-    figure = new_figure("quantile of a normal distribution", "measured − predicted", axis)
+    figure = new_figure(
+        "quantile of a normal distribution", report.units.titled("measured − predicted"), axis
+    )
     figure.add_scatter(
         x=normal,
         y=line,

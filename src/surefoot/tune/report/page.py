@@ -52,7 +52,9 @@ def page(report: Report) -> str:
         environment_note="" if view is None else description(view),
         environment_figures=[] if view is None else _environment_figures(report, view),
         value=[
-            within(x, width) for x in (report.value.mean, report.value.lower, report.value.upper)
+            report.units.of_value(within(report.value.mean, width)),
+            within(report.value.lower, width),
+            report.units.of_value(within(report.value.upper, width)),
         ],
         counts=_counts(report),
         comparison=_comparison(report),

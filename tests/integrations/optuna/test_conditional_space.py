@@ -1,0 +1,105 @@
+"""Conditional parameters and special values: their encoding, and that the search finds the best."""
+
+from __future__ import annotations
+
+import random
+
+import optuna
+import pytest
+import torch
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import Trial
+
+from surefoot.integrations.optuna import SearchSpace, SurefootSampler
+from surefoot.integrations.optuna.encoding import Encoding
+
+SPACE = SearchSpace(
+    {
+        "depth": FloatDistribution(0.0, 1.0),
+        "journal": CategoricalDistribution(["OFF", "WAL"]),
+        "threads": IntDistribution(1, 8),
+        "checkpoint": IntDistribution(100, 10_000, log=True),
+        "x": FloatDistribution(0.0, 1.0),
+    },
+    when={
+        "depth": "threads in [2, 3]",
+        "threads": "checkpoint > 0 and x <= 0.5",
+        "checkpoint": "journal == 'WAL'",
+    },
+    special={"checkpoint": [0]},
+)
+ENCODING = Encoding.of(SPACE)
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def test_points_and_configurations_correspond():
+    box = ENCODING.box
+    for point in box.sample(256, torch.Generator().manual_seed(0)):
+        params = ENCODING.decode(point)
+        assert list(params) == SPACE.active(params)
+        rounded = ENCODING.rounded(point)
+        assert ENCODING.decode(rounded) == params
+        assert torch.allclose(box.snap(rounded.unsqueeze(0))[0], rounded)
+
+
+def test_values_of_inactive_parameters_do_not_count_and_missing_active_ones_do():
+    point = ENCODING.encode({"journal": "OFF", "x": 0.2})
+    assert torch.equal(ENCODING.encode({"journal": "OFF", "x": 0.2, "checkpoint": 0}), point)
+    assert ENCODING.encode({"journal": "WAL", "x": 0.2}) is None
+    assert ENCODING.encode({"journal": "WAL", "checkpoint": 50, "x": 0.9}) is None
+    off = ENCODING.encode({"journal": "WAL", "checkpoint": 0, "x": 0.9})
+    assert ENCODING.decode(off)["checkpoint"] == 0
+
+
+def test_an_inner_special_value_is_no_value_of_the_scale():
+    encoding = Encoding.of(SearchSpace({"n": IntDistribution(0, 4)}, special={"n": [2]}))
+    box = encoding.box
+    drawn = [encoding.decode(p)["n"] for p in box.sample(128, torch.Generator().manual_seed(0))]
+    assert set(drawn) == {0, 1, 2, 3, 4}
+    assert len(box.discrete[0][1]) == 5
+    kinds = {n: tuple(encoding.encode({"n": n}).tolist())[2:] for n in range(5)}
+    assert kinds[2] == (0.0, 1.0)
+    assert {kinds[n] for n in (0, 1, 3, 4)} == {(1.0, 0.0)}
+
+
+def _study(seed: int, space: SearchSpace, objective, rounds: int) -> dict:
+    noise = random.Random(seed)
+    sampler = SurefootSampler(seed=seed, search_space=space)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: objective(trial) + noise.gauss(0.0, 0.05), rounds)
+    best = sampler.belief(study).recommend()
+    for trial in study.trials:
+        assert set(trial.params) == set(space.active(trial.params))
+    return best.params
+
+
+def test_an_optimum_on_a_branch_is_found():
+    space = SearchSpace(
+        {
+            "journal": CategoricalDistribution(["OFF", "DELETE", "WAL"]),
+            "checkpoint": FloatDistribution(0.0, 1.0),
+        },
+        when={"checkpoint": "journal == 'WAL'"},
+    )
+
+    def objective(trial: Trial) -> float:
+        journal = trial.suggest_categorical("journal", ["OFF", "DELETE", "WAL"])
+        if journal != "WAL":
+            return {"OFF": 0.5, "DELETE": 0.6}[journal]
+        return 4.0 * (trial.suggest_float("checkpoint", 0.0, 1.0) - 0.7) ** 2
+
+    found = _study(0, space, objective, 18)
+    assert found["journal"] == "WAL"
+    assert abs(found["checkpoint"] - 0.7) < 0.15
+
+
+@pytest.mark.parametrize("value_of_off", [-1.0, 2.0])
+def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of_off):
+    space = SearchSpace({"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]})
+
+    def objective(trial: Trial) -> float:
+        cache = trial.suggest_float("cache", 0.0, 100.0)
+        return value_of_off if cache == 0 else 2.0 * abs(cache - 10.0) / 90.0
+
+    found = _study(1, space, objective, 16)["cache"]
+    assert found == 0.0 if value_of_off < 0 else abs(found - 10.0) < 8.0
