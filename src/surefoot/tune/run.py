@@ -19,6 +19,7 @@ from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study import Summary, create_study, import_model, summarise
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_owner import worker_name
 from surefoot.tune.trials import StudyTrials
 from surefoot.tune.worker_loop import tune
 from surefoot.tune.workers import tune_with_workers
@@ -94,6 +95,7 @@ def run(
             storage=opened.storage,
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
+            worker=worker_name(0),
         )
         import_model()
         with display_of(trials, console, quiet) as display:

@@ -21,6 +21,7 @@ from surefoot.tune.objective import objective_of
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study import create_study, import_model
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_owner import worker_name
 from surefoot.tune.trials import StudyTrials
 from surefoot.tune.worker_loop import TooManyFailures, tune
 from surefoot.types import SurefootError
@@ -47,7 +48,12 @@ def main(given: Sequence[str]) -> int:
                 study_file = StudyFile.load(arguments.study)
                 opened = create_study(study_file, worker=arguments.index)
             trials = StudyTrials(
-                study_file, opened.study, opened.storage, arguments.rounds, arguments.run
+                study_file,
+                opened.study,
+                opened.storage,
+                arguments.rounds,
+                arguments.run,
+                worker_name(arguments.index),
             )
             tune(trials, objective_of(study_file, kept), stop)
     except SurefootError as error:

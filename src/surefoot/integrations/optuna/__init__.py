@@ -8,6 +8,7 @@ from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    WORKER,
 )
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
@@ -27,6 +28,7 @@ __all__ = [
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
+    "WORKER",
     "OverEnvironment",
     "PredictedConstraint",
     "StudyBelief",
