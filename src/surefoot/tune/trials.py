@@ -159,7 +159,7 @@ class StudyTrials:
                 elif trial_owner.is_gone(owner):
                     self._interrupt(trial, "the process that ran it is gone")
 
-    def beat(self, trial: Trial, count: int) -> None:
+    def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
         """Record that this process is alive, which may be called in another thread."""
         try:
             self.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)

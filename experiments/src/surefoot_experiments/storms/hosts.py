@@ -270,7 +270,7 @@ def events(
             )
         yield Event(
             "hosts",
-            case_of(storage if url is None else "database", processes),
+            case_of(storage, processes),
             index,
             seed,
             count=found.killed,
