@@ -128,7 +128,6 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
     running_trial(
         study_trials, {**me, "born": "12"}
     )  # my pid, but of a process that was there before
-    running_trial(study_trials, {**me, "boot": ["before", "the reboot"]})
     running_trial(study_trials, me)
     running_trial(study_trials, None)  # of a script of the user's own
     stop = Stop()
@@ -139,11 +138,11 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
         stop.requested = True
 
     tune(study_trials, Scripted(), stop, sleep=sleep)
-    assert states(study_trials) == ["FAIL", "FAIL", "RUNNING", "RUNNING", "COMPLETE", "COMPLETE"]
+    assert states(study_trials) == ["FAIL", "RUNNING", "RUNNING", "COMPLETE", "COMPLETE"]
     # Two of three rounds are done and the living process holds the third.
     assert study_trials.finished() == 2
     assert waited
-    assert all(trial.user_attrs[INTERRUPTED] for trial in study_trials.all()[:2])
+    assert study_trials.all()[0].user_attrs[INTERRUPTED]
 
 
 def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):

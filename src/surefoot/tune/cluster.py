@@ -26,6 +26,7 @@ LOCAL = "local"
 POLL = 0.1  # seconds between looks at whether a task has ended
 ANSWER = 10.0  # seconds for a cluster to answer
 IDLE = 600.0  # seconds without a call, after which the process of a function is ended
+RESUME = "all recorded trials are kept, and the same command resumes the study"
 _BACKENDS = {"dask": "surefoot.tune.dask_cluster", "ray": "surefoot.tune.ray_cluster"}
 
 Task = Callable[..., Any]

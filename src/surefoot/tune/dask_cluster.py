@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.tune.cluster import ANSWER, ClusterFailed, Task, package_of
+from surefoot.tune.cluster import ANSWER, RESUME, ClusterFailed, Task, package_of
 
 PAUSE = 0.02  # seconds between looks at a future
 LOOK = 1.0  # seconds between looks at whether the worker is still there
@@ -42,7 +42,7 @@ class DaskCluster:
         """
         address = self._addresses.get(name) or self.workers().get(name)
         if address is None:
-            raise ClusterFailed(f"{self.backend}: the worker {name} is gone")
+            raise ClusterFailed(f"{self.backend}: worker {name} is gone; {RESUME}")
         self._addresses[name] = address
         try:
             future = self.client.submit(
@@ -65,7 +65,7 @@ class DaskCluster:
     def failed(self, error: BaseException) -> ClusterFailed:
         """An error of the connection or of a task, in one line."""
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
-        return ClusterFailed(f"{self.backend}: the cluster does not go on: {what}")
+        return ClusterFailed(f"{self.backend}: {what}; {RESUME}")
 
 
 class DaskCall:
@@ -86,7 +86,9 @@ class DaskCall:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + LOOK
             if self._address not in self._cluster.workers().values():
-                raise ClusterFailed(f"{self._cluster.backend}: the worker {self._name} is gone")
+                raise ClusterFailed(
+                    f"{self._cluster.backend}: worker {self._name} is gone; {RESUME}"
+                )
         return False
 
     def result(self) -> Any:

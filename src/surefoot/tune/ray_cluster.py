@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.tune.cluster import ClusterFailed, Task, package_of
+from surefoot.tune.cluster import RESUME, ClusterFailed, Task, package_of
 
 
 class RayCluster:
@@ -58,12 +58,12 @@ class RayCluster:
         """An error of the connection or of a node, in one line."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         what = f"{type(error).__name__}: {lines[0][:300]}"
-        return ClusterFailed(f"{self.backend}: the cluster does not go on: {what}")
+        return ClusterFailed(f"{self.backend}: {what}; {RESUME}")
 
     def _actor(self, name: str) -> Any:
         node = self.workers().get(name)
         if node is None:
-            raise ClusterFailed(f"{self.backend}: the worker {name} is gone")
+            raise ClusterFailed(f"{self.backend}: worker {name} is gone; {RESUME}")
         strategies = package_of(self.backend, "ray.util.scheduling_strategies")
         pinned = strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=False)
         options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": pinned}
