@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -109,8 +108,7 @@ def connect(backend: str) -> RayCluster:
     ray = package_of(backend, "ray")
     address = "auto" if backend == "ray" else backend
     try:
-        with contextlib.redirect_stderr(None):
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ClusterFailed(f"{backend}: no Ray cluster answers there: {reason}") from None

@@ -72,7 +72,10 @@ def _server_lock(engine: Engine, study: str, sleep: Callable[[float], None]) -> 
     lock, unlock = _LOCKS[engine.url.get_backend_name()]
     name = f"surefoot {engine.url.database} {study}"
     digest = hashlib.sha256(name.encode()).digest()[:7]
-    key = {"key": int.from_bytes(digest, "big"), "name": f"surefoot-{digest.hex()}"}
+    key: dict[str, int | str] = {
+        "key": int.from_bytes(digest, "big"),
+        "name": f"surefoot-{digest.hex()}",
+    }
     with engine.connect() as connection:
         while not _is_true(connection, lock, key):
             sleep(PAUSE)
