@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,11 +108,15 @@ def connect(backend: str) -> RayCluster:
     """Connect to a cluster, that of this machine if the backend has no address."""
     ray = package_of(backend, "ray")
     address = "auto" if backend == "ray" else backend
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ClusterFailed(f"{backend}: no Ray cluster answers there: {reason}") from None
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)  # Ray installs its own
     return RayCluster(backend, ray)
 
 
