@@ -91,8 +91,22 @@ def tune(
         typer.Option(min=1, help="Finished trials to reach; overrides the study file's rounds."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Processes that measure at the same time.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            max=256,
+            help="Configurations to measure at the same time; by default 1, or one on each worker "
+            "of a cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    backend: Annotated[
+        str,
+        typer.Option(
+            help="Where to measure: local, or an existing cluster, dask://HOST:PORT, "
+            "ray://HOST:PORT or ray."
+        ),
+    ] = "local",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
 ) -> None:
     """Run trials until the study has its rounds; resume where it stopped.
@@ -106,7 +120,7 @@ def tune(
         from surefoot.tune import run
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        outcome = run(study, rounds=rounds, workers=workers, quiet=quiet)
+        outcome = run(study, rounds=rounds, workers=workers, backend=backend, quiet=quiet)
         if not quiet:
             summary = outcome.summary
             failed = f", {summary.failed} of them failed" if summary.failed else ""

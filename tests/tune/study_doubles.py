@@ -41,4 +41,4 @@ def trials_of(path: Path, rounds: int = 8, run: str = "a run") -> StudyTrials:
     """The trials of a study whose sampler needs no model."""
     study_file = StudyFile.load(path)
     opened = create_study(study_file, optuna.samplers.RandomSampler(seed=0))
-    return StudyTrials(study_file, opened.study, opened.storage, rounds, run)
+    return StudyTrials(study_file, opened.study, opened.storage, rounds, run, "w0")

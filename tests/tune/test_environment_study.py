@@ -68,7 +68,7 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
     if model:
         study_file = StudyFile.load(path)
         opened = create_study(study_file)
-        study_trials = StudyTrials(study_file, opened.study, opened.storage, 3, "a run")
+        study_trials = StudyTrials(study_file, opened.study, opened.storage, 3, "a run", "w0")
     seen = []
 
     def look() -> None:

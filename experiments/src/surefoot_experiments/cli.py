@@ -116,8 +116,8 @@ def storm(
     name: Annotated[
         str,
         typer.Argument(
-            help="kill, terminate, workers, study-files, calls, events, saved-files, storages or "
-            "optuna.",
+            help="kill, terminate, workers, study-files, calls, events, saved-files, storages, "
+            "optuna or hosts.",
             show_default=False,
         ),
     ],
@@ -129,6 +129,10 @@ def storm(
     storage: Annotated[
         str, typer.Option(help="sqlite, journal or postgresql (a server is started).")
     ] = "sqlite",
+    url: Annotated[
+        str | None,
+        typer.Option(help="URL of a database of your own, for hosts.", show_default=False),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the events and the table.")] = Path("storms"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue, or add a storm to the folder.")
@@ -140,8 +144,9 @@ def storm(
     parent of workers that are starting; `study-files` reads malformed study files; `calls` passes
     wrong arguments; `events` looks at, saves and loads one of two copies of a run; `saved-files`
     and `storages` damage saved runs and the storages of studies; `optuna` kills workers of an
-    Optuna study. OUT/storms.md has the figures: orphaned processes, results lost or doubled, runs
-    that differ, errors that are not surefoot's. Exit code 1 if there are any.
+    Optuna study, and `hosts` runs of different machines on one server. OUT/storms.md has
+    the figures: orphaned processes, results lost or doubled, runs that differ, errors that are not
+    surefoot's. Exit code 1 if there are any.
     """
     with one_line_errors():
         from surefoot_experiments.storms.storm import run_storm
@@ -153,6 +158,7 @@ def storm(
             seed=seed,
             workers=workers,
             storage=storage,
+            url=url,
             resume=resume,
             say=typer.echo,
         )

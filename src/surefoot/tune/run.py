@@ -11,6 +11,7 @@ from optuna.samplers import BaseSampler
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot.tune.cluster import LOCAL, check_backend, check_workers
 from surefoot.tune.command_template import InvalidCommand
 from surefoot.tune.display import Display, display_of, show
 from surefoot.tune.kept_processes import KeptProcesses, keep_until_end
@@ -19,6 +20,7 @@ from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study import Summary, create_study, import_model, summarise
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_owner import worker_name
 from surefoot.tune.trials import StudyTrials
 from surefoot.tune.worker_loop import tune
 from surefoot.tune.workers import tune_with_workers
@@ -45,7 +47,8 @@ def run(
     path: Path | str,
     *,
     rounds: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
+    backend: str = LOCAL,
     quiet: bool = False,
     sampler: BaseSampler | None = None,
     console: Console | None = None,
@@ -57,7 +60,10 @@ def run(
     Args:
         path: The study file.
         rounds: Finished trials to reach, by default the study file's.
-        workers: Processes that measure at the same time.
+        workers: Number of configurations to measure at the same time, by default 1, or one on each
+            worker of a cluster.
+        backend: Where to measure: `local`, or an existing cluster, `dask://HOST:PORT`,
+            `ray://HOST:PORT` or `ray`.
         quiet: Show no progress.
         sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
             choose values between a special value and the scale of its parameter.
@@ -68,13 +74,16 @@ def run(
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
+        ClusterFailed: If the cluster cannot be reached.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
         CommandFailed: If the study file's setup or teardown fails.
         StorageFailed: If the storage cannot be read or written.
         KeyboardInterrupt: At a second Ctrl-C.
     """
-    checks.count("workers", workers)
+    if workers is not None:
+        checks.count("workers", workers)
+    check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)
@@ -84,7 +93,12 @@ def run(
         contextlib.closing(objective_of(study_file, kept)) as objective,
     ):
         try:
-            objective.check()
+            if backend == LOCAL:
+                objective.check()
+                options: list[list[str]] = [[]] * (workers or 1)
+            else:
+                names = check_workers(backend, study_file, workers)
+                options = [[f"--backend={backend}", f"--name={name}"] for name in names]
             check_programs(study_file)
         except InvalidCommand as error:
             raise study_file.error(error.key, str(error)) from None
@@ -95,13 +109,14 @@ def run(
             storage=opened.storage,
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
+            worker=worker_name(0),
         )
         import_model()
         with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
-                _tune(trials, objective, workers, stop, kept, display)
+                _tune(trials, objective, options, stop, kept, display)
     summary = summarise(study_file, opened.study)
     target = trials.target()
     return Outcome(stop.requested and summary.trials < target, summary, target)
@@ -110,7 +125,7 @@ def run(
 def _tune(
     trials: StudyTrials,
     objective: Objective,
-    workers: int,
+    options: list[list[str]],
     stop: Stop,
     kept: KeptProcesses,
     display: Display,
@@ -119,7 +134,7 @@ def _tune(
         trials.interrupt_lost()
         return
     with set_up(trials.study_file, kept, stop, display.note):
-        if workers == 1:
+        if options == [[]]:
             tune(
                 trials,
                 objective,
@@ -131,5 +146,5 @@ def _tune(
         else:
             objective.close()  # each worker has its own
             tune_with_workers(
-                trials, workers, stop, kept, finished=display.finished, note=display.note
+                trials, options, stop, kept, finished=display.finished, note=display.note
             )

@@ -17,12 +17,16 @@ class Stop:
     the callback of a weak reference. So handlers set this flag, and whatever takes long looks at it
     often.
 
+    Args:
+        look: Called by every `check`; may raise.
+
     Attributes:
         requested: Whether the run is to end once the running trial is recorded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
         self.requested = False
+        self._look = look
         self._note: Callable[[], None] | None = None
         self._error: Callable[[], BaseException] | None = None
         self._interruptible = False
@@ -37,6 +41,7 @@ class Stop:
 
     def check(self) -> None:
         """Raise `KeyboardInterrupt` or `SystemExit` if the run is to end at once."""
+        self._look()
         if self._note is not None:
             note, self._note = self._note, None
             note()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from surefoot.tune.storage import (
     storage_errors,
 )
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.study_lock import study_lock
 from surefoot.tune.trial_attributes import is_failed_round, is_round
 from surefoot.tune.unstable import unstable_note
 from surefoot.tune.units import Units
@@ -156,45 +156,30 @@ def create_study(
         StorageFailed: If the storage cannot be read or written.
     """
     name, location = study_file.study.name, locate(study_file)
-    with study_lock(study_file):
+    with storage_errors(location, "opening the study"), study_lock(study_file):
         storage = connect(study_file, create=True)
-        with storage_errors(location, "opening the study"):
-            names = optuna.get_all_study_names(storage)
-            if names and name not in names and location.file is not None:
-                raise study_file.error(
-                    "study.storage",
-                    f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
-                    "choose another storage, or restore study.name",
-                )
-            study = optuna.create_study(
-                study_name=name,
-                storage=storage,
-                direction=study_file.study.direction,
-                sampler=sampler,
-                load_if_exists=True,
+        names = optuna.get_all_study_names(storage)
+        if names and name not in names and location.file is not None:
+            raise study_file.error(
+                "study.storage",
+                f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
+                "choose another storage, or restore study.name",
             )
-            check_readable(study, location)
-            note = check_compatible(study_file, study, location.label)
-            if study.user_attrs.get(DEFINITION) != definition(study_file):
-                study.set_user_attr(DEFINITION, definition(study_file))
-            if sampler is None:
-                existing = len(study.get_trials(deepcopy=False))
-                study.sampler = default_sampler(study_file, worker, existing)
+        study = optuna.create_study(
+            study_name=name,
+            storage=storage,
+            direction=study_file.study.direction,
+            sampler=sampler,
+            load_if_exists=True,
+        )
+        check_readable(study, location)
+        note = check_compatible(study_file, study, location.label)
+        if study.user_attrs.get(DEFINITION) != definition(study_file):
+            study.set_user_attr(DEFINITION, definition(study_file))
+        if sampler is None:
+            existing = len(study.get_trials(deepcopy=False))
+            study.sampler = default_sampler(study_file, worker, existing)
     return OpenStudy(study, storage, note)
-
-
-@contextlib.contextmanager
-def study_lock(study_file: StudyFile) -> Iterator[None]:
-    """Exclude the other processes of this machine that tune the same study file.
-
-    The study file itself is locked, read-only, so that no lock file is left behind and the lock
-    ends with its process, even by `kill -9`. (`filelock` needs a file that it may write to.)
-    """
-    with study_file.path.open("rb") as file:
-        # A file system without locks is treated like processes on several machines.
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def import_model() -> None:

@@ -18,8 +18,9 @@ from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERRO
 from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
-from surefoot.tune.study import create_study, study_lock
+from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.study_lock import study_lock
 from surefoot.tune.tables import FORMULA, read_table
 from surefoot.tune.trial_attributes import (
     FAILURE,
@@ -82,7 +83,7 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     rows = _Rows(study_file, Path(table))
     trials = rows.trials()
     opened = create_study(study_file)
-    with study_lock(study_file), storage_errors(locate(study_file), "importing"):
+    with storage_errors(locate(study_file), "importing"), study_lock(study_file):
         before = {
             trial.user_attrs[IMPORTED]
             for trial in opened.study.get_trials(deepcopy=False)

@@ -16,8 +16,6 @@ from optuna.trial import FrozenTrial
 from surefoot.tune.plain_text import shown
 from surefoot.tune.trial_attributes import OWNER
 
-MARGIN = 600.0  # seconds beyond the timeout until a trial of another machine counts as lost
-NO_TIMEOUT = 86400.0  # seconds until it does where there is no timeout
 _LATEST = 1e11  # seconds since 1970, beyond which no clock is
 _KINDS: dict[str, Any] = {
     "run": str,
@@ -38,6 +36,11 @@ def this_process(run: str) -> dict[str, Any]:
         "born": _born(os.getpid()),
         "began": time.time(),
     }
+
+
+def worker_name(index: int) -> str:
+    """The name of a worker of this machine."""
+    return f"{socket.gethostname()}/w{index}"
 
 
 def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
@@ -62,30 +65,17 @@ def mismatch(owner: object) -> str:
     return ""
 
 
-def is_gone(process: dict[str, Any], timeout: float | None) -> bool:
-    """Whether the process can no longer finish its trial.
-
-    On this machine the process is looked up. One of another machine is taken to be gone once the
-    trial is well past its timeout (seconds).
-    """
-    if process.get("host") == socket.gethostname():
-        boot = process.get("boot")
-        if boot is not None and boot[0] != _boot()[0]:
-            return True  # the machine has been restarted since
-        if boot == _boot():
-            return _born(int(process["pid"])) != process["born"]
-    return time.time() > lost_at(process, timeout)
+def is_gone(process: dict[str, Any]) -> bool:
+    """Whether a process of this machine has ended."""
+    return _born(int(process["pid"])) != process["born"]
 
 
 def is_elsewhere(process: dict[str, Any]) -> bool:
-    """Whether the process is of another machine, or container, than this one."""
+    """Whether the process is of another machine or container than this one, or of another boot.
+
+    Machines may have the same name, so that of another boot is not known to be gone.
+    """
     return process.get("host") != socket.gethostname() or process.get("boot") != _boot()
-
-
-def lost_at(process: dict[str, Any], timeout: float | None) -> float:
-    """When a trial of another machine counts as lost, in seconds since the epoch."""
-    began = float(process.get("began", 0.0))
-    return began + (NO_TIMEOUT if timeout is None else timeout + MARGIN)
 
 
 @cache

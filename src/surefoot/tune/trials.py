@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -19,15 +20,17 @@ from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    WORKER,
     SearchSpace,
     SurefootSampler,
 )
 from surefoot.tune import trial_owner
+from surefoot.tune.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.measurement import Failure, Measurement, positive
 from surefoot.tune.schedule import Schedule
 from surefoot.tune.storage import locate, storage_errors
-from surefoot.tune.study import study_lock
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.study_lock import study_lock
 from surefoot.tune.trial_attributes import (
     FAILURE,
     LEFT_BEHIND,
@@ -52,7 +55,7 @@ class StudyTrials:
     """The trials of one study, for one process of one tuning run.
 
     `rounds` are the finished trials to reach; `run` names the tuning run, which may have several
-    processes.
+    processes; `worker` names what measures.
     """
 
     study_file: StudyFile
@@ -60,6 +63,8 @@ class StudyTrials:
     storage: BaseStorage
     rounds: int
     run: str
+    worker: str
+    _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
 
     @property
     def _schedule(self) -> Schedule:
@@ -81,10 +86,11 @@ class StudyTrials:
         """Begin a trial, with its parameters chosen, and its environment unless it is observed.
 
         One process at a time chooses, so each knows what the others are running, and together they
-        begin no more trials than there are rounds. (Processes on different machines do not exclude
-        each other and may do one round too many each.)
+        begin no more trials than there are rounds. (Processes on different machines exclude each
+        other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
+        many.)
         """
-        with study_lock(self.study_file), self._errors("beginning a trial"):
+        with self._errors("beginning a trial"), study_lock(self.study_file):
             self.interrupt_lost()
             trials = self.study.get_trials(deepcopy=False)
             done = sum(map(is_round, trials))
@@ -145,12 +151,23 @@ class StudyTrials:
 
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
-        timeout = self.study_file.objective.timeout
         with self._errors("marking interrupted trials"):
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 owner = trial_owner.owner_of(trial)
-                if owner is not None and trial_owner.is_gone(owner, timeout):
+                if owner is None:
+                    continue
+                if trial_owner.is_elsewhere(owner):
+                    if self._silent.is_silent(trial):
+                        self._interrupt(trial, "nothing was heard of the machine that ran it")
+                elif trial_owner.is_gone(owner):
                     self._interrupt(trial, "the process that ran it is gone")
+
+    def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
+        """Record that this process is alive, which may be called in another thread."""
+        try:
+            self.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)
+        finally:
+            self.storage.remove_session()  # that of the thread
 
     def interrupt_own(self, why: str) -> None:
         """Mark this process's running trials as interrupted, after whatever has gone wrong."""
@@ -193,12 +210,13 @@ class StudyTrials:
 
         So it has an owner from its first moment on, whenever this process may be killed.
         """
-        me = trial_owner.this_process(self.run)
+        attributes = {OWNER: trial_owner.this_process(self.run), WORKER: self.worker}
+        fixed: dict[str, Any] = {}
         queued = [trial for trial in trials if trial.state == TrialState.WAITING]
         if queued:
-            self.storage.set_trial_user_attr(self._id(queued[0]), OWNER, me)
+            for name, value in attributes.items():
+                self.storage.set_trial_user_attr(self._id(queued[0]), name, value)
             return
-        attributes, fixed = {OWNER: me}, {}
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults}
         elif (planned := self._schedule.planned(begun)) is not None:
@@ -215,7 +233,7 @@ class StudyTrials:
             for trial in trials
         )
 
-    def _id(self, trial: FrozenTrial) -> int:
+    def _id(self, trial: FrozenTrial | Trial) -> int:
         study_id = self.storage.get_study_id_from_name(self.study.study_name)
         return self.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 
 from surefoot.tune import trial_owner
+from surefoot.tune.heartbeat import SILENCE
 from surefoot.tune.plain_text import shown
 from surefoot.tune.trials import StudyTrials
 
@@ -44,11 +44,9 @@ class WaitingNote:
         self._due = float("inf")
         first = awaited[0]
         owner = trial_owner.owner_of(first) or {}
-        timeout = self._trials.study_file.objective.timeout
-        lost = datetime.fromtimestamp(trial_owner.lost_at(owner, timeout))
         more = f" and {len(awaited) - 1} more" if len(awaited) > 1 else ""
         self._note(
             f"waiting for trial {first.number}{more}, which the machine "
-            f"{shown(owner.get('host'))} began; unless it is finished, it counts as lost on "
-            f"{lost:%d %B at %H:%M}, and is measured again"
+            f"{shown(owner.get('host'))} began; if nothing is heard of it for {SILENCE:g} s, it "
+            "counts as lost, and is measured again"
         )

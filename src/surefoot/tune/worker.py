@@ -16,11 +16,13 @@ from pathlib import Path
 import optuna
 import torch
 
+from surefoot.tune.cluster import LOCAL, ClusterObjective
 from surefoot.tune.kept_processes import KeptProcesses
-from surefoot.tune.objective import objective_of
+from surefoot.tune.objective import Objective, objective_of
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study import create_study, import_model
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.trial_owner import worker_name
 from surefoot.tune.trials import StudyTrials
 from surefoot.tune.worker_loop import TooManyFailures, tune
 from surefoot.types import SurefootError
@@ -34,6 +36,8 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--index", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--kept", required=True)
+    parser.add_argument("--backend", default=LOCAL)
+    parser.add_argument("--name")
     arguments = parser.parse_args(given)
     # The workers choose configurations at the same time, on the same cores.
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // arguments.workers))
@@ -47,9 +51,19 @@ def main(given: Sequence[str]) -> int:
                 study_file = StudyFile.load(arguments.study)
                 opened = create_study(study_file, worker=arguments.index)
             trials = StudyTrials(
-                study_file, opened.study, opened.storage, arguments.rounds, arguments.run
+                study_file,
+                opened.study,
+                opened.storage,
+                arguments.rounds,
+                arguments.run,
+                arguments.name or worker_name(arguments.index),
             )
-            tune(trials, objective_of(study_file, kept), stop)
+            objective: Objective
+            if arguments.backend == LOCAL:
+                objective = objective_of(study_file, kept)
+            else:
+                objective = ClusterObjective(arguments.backend, arguments.name, study_file)
+            tune(trials, objective, stop)
     except SurefootError as error:
         print(error, file=sys.stderr)
         return TooManyFailures.exit_code if isinstance(error, TooManyFailures) else 1

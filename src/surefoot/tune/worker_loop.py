@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.heartbeat import heartbeats
 from surefoot.tune.objective import Objective
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -87,7 +89,8 @@ def tune(
                 return
             with stop.interruptible():
                 began()
-            result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
+            with heartbeats(partial(trials.beat, trial)):
+                result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
             trials.record(trial, result)
             with stop.interruptible():
                 finished()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from surefoot.tune.kept_processes import KeptProcesses
@@ -33,7 +33,14 @@ class WorkersFailed(SurefootError):
 class Worker:
     """A worker process, in a session of its own: only its parent gets the terminal's Ctrl-C."""
 
-    def __init__(self, trials: StudyTrials, index: int, workers: int, kept: KeptProcesses) -> None:
+    def __init__(
+        self,
+        trials: StudyTrials,
+        index: int,
+        workers: int,
+        kept: KeptProcesses,
+        options: Sequence[str],
+    ) -> None:
         self._errors = Tail(4096)
         self.process = subprocess.Popen(
             [
@@ -44,6 +51,7 @@ class Worker:
                 f"--index={index}",
                 f"--workers={workers}",
                 f"--kept={','.join(map(str, kept.descriptors))}",
+                *options,
             ],
             pass_fds=kept.descriptors,
             stdin=subprocess.PIPE,
@@ -86,7 +94,7 @@ class Worker:
 
 def tune_with_workers(
     trials: StudyTrials,
-    count: int,
+    options: Sequence[Sequence[str]],
     stop: Stop,
     kept: KeptProcesses,
     *,
@@ -97,7 +105,7 @@ def tune_with_workers(
 
     Args:
         trials: The study's trials.
-        count: Number of workers.
+        options: Options of `surefoot.tune.worker` for each worker.
         stop: Ends the run after the running trials.
         kept: Where commands' processes are kept.
         finished: Called every now and then, when trials may have been recorded.
@@ -110,10 +118,10 @@ def tune_with_workers(
     workers: list[Worker] = []
     forwarded = False
     try:
-        for index in range(count):
+        for index, own in enumerate(options):
             stop.check()
             try:
-                workers.append(Worker(trials, index, count, kept))
+                workers.append(Worker(trials, index, len(options), kept, own))
             except OSError as error:
                 raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
         alive, waiting = list(workers), WaitingNote(trials, note)

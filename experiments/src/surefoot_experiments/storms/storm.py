@@ -12,6 +12,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.storms import (
     event_sequences,
     hostile_calls,
+    hosts,
     optuna_storm,
     saved_files,
     storages,
@@ -31,6 +32,7 @@ STORMS = (
     "saved-files",
     "storages",
     "optuna",
+    "hosts",
 )
 
 
@@ -42,6 +44,7 @@ def run_storm(
     seed: int = 0,
     workers: int = 1,
     storage: str = "sqlite",
+    url: str | None = None,
     resume: bool = False,
     say: Callable[[str], None] = print,
 ) -> list[Event]:
@@ -50,10 +53,11 @@ def run_storm(
     Args:
         name: One of `STORMS`.
         out: Folder of `events.jsonl` and `storms.md`.
-        count: Number of kills, parents, files, calls or sequences.
+        count: Number of kills, parents, files, calls, sequences or studies.
         seed: Seed of all random choices.
         workers: Worker processes of a run, or of a parent.
         storage: A name of `servers.STORAGES`.
+        url: URL of a database of your own in its place, for `hosts`.
         resume: Continue an interrupted storm, or add another one to the folder.
         say: Shows what went wrong, and the table.
 
@@ -69,12 +73,16 @@ def run_storm(
         raise InvalidInput(f"`storage` is {storage!r}, expected one of {', '.join(STORAGES)}")
     if count < 1 or workers < 1:
         raise InvalidInput(f"got --count {count} and --workers {workers}, expected at least 1")
+    if url is not None and name != "hosts":
+        raise InvalidInput(f"got --url with the storm {name!r}, expected it with 'hosts' only")
+    if name == "hosts" and url is None and storage != "postgresql":
+        raise InvalidInput(f"`storage` is {storage!r}, expected postgresql for the storm 'hosts'")
     records = Records(out / "events.jsonl", resume)
     found = []
     if name in BATCHED:
         produced = _in_batches(name, count, seed, records)
     else:
-        case = case_of(storage, workers)
+        case = (hosts.case_of if name == "hosts" else case_of)(storage, workers)
         done = {
             one.index
             for one in records.events
@@ -82,6 +90,8 @@ def run_storm(
         }
         if name == "optuna":
             produced = optuna_storm.events(count, seed, workers, storage, done)
+        elif name == "hosts":
+            produced = hosts.events(count, seed, workers, storage, url, done)
         else:
             produced = tune_runs.events(name, count, seed, workers, storage, done)  # type: ignore[arg-type]
     for event in produced:

@@ -8,6 +8,7 @@ from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    WORKER,
 )
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
 from surefoot.integrations.optuna.search_space import SearchSpace
@@ -28,6 +29,7 @@ __all__ = [
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
+    "WORKER",
     "OverEnvironment",
     "PredictedConstraint",
     "SearchSpace",
