@@ -21,6 +21,14 @@ LARGEST = 1e100  # magnitude up to which squares of rewards and coordinates can 
 _NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearray, memoryview)
 
 
+def finite(name: str, value: object) -> float:
+    """Convert to a finite float."""
+    number = _number(name, value, "a finite number")
+    if not math.isfinite(number):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number.")
+    return number
+
+
 def positive(name: str, value: float) -> float:
     """Convert to a finite float above zero."""
     number = _number(name, value, "a finite number above 0")

@@ -37,6 +37,7 @@ class GivenHyperparameters:
     standardise: bool = False
 
     lasting = True
+    effects = ()
 
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit again after so many rewards, given those at the last fit."""
