@@ -171,6 +171,14 @@ def choice(name: str, value: object, *options: str) -> str:
     return value
 
 
+def names(name: str, value: object, *options: str) -> tuple[str, ...]:
+    """The options that a list of names has, in their order."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a list of names: {options}.")
+    chosen = [choice(name, one, *options) for one in value]
+    return tuple(option for option in options if option in chosen)
+
+
 def truth(name: str, value: object) -> bool:
     """Convert to a truth value; nothing but a boolean is one."""
     if not isinstance(value, bool | np.bool_):

@@ -11,11 +11,6 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.types import InvalidInput
-
-EFFECTS = ("worker", "drift")
-"""Effects that are looked for by default."""
 NO_LOGS = torch.zeros(0, dtype=torch.float64)
 LEAST_REWARDS = 12  # measured under known conditions, from which on an effect is looked for
 
@@ -46,6 +41,11 @@ class NuisanceEffect(Protocol):
     """Zero-mean Gaussian effect of the conditions under which rewards were measured."""
 
     @property
+    def name(self) -> str:
+        """Its name, one of `EFFECTS`."""
+        ...
+
+    @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
         """Bounds of the logarithms of its parameters."""
         ...
@@ -67,6 +67,14 @@ class NuisanceEffect(Protocol):
         """Covariance (n,) of the effect at the reference level with that on the rewards.
 
         The second value is its variance at the reference level.
+        """
+        ...
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the effect under conditions, less that at the reference level.
+
+        Returns:
+            Covariance (k, n) with the effect on the rewards, and variance (k,).
         """
         ...
 
@@ -92,6 +100,7 @@ class WorkerEffect:
 
     workers: Tensor
 
+    name = "worker"
     bounds = (_VARIANCE_BOUNDS,)
     starts = (torch.zeros(1, dtype=torch.float64),)
 
@@ -116,6 +125,12 @@ class WorkerEffect:
         """Covariance (n,) of the average effect of the workers with that on the rewards."""
         variance = math.exp(float(logs[0])) / self._number
         return variance * (self.workers >= 0), variance
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the effects of workers (k,) less the average: covariance (k, n) and variance (k,)."""
+        average, variance = self.reference(logs)
+        own = math.exp(float(logs[0])) * (workers >= 0)
+        return self.across(logs, workers, times) - average, (own - variance).abs()
 
     def log_prior(self, logs: Tensor) -> LogPrior:
         """Log prior density of the logarithm of the variance."""
@@ -147,6 +162,7 @@ class DriftEffect:
     times: Tensor
     unit: float
 
+    name = "drift"
     bounds = (_VARIANCE_BOUNDS, _TIMESCALE_BOUNDS)
     starts = tuple(
         torch.tensor([0.0, math.log(scale)], dtype=torch.float64) for scale in _TIMESCALES
@@ -172,6 +188,14 @@ class DriftEffect:
     def reference(self, logs: Tensor) -> tuple[Tensor, float]:
         """Covariance (n,) of the effect at the latest reward with that on the rewards."""
         return self.across(logs, self._present, self._present)[0], math.exp(float(logs[0]))
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the drift at times (k,) less that at the latest reward: covariance and variance."""
+        latest, variance = self.reference(logs)
+        gaps = ((times - self._present).abs() / self.unit).nan_to_num(nan=math.inf)
+        own = variance * (~times.isnan())
+        across = self._correlated(logs, gaps)[0]
+        return self.across(logs, workers, times) - latest, own + variance - 2.0 * across
 
     def log_prior(self, logs: Tensor) -> LogPrior:
         """Log prior density of the logarithms of variance and timescale."""
@@ -232,6 +256,21 @@ class EstimatedEffects:
         return total
 
 
+NO_EFFECTS = EstimatedEffects()
+
+
+class Contrast(NamedTuple):
+    """An effect of conditions on rewards, compared with its reference level.
+
+    Args:
+        mean: Posterior means (k,), in units of the rewards as they are transformed.
+        deviation: Posterior standard deviations (k,).
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+
 def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[NuisanceEffect]:
     """Effects of those names that rewards can tell about, given workers (n,) and times (n,)."""
     found: list[NuisanceEffect] = []
@@ -242,17 +281,6 @@ def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[Nui
     if "drift" in names and differ:
         found.append(DriftEffect(times, active_time(measured)))
     return found
-
-
-def validated_effects(value: object) -> tuple[str, ...]:
-    """The names, if each is one of `EFFECTS`."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInput(
-            f"`effects` is {checks.shown(value)}, expected a list of names such as {EFFECTS}."
-        )
-    for name in value:
-        checks.choice("effects", name, *EFFECTS)
-    return tuple(name for name in EFFECTS if name in value)
 
 
 def active_time(times: Tensor) -> float:
@@ -269,9 +297,7 @@ def by_effect(
     return list(zip(effects, logs.split([len(one.bounds) for one in effects]), strict=True))
 
 
-def reference(
-    effects: Sequence[NuisanceEffect], logs: Tensor, number: int
-) -> tuple[Tensor, float]:
+def reference(effects: Sequence[NuisanceEffect], logs: Tensor, number: int) -> tuple[Tensor, float]:
     """Covariance (n,) of the sum of effects at the reference level with rewards; its variance."""
     across, variance = torch.zeros(number, dtype=torch.float64), 0.0
     for effect, own in by_effect(effects, logs):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.effects import EFFECTS
 from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import cautious_weights, precision, student_t_squares
 from surefoot.hyperparameters.evidence import (
@@ -31,11 +32,12 @@ from surefoot.hyperparameters.laplace import (
     no_correction,
 )
 from surefoot.hyperparameters.nuisance_effects import (
-    EFFECTS,
+    NO_EFFECTS,
+    Contrast,
     EstimatedEffects,
+    by_effect,
     effects_of,
     screened,
-    validated_effects,
 )
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
@@ -92,7 +94,7 @@ class Fitted:
     weights: Tensor
     empirical: bool = False
     warp: Warp = IDENTITY
-    effects: EstimatedEffects = EstimatedEffects()
+    effects: EstimatedEffects = NO_EFFECTS
 
     @property
     def units(self) -> RewardUnits:
@@ -211,7 +213,7 @@ class HyperparameterFit:
         if self.dof is not None:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
-        object.__setattr__(self, "effects", validated_effects(self.effects))
+        object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
 
     @property
     def lasting(self) -> bool:
@@ -282,6 +284,38 @@ class HyperparameterFit:
         """
         if not 0 < len(data.rewards) <= _MAX_FITTED:
             return no_correction
+        extra = HyperparameterUncertainty(*self._evidence_of(fitted, data))
+        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards, for the most likely hyperparameters.
+
+        Args:
+            fitted: What `fit` gave for these observations, or for the first of them.
+            data: The observations.
+
+        Returns:
+            The effects (t,) by name, those that the data support.
+        """
+        if fitted.effects.is_none:
+            return {}
+        evidence, model, y, weights = self._evidence_of(fitted, data)
+        noise = model.noise / weights + evidence.errors
+        inverse, _, solved = solve(evidence.covariance_of_rewards(model), noise, y)
+        found = {}
+        for effect, logs in by_effect(evidence.effects, model.effects):
+            across, prior = effect.contrast(logs, data.workers, data.times)
+            variance = prior - ((across @ inverse) * across).sum(-1)
+            deviation = variance.clamp_min(0.0).sqrt()
+            found[effect.name] = Contrast(
+                fitted.scale * (across @ solved), fitted.scale * deviation
+            )
+        return found
+
+    def _evidence_of(
+        self, fitted: Fitted, data: TrainingData
+    ) -> tuple[Evidence, Hyperparameters, Tensor, Tensor]:
+        """Evidence and its maximum, standardised rewards, and their precisions."""
         base = fitted.kernel.base_kernel
         scales = (base.lengthscale.detach().reshape(-1) / data.span).cpu()
         variance = float(fitted.kernel.outputscale)
@@ -294,8 +328,7 @@ class HyperparameterFit:
         y = fitted.units.transform(data.rewards)
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
-        extra = HyperparameterUncertainty(evidence, model, y, weights)
-        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
+        return evidence, model, y, weights
 
     def _with_effects(
         self,
@@ -306,17 +339,23 @@ class HyperparameterFit:
         subset: Tensor,
     ) -> tuple[_LocalOptimum, Evidence]:
         """The optimum with the effects of conditions that the data support strongly."""
-        for effect in effects_of(data.workers[subset], data.times[subset], self.effects):
-            found = screened(effect, *_solved(optimum, evidence, y))
-            if found.gain < _SCREENED:
-                continue
-            with_it = replace(evidence, effects=(*evidence.effects, effect))
-            model = optimum.model
-            model = model._replace(effects=torch.cat([model.effects, found.logs]))
-            start = replace(optimum, model=model)
-            other = self._ascend(start, with_it, y, self.passes, self.steps)
-            if other.bound > optimum.bound + _STRONG_EVIDENCE:
-                optimum, evidence = other, with_it
+        left = effects_of(data.workers[subset], data.times[subset], self.effects)
+        while left:
+            at = _solved(optimum, evidence, y)
+            tests = [screened(effect, *at) for effect in left]
+            for index in sorted(range(len(left)), key=lambda index: -tests[index].gain):
+                if tests[index].gain < _SCREENED:
+                    return optimum, evidence
+                with_it = replace(evidence, effects=(*evidence.effects, left[index]))
+                logs = torch.cat([optimum.model.effects, tests[index].logs])
+                start = replace(optimum, model=optimum.model._replace(effects=logs))
+                other = self._ascend(start, with_it, y, self.passes, self.steps)
+                if other.bound > optimum.bound + _STRONG_EVIDENCE:
+                    optimum, evidence = other, with_it
+                    del left[index]
+                    break
+            else:
+                return optimum, evidence
         return optimum, evidence
 
     def _start(
@@ -397,7 +436,7 @@ def _solved(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tens
 def _estimated(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> EstimatedEffects:
     """Posterior mean of the effects of conditions."""
     if not evidence.effects:
-        return EstimatedEffects()
+        return NO_EFFECTS
     solved = _solved(optimum, evidence, y)[1]
     return EstimatedEffects(evidence.effects, optimum.model.effects, solved)
 

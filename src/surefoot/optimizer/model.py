@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Correction, Fitted, TrainingData
+from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior, Pull
@@ -44,6 +44,10 @@ class Hyperparameters(Protocol):
 
     def fit(self, data: TrainingData) -> Fitted:
         """Hyperparameters from observations; the same for the same data."""
+        ...
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards by name, those that the data support."""
         ...
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
@@ -386,6 +390,10 @@ class Model:
             correction = self.hyperparameters.uncertainty(self.fitted, self._data())
             self._correction = number, correction
         return self._correction[1](points)
+
+    def contrasts(self) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards by name, those that the data support."""
+        return self.hyperparameters.contrasts(self.fitted, self._data())
 
     def _use(self, fitted: Fitted) -> None:
         """Begin anew with a kernel that is not the one in use."""

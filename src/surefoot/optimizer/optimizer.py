@@ -29,7 +29,7 @@ from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
-from surefoot.hyperparameters import Fitted, GivenHyperparameters, HyperparameterFit
+from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import saved_run
 from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
@@ -466,6 +466,21 @@ class Optimizer:
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
         return self._pending.queries
+
+    @property
+    def effects(self) -> Sequence[str]:
+        """Names of the effects of conditions that are looked for, see `HyperparameterFit`."""
+        return self._model.hyperparameters.effects
+
+    def contrasts(self) -> dict[str, Contrast]:
+        """The effects of conditions on each reward (t,), less those at the reference level.
+
+        Returns:
+            Effects by name, "worker" or "drift", in units of the rewards as they are transformed;
+            only those that the data support.
+        """
+        with one_thread():
+            return self._model.contrasts()
 
     @property
     def hyperparameters(self) -> Fitted | None:

@@ -225,6 +225,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         risk=None if study_file.risk is None else study_file.risk.functional(),
         constraints=study_file.constraints,
         log=study_file.objective.log,
+        effects=study_file.objective.effects,
     )
 
 

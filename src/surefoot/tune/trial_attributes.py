@@ -12,7 +12,6 @@ from surefoot.tune.plain_text import storable
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
-WORKER_NAME = "worker"  # of a measurement in an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 

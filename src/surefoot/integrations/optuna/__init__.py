@@ -8,6 +8,8 @@ from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    TIME,
+    WORKER,
 )
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         OverEnvironment,
         PredictedConstraint,
         StudyBelief,
+        StudyDrift,
         StudyRecommendation,
     )
     from surefoot.integrations.optuna.sampler import SurefootSampler
@@ -27,9 +30,12 @@ __all__ = [
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
+    "TIME",
+    "WORKER",
     "OverEnvironment",
     "PredictedConstraint",
     "StudyBelief",
+    "StudyDrift",
     "StudyEnvironment",
     "StudyRecommendation",
     "SurefootSampler",
@@ -38,6 +44,7 @@ _HOMES = {
     "OverEnvironment": "model",
     "PredictedConstraint": "model",
     "StudyBelief": "model",
+    "StudyDrift": "model",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "model",
     "SurefootSampler": "sampler",

@@ -19,6 +19,7 @@ from surefoot.risks import Risk, WorstCase
 from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
+    from surefoot.hyperparameters import Contrast
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.spaces import Box
@@ -73,6 +74,22 @@ class PredictedConstraint:
     lower: float
     upper: float
     probability: float
+
+
+class StudyDrift(NamedTuple):
+    """One configuration at the times of the trials, in the units of the study.
+
+    Args:
+        trials: Numbers of the trials, in order of their time.
+        mean: Predicted values (n,) at their times, without noise and for the average worker.
+        lower: Lower ends (n,) of 95 % intervals of what the drift has changed.
+        upper: Upper ends (n,).
+    """
+
+    trials: list[int]
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 class OverEnvironment(NamedTuple):
@@ -130,6 +147,9 @@ class StudyBelief:
         self._posterior, self._width = reported.posterior, reported.width
         self._warp = reported.warp
         self._hyperparameters = optimizer.hyperparameters
+        self._contrasts, known = optimizer.contrasts(), optimizer.history
+        self._times, self._workers = known.times.cpu(), known.workers.cpu()
+        self._names = list(known.worker_names)
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
@@ -140,6 +160,61 @@ class StudyBelief:
         """Their values (n,)."""
         self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
         """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
+        return tuple(self._contrasts)
+
+    def drift(self, params: Mapping[str, Any]) -> StudyDrift | None:
+        """Predict one configuration at the times of the trials.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            Predictions at the times that are known; None where no drift was found. All other
+            predictions are for the time of the latest trial.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
+        if "drift" not in self._contrasts:
+            return None
+        known = [i for i in self._times.argsort().tolist() if not self._times[i].isnan()]
+        ends = self._under(params, self._contrasts["drift"], known)
+        return StudyDrift([self.trials[i] for i in known], *ends)
+
+    def workers(self, params: Mapping[str, Any]) -> dict[str, tuple[float, float, float]]:
+        """Predict one configuration on each worker, at the time of the latest trial.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            Predicted values by worker, with 95 % intervals of what differs from the average of
+            the workers; empty where workers were not found to differ.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
+        if "worker" not in self._contrasts:
+            return {}
+        first = {worker: i for i, worker in reversed([*enumerate(self._workers.tolist())])}
+        chosen = [first[index] for index in range(len(self._names))]
+        ends = self._under(params, self._contrasts["worker"], chosen)
+        rows = zip(*(end.tolist() for end in ends), strict=True)
+        return dict(zip(self._names, rows, strict=True))
+
+    def _under(
+        self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Prediction of a configuration, with an effect of conditions, and 95 % intervals."""
+        with torch.no_grad():
+            level = self._posterior.mean(self._points([params]).to(self._best.device)).cpu()
+        mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
+        ends = (self._warp.inverse(end) for end in (mean, mean - margin, mean + margin))
+        return self._in_units(*ends)
 
     @property
     def outliers(self) -> np.ndarray:
