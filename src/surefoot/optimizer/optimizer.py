@@ -300,13 +300,13 @@ class Optimizer:
         y = checks.rewards(rewards)
         if checks.is_single(points) or not hasattr(points, "__len__"):
             raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
-        under = [None] * len(points) if environments is None else environments
-        if checks.is_single(under):
+        z = [None] * len(points) if environments is None else environments
+        if checks.is_single(z):
             raise InvalidInput(
                 f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
             )
-        if not len(points) == len(y) == len(under):
-            also = "" if environments is None else f" and {len(under)} environments"
+        if not len(points) == len(y) == len(z):
+            also = "" if environments is None else f" and {len(z)} environments"
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
@@ -327,14 +327,15 @@ class Optimizer:
                 "many."
             )
         located, left = [], self._pending.copy()
-        for where, environment in zip(points, under, strict=True):
+        for where, environment in zip(points, z, strict=True):
             location, query = locate(self.space, where, environment, left)
             if query is not None:
                 left.settle(query)
             located.append((location, query))
         with one_thread():
-            for (location, query), *told in zip(located, y, errors, conditions, strict=True):
-                self._record(location, query, *told)
+            rows = zip(located, y, errors, conditions, strict=True)
+            for (location, query), reward, error, under in rows:
+                self._record(location, query, reward, error, under)
             self._constrain([location for location, _ in located], limited, conditions)
             return self._info(self._model.infer(), perf_counter() - started)
 

@@ -19,6 +19,7 @@ from optuna.storages import BaseStorage
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.confirm_stage import ConfirmStage
+from surefoot.tune.effects_text import effect_lines
 from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.schema import RiskDescription
@@ -93,6 +94,7 @@ class Summary:
         constraints: The study file's constraints at the recommendation, by name; those that were
             measured, in a study without an environment.
         warnings: What in the measurements contradicts the model, a sentence each.
+        effects: What worker and time change, a sentence each; it is taken out of all predictions.
     """
 
     trials: int
@@ -102,6 +104,7 @@ class Summary:
     defaults: AgainstDefaults | None = None
     constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -285,6 +288,7 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     recommended = against = None
     constraints: dict[str, PredictedConstraint] = {}
     doubts: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     with contextlib.suppress(NotReady):
         model = fitted_model(study_file, study)
         recommended = recommendation(study_file, study, model)
@@ -292,10 +296,11 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
         constraints = predicted_constraints(study_file, model, recommended)
         earlier = _earlier_recommendations(study_file, study, model)
         doubts = contradictions(study_file, study, model, recommended, earlier)
+        effects = effect_lines(study_file, model, recommended.params)
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
-    return Summary(finished, failures, recommended, risk, against, constraints, doubts)
+    return Summary(finished, failures, recommended, risk, against, constraints, doubts, effects)
 
 
 def _earlier_recommendations(
