@@ -179,6 +179,8 @@ def test_wrong_tables_are_refused_in_one_line(write_study, table, message):
 class Doubting:
     """A model for which the defaults are the only candidate that satisfies the constraints."""
 
+    unstable = ()
+
     def recommend(self) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.31}, 1.0, 0.9, 1.1)
 

@@ -11,6 +11,7 @@ from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
 from surefoot.acquisition.policy import Alternating, Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
 from surefoot.acquisition.recorded import Recorded
+from surefoot.acquisition.replication import Instability, Replication
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 
@@ -23,11 +24,13 @@ __all__ = [
     "Context",
     "Credible",
     "ExpectedRisk",
+    "Instability",
     "Interval",
     "Lacing",
     "NoisyExpectedImprovement",
     "Policy",
     "Recorded",
+    "Replication",
     "RiskKnowledgeGradient",
     "Score",
     "ScorePolicy",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from surefoot._internal.effects import EFFECTS
-from surefoot.acquisition import Credible, Policy, ScoreRule
+from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
 from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -34,6 +34,7 @@ def robust_ucb(
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
     effects: Sequence[str] = EFFECTS,
+    instability: Instability | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -55,6 +56,7 @@ def robust_ucb(
         effects: Effects of the conditions of measurements that are taken out where the data
             support them strongly: "worker", of the `worker` that is told with a reward, and
             "drift", over the `time` that is told with it; see `HyperparameterFit`.
+        instability: Which points have replicates that differ too much, and are avoided.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -96,6 +98,7 @@ def robust_ucb(
             interval=Credible(),
             initial=initial_design_size(seen) if initial is None else initial,
             constraints=constraints,
+            instability=instability,
             seed=seed,
             device=device,
         )
@@ -111,6 +114,7 @@ def robust_ucb(
         ridge=1.0 if ridge is None else ridge,
         initial=0 if initial is None else initial,
         constraints=constraints,
+        instability=instability,
         seed=seed,
         device=device,
     )

@@ -27,6 +27,7 @@ from surefoot.acquisition import (
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
+from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
@@ -89,6 +90,8 @@ class Optimizer:
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
             often than all points before it.
         constraints: Limits of other quantities that are told with the reward, by their names.
+        instability: Which points have replicates that differ too much: they are avoided like
+            points that failed. By default none has.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -125,6 +128,7 @@ class Optimizer:
         initial: int = 0,
         repeat_until: float = 1.0,
         constraints: Mapping[str, Constraint] | None = None,
+        instability: Instability | None = None,
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
@@ -161,6 +165,7 @@ class Optimizer:
             self._generator,
             checks.count("initial", initial, least=0),
         )
+        self.instability = STABLE if instability is None else instability
         self._initial = self.space.spread(initial, self._generator)
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
@@ -464,6 +469,12 @@ class Optimizer:
         return self._model.weights()
 
     @property
+    def unstable(self) -> Tensor:
+        """Measured points (k, d) that are unstable, in the sense of `instability`."""
+        observations = self._model.observations
+        return observations.sites[self.instability(self._model.without_effects())]
+
+    @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
         return self._pending.queries
@@ -509,6 +520,7 @@ class Optimizer:
             "constraints": self.constraints.limits,
             "recommendation": self.recommendation,
             "interval": self.interval,
+            "instability": self.instability,
             "kernel": model.fitted.kernel if lasting else None,
         }
         options = {
@@ -630,14 +642,18 @@ class Optimizer:
         return both(self._without_failures(), self.constraints.probability())
 
     def _without_failures(self) -> Score | None:
-        if not self._failed:
+        observations = self._model.observations
+        unstable = self.instability(self._model.without_effects())
+        if not self._failed and not len(unstable):
             return None
-        kernel, sites = self._model.fitted.kernel, self._model.observations.sites
-        failed = torch.stack(self._failed)
+        kernel, sites = self._model.fitted.kernel, observations.sites
+        # A vote for each replicate: several say more of the neighborhood than a single failure.
+        votes = observations.counts[unstable].long()
+        failed = [*self._failed, *sites[unstable].repeat_interleave(votes, 0)]
         seen = self.space.seen
         arms = seen.points if isinstance(seen, Arms) else sites[:0]
         before = self._feasibility or Feasibility(kernel, arms)
-        self._feasibility = before.updated(kernel, sites, failed)
+        self._feasibility = before.updated(kernel, sites, torch.stack(failed))
         return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:

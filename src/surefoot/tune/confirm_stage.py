@@ -12,7 +12,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_attributes import is_interrupted
+from surefoot.tune.trial_attributes import is_interrupted, is_round
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -91,7 +91,7 @@ class ConfirmStage:
         return self.candidates[int(np.random.default_rng(seed).choice(fewest))]
 
     def recommend(self, model: StudyBelief) -> StudyRecommendation:
-        """The best of the candidates that do not fail.
+        """The best of the candidates that neither fail nor are unstable.
 
         Where the runs of the stage have left no candidate that satisfies the constraints and is not
         known to be worse than what the model prefers by now, it is the latter.
@@ -103,8 +103,16 @@ class ConfirmStage:
         return best
 
     def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
-        """Predictions for the candidates that do not fail, or for all if every one does."""
-        working = [index for index, one in enumerate(self.candidates) if not self._fails(one)]
+        """Predictions for the candidates that neither fail nor are unstable, or for all."""
+        working = [
+            index
+            for index, one in enumerate(self.candidates)
+            if not self._fails(one) and one not in model.unstable
+        ]
+        defaults = self.study_file.defaults
+        reserves = [index for index in working if self.candidates[index] != defaults]
+        for index in reserves[self.study_file.confirm.candidates :]:
+            working.remove(index)
         chosen = working or range(len(self.candidates))
         return {index: model.assess(self.candidates[index]) for index in chosen}
 
@@ -135,20 +143,33 @@ def choose_candidates(
 ) -> list[dict[str, Any]]:
     """The recommendation, those with the largest expected improvement on it, and the defaults.
 
-    A configuration that is already known to be worse is no candidate.
+    A configuration that is already known to be worse, is unstable or has failed in a third of its
+    runs is no candidate.
     """
     names = list(study_file.parameters)
-    best = model.recommend().params
-    chosen = [{name: best[name] for name in names}]
-    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+    trials = study.get_trials(deepcopy=False)
+    by_number = {trial.number: trial for trial in trials}
     measured: list[dict[str, Any]] = []
     for number in model.trials:
         params = {name: by_number[number].params[name] for name in names}
-        if params not in measured and params not in chosen:
+        if (
+            params not in measured
+            and params not in model.unstable
+            and not _often_fails(params, trials)
+        ):
             measured.append(params)
+    if study_file.repeats.most > 1 and measured:
+        # The best known one has replicates, which another one would begin without.
+        best = max(map(model.assess, measured), key=model.preference).params
+    else:
+        best = model.recommend().params
+    chosen = [{name: best[name] for name in names}]
+    measured = [params for params in measured if params not in chosen]
     gains = model.expected_gains(measured, chosen[0])
     order = [int(index) for index in np.argsort(-gains, kind="stable")]
-    wanted = study_file.confirm.candidates - 1
+    # With repeats, as many again in reserve, for those that turn out to be unstable.
+    reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
+    wanted = study_file.confirm.candidates - 1 + reserves
     challengers = [measured[index] for index in order if gains[index] > 0.0]
     chosen += itertools.islice(
         (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
@@ -156,3 +177,9 @@ def choose_candidates(
     if study_file.defaults is not None and study_file.defaults not in chosen:
         chosen.append(study_file.defaults)
     return chosen
+
+
+def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a third of the runs of a configuration have failed, or more."""
+    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
+    return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

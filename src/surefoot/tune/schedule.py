@@ -74,14 +74,17 @@ class Schedule:
             return None
 
     def _again(self, begun: int) -> Planned | None:
-        """In the middle of a period the recommendation, at its end the defaults."""
+        """At the end of a period the defaults, in its middle the recommendation.
+
+        The latter only where the search measures no configuration again of its own accord.
+        """
         every = self.study_file.confirm.every
         if not every or not begun or self.study_file.environment is not None:
             return None
         defaults = self.study_file.defaults
         if begun % every == 0 and defaults is not None:
             return Planned(defaults, {REMEASURED: "default"})
-        if begun % every == every // 2:
+        if begun % every == every // 2 and self.study_file.repeats.most == 1:
             best = recommendation(self.study_file, self.study, self._model())
             return Planned(best.params, {REMEASURED: "recommended"})
         return None

@@ -259,6 +259,24 @@ class ConfirmSection(Section):
         return self
 
 
+class RepeatsSection(Section):
+    """`[repeats]`: measurements of the best known configurations again during the search."""
+
+    most: int = Field(
+        default=10, ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1"
+    )
+    unstable: float | bool = Field(
+        default=0.2, description="a share above 0, such as 0.2, or false"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = self.unstable
+        if given is True or (given is not False and not 0.0 < given < math.inf):
+            raise self.invalid("unstable", given)
+        return self
+
+
 class StopSection(Section):
     """`[stop]`: when the search ends before its last round."""
 

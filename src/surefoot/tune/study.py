@@ -32,6 +32,7 @@ from surefoot.tune.storage import (
 )
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import is_failed_round, is_round
+from surefoot.tune.unstable import unstable_note
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -229,6 +230,8 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         constraints=study_file.constraints,
         log=study_file.objective.log,
         effects=study_file.objective.effects,
+        repeats=study_file.repeats.most,
+        unstable=study_file.repeats.unstable or None,
     )
 
 
@@ -297,6 +300,8 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
         earlier = _earlier_recommendations(study_file, study, model)
         doubts = contradictions(study_file, study, model, recommended, earlier)
         effects = effect_lines(study_file, model, recommended.params)
+        note = unstable_note(study, model, recommended.params)
+        doubts = (*doubts, note) if note else doubts
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description

@@ -25,6 +25,7 @@ from surefoot.tune.schema import (
     InvalidKey,
     ObjectiveSection,
     Parameter,
+    RepeatsSection,
     RiskDescription,
     RiskSection,
     Section,
@@ -64,6 +65,9 @@ class Contents(Section):
     confirm: ConfirmSection | None = Field(
         default=None, description="a table [confirm] with share, candidates and every"
     )
+    repeats: RepeatsSection | None = Field(
+        default=None, description="a table [repeats] with most and unstable"
+    )
     stop: StopSection | None = Field(
         default=None, description="a table [stop] with gain and confidence"
     )
@@ -94,7 +98,7 @@ class Contents(Section):
             raise InvalidKey(
                 "objective.log", "true beside [environment], expected false: the risk is of values"
             )
-        for name in ("confirm", "stop"):
+        for name in ("confirm", "repeats", "stop"):
             if self.environment is not None and getattr(self, name) is not None:
                 raise InvalidKey(
                     name, "given beside [environment], expected one of the two: it is for values"
@@ -158,6 +162,7 @@ class StudyFile:
         risk: `[risk]`, or None.
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.
+        repeats: `[repeats]`, by default without repeats.
         stop: `[stop]`, or None.
 
     Example:
@@ -181,6 +186,7 @@ class StudyFile:
         self.environment = contents.environment
         self.risk = contents.risk
         self.confirm = contents.confirm or ConfirmSection()
+        self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
         self.stop = contents.stop
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
 
@@ -346,6 +352,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "environment": EnvironmentSection,
             "risk": RiskSection,
             "confirm": ConfirmSection,
+            "repeats": RepeatsSection,
             "stop": StopSection,
         }
         return tables.get(path[0])

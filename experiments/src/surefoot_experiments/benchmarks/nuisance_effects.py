@@ -96,7 +96,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
             begun = time.process_time()
             optimizer.tell_all(
                 queries,
-                -values,
+                torch.from_numpy(-values),
                 workers=[round_ % WORKERS for round_ in batch] if told else None,
                 times=[float(round_) for round_ in batch] if told else None,
             )

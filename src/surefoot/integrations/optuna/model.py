@@ -150,6 +150,10 @@ class StudyBelief:
         self._contrasts, known = optimizer.contrasts(), optimizer.history
         self._times, self._workers = known.times.cpu(), known.workers.cpu()
         self._names = list(known.worker_names)
+        self.unstable: list[dict[str, Any]] = [
+            {**tracker.configuration(point), **self._constant} for point in optimizer.unstable
+        ]
+        """Configurations whose measurements differ too much, as values by parameter name."""
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
             self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -64,6 +65,11 @@ class SurefootSampler(BaseSampler):
             `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
         log: Whether the logarithm of the values is modelled, for values that are positive and
             whose noise is proportional to them; predictions are medians in their units then.
+        repeats: Measurements of one configuration at most: above 1, the best known one is measured
+            again, ever more rarely (`surefoot.acquisition.Replication`).
+        unstable: Share of its median by which a measurement of a configuration may deviate from it
+            before the configuration counts as unstable and is avoided, unless other configurations
+            are alike (`surefoot.acquisition.Instability`); None for never.
         constraints_func: Function of a trial that returns the values of its constraints, each of
             which holds at zero or below. Deprecated, as in Optuna's samplers: call
             `trial.set_constraint` in the objective function.
@@ -96,6 +102,8 @@ class SurefootSampler(BaseSampler):
         device: str = "cpu",
         constraints: Mapping[str, Constraint] | None = None,
         log: bool = False,
+        repeats: int = 1,
+        unstable: float | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         effects: Sequence[str] = ("worker",),
     ) -> None:
@@ -114,6 +122,13 @@ class SurefootSampler(BaseSampler):
         self._effects = checks.names("effects", effects, *EFFECTS)
         if log and environment is not None:
             raise InvalidInput("`log` came with `environment`, whose risk is of the values.")
+        self._repeats = checks.count("repeats", repeats)
+        self._unstable = unstable if unstable is None else checks.positive("unstable", unstable)
+        if (repeats > 1 or unstable is not None) and environment is not None:
+            raise InvalidInput(
+                "`repeats` or `unstable` came with `environment`, under which no two measurements "
+                "are alike: leave them out."
+            )
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -362,16 +377,20 @@ class SurefootSampler(BaseSampler):
         return self._tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
+        from surefoot.acquisition import Instability, Replication
         from surefoot.algorithms import robust_ucb
         from surefoot.integrations.optuna.tracker import StudyTracker
         from surefoot.spaces import Joint
 
         environment, space = self.environment, encoding.box
+        spread = math.inf if self._unstable is None else self._unstable
         optimizer = robust_ucb(
             space
             if environment is None
             else Joint(space, environment.distribution, environment.observed),
             risk=self.risk,
+            policy=Replication(most=self._repeats) if self._repeats > 1 else None,
+            instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
             initial=self._initial,
             constraints=self._constraints,

@@ -96,6 +96,7 @@ class StudyTracker:
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
         self.reads = 0  # how often the study was read
+        self._configurations: dict[bytes, dict[str, Any]] = {}  # of the values, by their points
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
         self._pending: dict[int, _Pending] = {}
@@ -150,6 +151,7 @@ class StudyTracker:
                 sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
                 under.append(conditions_of(trial, effects))
                 self.numbers.append(trial.number)
+                self._configurations[point.numpy().tobytes()] = dict(trial.params)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
                 self._fail(point, z)
         while self._read_below in self._read:
@@ -220,6 +222,13 @@ class StudyTracker:
         moved = self._ask_elsewhere(query, number, 1 + attempt)
         return self._register(number, self._pending_of(moved))
 
+    def configuration(self, point: Tensor) -> dict[str, Any]:
+        """The configuration of a point (d,): for a measured one exactly the one measured."""
+        known = self._configurations.get(point.cpu().numpy().tobytes())
+        if known is None:
+            return self.encoding.decode(point)
+        return {name: known[name] for name in self.encoding.distributions}
+
     def is_shared(self, number: int) -> bool:
         """Whether another running trial measures the same as one of this worker."""
         return self._is_taken(self._pending[number].place, number)
@@ -273,7 +282,7 @@ class StudyTracker:
 
     def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
         self._pending[number] = proposal
-        return self.encoding.decode(proposal.query.point)
+        return self.configuration(proposal.query.point)
 
     def _ask(self) -> Query:
         """The next query; points of the initial design that seem to be infeasible are left out."""

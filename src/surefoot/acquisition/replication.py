@@ -1,0 +1,188 @@
+"""Replication: measuring a promising point again, and knowing which points are unstable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from scipy import stats
+
+from surefoot._internal import checks
+from surefoot.acquisition.context import Context, ScoreRule
+from surefoot.acquisition.policy import Policy, UpperConfidenceBound, as_policy
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.regression.observations import Observations
+    from surefoot.risks import Risk
+    from surefoot.spaces.locations import Location
+
+SINCE = "rounds since replication"  # of the context's memory
+_LEAST = 3  # replicates of a point that is called unstable
+_OTHERS = 3  # other points with replicates, to compare it with
+_OUTLYING = 3.5  # robust deviations
+_QUIET = 0.25  # share of the points that are quiet, by which the deviation is estimated
+_NONE = np.zeros(0, dtype=np.int64)
+_SURE = 0.25  # largest probability of so many outlying replicates at the rate of other points
+
+
+@dataclass(frozen=True)
+class Instability:
+    r"""Which points have replicates that differ more than those of other points.
+
+    A replicate is outlying if it deviates from the median of its point by more than `spread` of
+    that median, and by more than 3.5 deviations of the noise, as the quieter quarter of the points
+    shows it. A point is
+    unstable if it has at least three replicates, and at the rate of outlying replicates of the
+    other points as many as it has, or more, would have a probability of at most a quarter. So noise
+    with outliers everywhere makes no point unstable.
+
+    Args:
+        spread: Share of the median; `math.inf` for never.
+        relative: Whether `spread` is such a share, or in the units of the rewards, as it is for
+            logarithms of values.
+
+    Raises:
+        InvalidInput: If `spread` is not positive.
+
+    References:
+        Freischuetz, Kanellis, Kroth and Venkataraman 2025, "TUNA: Tuning unstable and noisy cloud
+        applications", Section 4.2, for instability by the range of replicates.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.Optimizer(sf.Arms(5), sf.kernels.precomputed(torch.eye(5)))
+        >>> for arm in range(4):
+        ...     info = optimizer.tell_all([arm] * 4, [10.0, 10.1, 9.9, 10.0])
+        >>> info = optimizer.tell_all([4] * 4, [10.0, 16.0, 10.1, 5.0])
+        >>> Instability(0.2)(optimizer.history).tolist()
+        [4]
+    """
+
+    spread: float
+    relative: bool = True
+
+    def __post_init__(self) -> None:
+        if self.spread != math.inf:
+            checks.positive("spread", self.spread)
+        checks.truth("relative", self.relative)
+
+    def __call__(self, observations: Observations) -> np.ndarray:
+        """Indices (k,) of the unstable sites, in ascending order.
+
+        Args:
+            observations: The rewards, by distinct sites.
+        """
+        if self.spread == math.inf:
+            return _NONE
+        counts = observations.counts.cpu().numpy()
+        repeated = np.flatnonzero(counts >= _LEAST)
+        if len(repeated) < 1 + _OTHERS:
+            return _NONE
+        rewards, site = observations.rewards.cpu().numpy(), observations.site.cpu().numpy()
+        order = np.argsort(site, kind="stable")
+        groups = np.split(rewards[order], np.cumsum(np.bincount(site))[:-1])
+        replicates = [groups[index] for index in repeated]
+        medians = np.array([np.median(group) for group in replicates])
+        numbers = counts[repeated]
+        scales = [np.ptp(group) / _small_range(len(group)) for group in replicates]
+        scale = np.quantile(scales, _QUIET)
+        limits = self.spread * (np.abs(medians) if self.relative else np.ones(len(medians)))
+        limits = np.maximum(limits, _OUTLYING * scale)
+        outlying = np.array(
+            [
+                np.count_nonzero(np.abs(group - median) > limit)
+                for group, median, limit in zip(replicates, medians, limits, strict=True)
+            ]
+        )
+        rate = (outlying.sum() - outlying + 0.5) / (numbers.sum() - numbers + 1.0)
+        chance = stats.binom.sf(outlying - 1, numbers, rate)
+        return repeated[(outlying > 0) & (chance <= _SURE)]
+
+
+STABLE = Instability(math.inf)
+
+
+@dataclass(frozen=True)
+class Replication:
+    """Measures the best known point again, ever more rarely; else chooses as another policy does.
+
+    The best known point is the measured one of largest posterior mean. After its n-th reward it is
+    measured again once n other queries were made, until it has `most` rewards. So a point that
+    stays the best is replicated about sqrt(2 T) times in T rounds, a new one at once, and at most
+    every second query is a replicate.
+
+    Args:
+        policy: The other policy, or a score.
+        most: Rewards of one point at most, those of pending queries among them.
+
+    Raises:
+        InvalidInput: If `most` is not a positive whole number.
+
+    References:
+        Binois, Huang, Gramacy and Ludkovski 2019, "Replication or exploration? Sequential design
+        for stochastic simulation experiments".
+
+    Example:
+        >>> import surefoot as sf
+        >>> policy = sf.acquisition.Replication(most=3)
+        >>> space, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
+        >>> info = optimizer.tell_all([[0.2], [0.6]], [0.0, 1.0])
+        >>> [round(float(optimizer.ask().point), 1) == 0.6 for _ in range(4)]
+        [False, True, False, False]
+    """
+
+    policy: Policy | ScoreRule = field(default_factory=UpperConfidenceBound)
+    most: int = 10
+
+    def __post_init__(self) -> None:
+        as_policy(self.policy)
+        checks.count("most", self.most)
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Refuse an environment, whose values differ from one reward to the next, and more.
+
+        Raises:
+            InvalidInput: On a `Joint` space, and where the other policy refuses.
+        """
+        if isinstance(space, Joint):
+            raise InvalidInput(
+                "`Replication` came with a `Joint` space, whose rewards differ with the "
+                "environment: pass a policy for risks."
+            )
+        as_policy(self.policy).check(space, risk)
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        """The best known point where it is due, else what the other policy chooses."""
+        since = context.memory.get(SINCE, 0)
+        if among is None:
+            observations = context.observations
+            with torch.no_grad():
+                best = int(context.bound(observations.sites, 0.0).argmax())
+            space = context.space.seen  # the space itself, as there is no environment
+            arm = observations.arms[best] if isinstance(space, Arms) else None
+            location = space.location(observations.sites[best].clone(), arm)
+            rewards = int(observations.counts[best]) + _pending(context, location)
+            if rewards < self.most and since >= rewards:
+                context.memory[SINCE] = 0
+                return location
+        context.memory[SINCE] = since + 1
+        return as_policy(self.policy).choose(context, among)
+
+
+def _pending(context: Context, location: Location) -> int:
+    """Rewards of a location that are still to come."""
+    waiting = context.pending.by_id.values()
+    return sum(one.missing for one in waiting if torch.equal(one.location.point, location.point))
+
+
+@lru_cache(maxsize=256)
+def _small_range(number: int) -> float:
+    """The `_QUIET` quantile of the range of so many independent standard normal values."""
+    return float(stats.studentized_range.ppf(_QUIET, number, np.inf))

@@ -1,0 +1,142 @@
+"""Replication of the best known point, and points whose replicates differ too much."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.acquisition import Instability, Replication, UpperConfidenceBound
+
+LINE = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
+KERNEL = sf.kernels.squared_exponential(0.2)
+
+
+def optimizer_on(space: sf.Arms | sf.Box, most: int, **options) -> sf.Optimizer:
+    return sf.Optimizer(space, KERNEL, ridge=0.01, policy=Replication(most=most), **options)
+
+
+def play(optimizer: sf.Optimizer, rounds: int) -> list[tuple[float, ...]]:
+    asked = []
+    for _ in range(rounds):
+        query = optimizer.ask()
+        asked.append(tuple(query.point.tolist()))
+        optimizer.tell(query, math.sin(3.0 * float(query.point)))
+    return asked
+
+
+def test_the_best_known_point_is_replicated_ever_more_rarely() -> None:
+    """Other arms that were not measured have the larger bound."""
+    kernel = sf.kernels.precomputed(torch.eye(40, dtype=torch.float64))
+    optimizer = sf.Optimizer(sf.Arms(40), kernel, ridge=0.01, policy=Replication(most=6))
+    optimizer.tell(7, 1.0)
+    due = []
+    for step in range(1, 35):
+        query = optimizer.ask()
+        if query.arm == 7:
+            due.append(step)
+        optimizer.tell(query, 1.0 if query.arm == 7 else 0.0)
+    assert due == [2, 5, 9, 14, 20]  # after 1, 2, 3, ... other queries, until there are six
+
+
+def test_no_point_has_more_replicates_than_asked_for() -> None:
+    asked = play(optimizer_on(sf.Box([0.0], [1.0]), most=4), 40)
+    assert max(asked.count(point) for point in set(asked)) == 4
+
+
+def test_with_one_measurement_of_each_point_nothing_is_replicated() -> None:
+    space = sf.Box([0.0], [1.0])
+    plain = sf.Optimizer(space, KERNEL, ridge=0.01, policy=UpperConfidenceBound())
+    assert play(optimizer_on(space, most=1), 12) == play(plain, 12)
+
+
+def test_pending_replicates_count() -> None:
+    optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=3)
+    optimizer.tell_all([[0.1], [0.6]], [0.0, 1.0])
+    batch = [query.point.item() for query in optimizer.ask_batch(12)]
+    assert batch.count(0.6) == 2
+
+
+def test_among_given_arms_the_other_policy_chooses() -> None:
+    optimizer = optimizer_on(sf.Arms(LINE), most=10)
+    optimizer.tell_all([3, 9], [0.0, 1.0])
+    assert optimizer.ask(arms=[2]).arm == 2
+
+
+def test_save_and_load_go_on_the_same(tmp_path) -> None:
+    optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=10, instability=Instability(0.3))
+    play(optimizer, 9)
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.instability == Instability(0.3)
+    assert play(loaded, 8) == play(optimizer, 8)
+
+
+def test_an_environment_is_refused() -> None:
+    space = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([0.0, 1.0]))
+    with pytest.raises(sf.InvalidInput, match="Joint"):
+        sf.Optimizer(space, KERNEL, risk=sf.VaR(0.1), policy=Replication())
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.5, "3", None, True])
+def test_most_is_a_count(most: object) -> None:
+    with pytest.raises(sf.InvalidInput, match="most"):
+        Replication(most=most)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("spread", [0.0, -0.2, math.nan, "0.2", None])
+def test_a_spread_is_positive(spread: object) -> None:
+    with pytest.raises(sf.InvalidInput, match="spread"):
+        Instability(spread)  # type: ignore[arg-type]
+
+
+def told(replicates: dict[int, list[float]]) -> sf.Optimizer:
+    optimizer = sf.Optimizer(sf.Arms(LINE), KERNEL, ridge=0.01)
+    for arm, values in replicates.items():
+        optimizer.tell_all([arm] * len(values), values)
+    return optimizer
+
+
+QUIET = [10.0, 10.2, 9.9, 10.1]
+
+
+class TestInstability:
+    def test_a_point_that_differs_from_the_others_is_found(self) -> None:
+        history = told({0: QUIET, 4: [10.0, 15.0, 10.1, 6.0], 2: QUIET, 3: QUIET, 7: QUIET}).history
+        assert Instability(0.2)(history).tolist() == [1]
+
+    def test_outliers_everywhere_make_no_point_unstable(self) -> None:
+        spiky = [*QUIET, 30.0]
+        history = told(dict.fromkeys(range(8), spiky)).history
+        assert not len(Instability(0.2)(history))
+
+    def test_a_spread_that_is_usual_is_no_instability(self) -> None:
+        wide = [6.0, 10.0, 14.0, 9.0]
+        history = told(dict.fromkeys(range(8), wide)).history
+        assert not len(Instability(0.2)(history))
+
+    def test_a_smaller_difference_than_the_spread_is_none(self) -> None:
+        points = {0: QUIET, 1: [10.0, 11.5, 10.1, 9.9], 2: QUIET, 3: QUIET, 7: QUIET}
+        assert not len(Instability(0.2)(told(points).history))
+        assert Instability(0.1)(told(points).history).tolist() == [1]
+
+    def test_too_few_replicates_or_others_say_nothing(self) -> None:
+        assert not len(Instability(0.2)(told({0: QUIET, 1: [5.0, 10.0, 15.0]}).history))
+        points = dict.fromkeys(range(5), QUIET) | {5: [5.0, 15.0]}
+        assert not len(Instability(0.2)(told(points).history))
+
+    def test_of_logarithms_the_spread_is_absolute(self) -> None:
+        points = {arm: list(np.log(QUIET)) for arm in range(5)} | {5: [0.0, 0.5, 0.01, -0.4]}
+        assert Instability(math.log1p(0.2), relative=False)(told(points).history).tolist() == [5]
+
+    def test_it_is_avoided_and_not_recommended(self) -> None:
+        points = dict.fromkeys(range(5), QUIET) | {9: [12.0, 18.0, 12.1, 7.0]}
+        kept, avoided = told(points), told(points)
+        avoided.instability = Instability(0.2)
+        assert kept.recommend().arm == 9
+        assert avoided.recommend().arm != 9
+        assert avoided.unstable.tolist() == [LINE[9].tolist()]
+        assert not len(kept.unstable)

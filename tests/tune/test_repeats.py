@@ -1,0 +1,135 @@
+"""`[repeats]`: the best known configurations are measured again, and unstable ones avoided."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import optuna
+import pytest
+from study_doubles import Scripted
+
+import surefoot as sf
+from surefoot.integrations.optuna import SurefootSampler
+from surefoot.tune.measurement import Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import create_study, fitted_model, open_study, summarise
+from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.trials import StudyTrials
+from surefoot.tune.unstable import unstable_note, unstable_trials
+from surefoot.tune.worker_loop import tune
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+def having(*tables: str) -> tuple[str, str]:
+    return "[parameters]", "\n".join([*tables, "[parameters]"])
+
+
+class Shaky(Scripted):
+    """A valley with 1 % noise; from 0.25 to 0.35, where it is deepest, every other run is slow."""
+
+    def measure(self, params: dict, stop: Stop) -> Measurement:
+        self.before()
+        self.asked.append(dict(params))
+        generator = np.random.default_rng(len(self.asked))
+        slow = abs(params["share"] - 0.3) < 0.05 and self.asked.count(params) % 2 == 0
+        level = 1.0 + (params["share"] - 0.3) ** 2 + (params["mode"] == "FULL")
+        noise = 1.0 + 0.01 * generator.standard_normal()
+        return Measurement(level * noise * (1.5 if slow else 1.0), 0.1)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Shaky]:
+    """A finished study of 45 rounds, which tests only look at."""
+    from conftest import BENCH, COMMAND, STUDY
+
+    folder = tmp_path_factory.mktemp("repeats")
+    text = STUDY.format(command=COMMAND).replace(*having("[repeats]"))
+    (folder / "STUDY.toml").write_text(text)
+    (folder / "bench.py").write_text(BENCH)
+    objective, study_file = Shaky(), StudyFile.load(folder / "STUDY.toml")
+    opened = create_study(study_file)
+    tune(StudyTrials(study_file, opened.study, opened.storage, 45, "a run"), objective, Stop())
+    return *open_study(folder / "STUDY.toml"), objective
+
+
+@pytest.mark.slow
+class TestStudy:
+    def test_the_best_known_configurations_are_measured_again(self, finished) -> None:
+        _, _, objective = finished
+        runs = Counter(map(str, objective.asked[:38]))  # of the search
+        assert 3 <= max(runs.values()) <= 10
+        assert len(runs) >= 19  # at most every second one
+
+    def test_an_unstable_configuration_is_named_and_not_recommended(self, finished) -> None:
+        study_file, study, objective = finished
+        model = fitted_model(study_file, study)
+        numbers = unstable_trials(study, model)
+        assert numbers
+        for number in numbers:
+            params = study.trials[number].params
+            assert abs(params["share"] - 0.3) < 0.05
+            assert objective.asked.index(params) == number
+        summary = summarise(study_file, study)
+        assert summary.recommended is not None
+        assert summary.recommended.params not in model.unstable
+        named = f"measured first in trial {', '.join(map(str, numbers))}"
+        assert sum(named in text for text in summary.warnings) == 1
+
+    def test_the_note_says_if_the_recommended_one_is_unstable(self, finished) -> None:
+        study_file, study, _ = finished
+        model = fitted_model(study_file, study)
+        assert "among them" in unstable_note(study, model, model.unstable[0])
+
+
+def test_without_the_table_there_are_none(write_study) -> None:
+    study_file = StudyFile.load(write_study())
+    assert (study_file.repeats.most, study_file.repeats.unstable) == (1, False)
+    told = StudyFile.load(write_study(having("[repeats]", "most = 4", "unstable = false")))
+    assert (told.repeats.most, told.repeats.unstable) == (4, False)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("[repeats]\nmost = 0", "repeats.most: got 0, expected a whole number of at least 1"),
+        ("[repeats]\nmost = 2.5", "repeats.most: got 2.5, expected a whole number"),
+        ("[repeats]\nunstable = 0", "repeats.unstable: got 0.0, expected a share above 0"),
+        ("[repeats]\nunstable = true", "repeats.unstable: got True, expected a share above 0"),
+        ("[repeats]\nunstable = nan", "repeats.unstable: got nan, expected a share above 0"),
+        (
+            '[repeats]\nunstable = "0.2"',
+            "repeats.unstable.float: got '0.2', expected a share above 0",
+        ),
+        ("[repeats]\nmots = 2", "repeats.mots: unknown key; did you mean `most`?"),
+    ],
+)
+def test_wrong_tables_are_refused_in_one_line(write_study, table, message) -> None:
+    with pytest.raises(StudyFileError) as refused:
+        StudyFile.load(write_study(having(table)))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+class TestSampler:
+    def test_a_repeat_has_exactly_the_same_parameters(self) -> None:
+        """Also where encoding and decoding round."""
+        sampler = SurefootSampler(seed=0, repeats=10)
+        study = optuna.create_study(sampler=sampler)
+
+        def objective(trial: optuna.Trial) -> float:
+            x = trial.suggest_float("x", 1e-3, 10.0, log=True)
+            return (math.log10(x) - 0.3) ** 2 + trial.suggest_int("n", 1, 9)
+
+        study.optimize(objective, 22)
+        runs = Counter(tuple(trial.params.items()) for trial in study.trials)
+        assert 2 <= max(runs.values()) <= 10
+
+    @pytest.mark.parametrize(
+        ("option", "value"), [("repeats", 0), ("repeats", 1.5), ("unstable", 0), ("unstable", "x")]
+    )
+    def test_wrong_options_are_refused(self, option: str, value: object) -> None:
+        with pytest.raises(sf.InvalidInput, match=option):
+            SurefootSampler(**{option: value})
