@@ -198,6 +198,7 @@ def test_export_holds_every_trial(study):
         "value",
         "weight",
         "sem",
+        "worker",
         "failure",
         "start",
         "seconds",

@@ -141,8 +141,9 @@ def recommend(
     lower, upper, trials (finished ones) and failed; where the parameters have defaults, the key
     defaults compares with them; with constraints, feasible says whether all hold with the
     confidence asked for, feasibility how probable that is, and constraints describes each; warnings
-    lists what in the measurements contradicts the model. In a study with an environment, value and
-    interval are those of the risk, which the key risk describes.
+    lists what in the measurements contradicts the model, and effects what worker and time were
+    found to change. In a study with an environment, value and interval are those of the risk, which
+    the key risk describes.
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
@@ -169,6 +170,7 @@ def recommend(
             if (against := summary.defaults) is not None:
                 content["defaults"] = asdict(against)
             content["warnings"] = list(summary.warnings)
+            content["effects"] = list(summary.effects)
             if study_file.constraints:
                 content["feasible"], content["feasibility"] = best.feasible, best.feasibility
                 content["constraints"] = constraints_as_json(summary.constraints)
@@ -377,5 +379,7 @@ def _show(summary: Summary) -> None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")
     if summary.defaults is not None:
         _say(_against(summary.defaults, units))
+    for text in summary.effects:
+        _say(text)
     for text in summary.warnings:
         _say(f"Warning: {text}")

@@ -48,7 +48,8 @@ def test_a_quiet_study_has_none(write_study):
 
 @pytest.mark.slow
 def test_a_step_in_time_is_found_where_it_is(write_study):
-    path, objective = write_study(*DEFAULTS), Server()
+    without = ("timeout = 30", "timeout = 30\neffects = []")
+    path, objective = write_study(*DEFAULTS, without), Server()
     objective.slower_from = 15
     found = [text for text in warnings_of(path, objective) if text.startswith("From trial")]
     assert len(found) == 1
@@ -58,6 +59,22 @@ def test_a_step_in_time_is_found_where_it_is(write_study):
     assert f"Warning: {found[0]}" in shown
     printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
     assert found[0] in printed["warnings"]
+
+
+def test_a_step_that_the_drift_explains_is_said_and_not_warned_about(write_study):
+    path, objective = write_study(*DEFAULTS), Server()
+    objective.slower_from = 15
+    assert not [text for text in warnings_of(path, objective) if text.startswith("From trial")]
+    printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
+    (line,) = printed["effects"]
+    assert line.startswith("The level of the measurements changed during the study: from trial 1")
+    assert " % worse than before" in line
+    assert printed["lower"] <= 50.0 + 2 * printed["params"]["share"] <= printed["upper"]
+    shown = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert line in shown
+    report = path.with_name("report.html")
+    assert CliRunner().invoke(app, ["report", str(path), "-o", str(report)]).exit_code == 0
+    assert '<script type="application/json" id="figure-drift">' in report.read_text()
 
 
 def test_the_change_point_test_keeps_its_level():

@@ -6,6 +6,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     coverage,
+    nuisance_effects,
     recommendation_coverage,
     risk_ask_time,
     risk_coverage,
@@ -47,6 +48,7 @@ _BENCHMARKS = (
     ask_time,
     heavy_tails_benchmark,
     coverage,
+    nuisance_effects,
     round_cost,
     sketch_cost,
     sketch_regret,

@@ -21,6 +21,14 @@ LARGEST = 1e100  # magnitude up to which squares of rewards and coordinates can 
 _NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearray, memoryview)
 
 
+def finite(name: str, value: object) -> float:
+    """Convert to a finite float."""
+    number = _number(name, value, "a finite number")
+    if not math.isfinite(number):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a finite number.")
+    return number
+
+
 def positive(name: str, value: float) -> float:
     """Convert to a finite float above zero."""
     number = _number(name, value, "a finite number above 0")
@@ -161,6 +169,14 @@ def choice(name: str, value: object, *options: str) -> str:
         words = f"{', '.join(first)} or {last}"
         raise InvalidInput(f"`{name}` is {shown(value)}, expected {words}.")
     return value
+
+
+def names(name: str, value: object, *options: str) -> tuple[str, ...]:
+    """The options that a list of names has, in their order."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a list of names: {options}.")
+    chosen = [choice(name, one, *options) for one in value]
+    return tuple(option for option in options if option in chosen)
 
 
 def truth(name: str, value: object) -> bool:

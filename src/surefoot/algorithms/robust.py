@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot._internal.effects import EFFECTS
 from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
 from surefoot.algorithms._defaults import initial_design_size
 from surefoot.estimators import Huber, StudentT
@@ -32,6 +33,7 @@ def robust_ucb(
     scale: float = 0.5,
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
+    effects: Sequence[str] = EFFECTS,
     instability: Instability | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
@@ -51,6 +53,9 @@ def robust_ucb(
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none beside a kernel.
         constraints: Limits of other quantities that are told with the reward, by their names.
+        effects: Effects of the conditions of measurements that are taken out where the data
+            support them strongly: "worker", of the `worker` that is told with a reward, and
+            "drift", over the `time` that is told with it; see `HyperparameterFit`.
         instability: Which points have replicates that differ too much, and are avoided.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -86,9 +91,9 @@ def robust_ucb(
             width=srinivas(scale=scale),
             policy=policy,
             hyperparameters=(
-                HyperparameterFit(warped=True)
+                HyperparameterFit(warped=True, effects=effects)
                 if risk is None
-                else HyperparameterFit(lengthscales="short")
+                else HyperparameterFit(lengthscales="short", effects=effects)
             ),
             interval=Credible(),
             initial=initial_design_size(seen) if initial is None else initial,

@@ -5,11 +5,13 @@
 
 from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.laplace import Correction
+from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
 
 __all__ = [
     "GAUSSIAN",
+    "Contrast",
     "Correction",
     "Fitted",
     "GivenHyperparameters",

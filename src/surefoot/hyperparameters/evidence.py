@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
+from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
 from surefoot.hyperparameters.training_data import NO_ERRORS
 
 MIN_NOISE = 1e-4  # in squared standardised units
@@ -60,9 +61,21 @@ class Hyperparameters(NamedTuple):
     Args:
         logs: Logarithms (g + 2,) of g lengthscales, of the signal variance, and of the noise
             variance above its floor.
+        effects: Logarithms (e,) of the parameters of the effects of conditions.
     """
 
     logs: Tensor
+    effects: Tensor = NO_LOGS
+
+    @property
+    def free(self) -> Tensor:
+        """All that is fitted (g + 2 + e,)."""
+        return torch.cat([self.logs, self.effects])
+
+    def moved_to(self, free: Tensor) -> Hyperparameters:
+        """Those with other values (g + 2 + e,) of all that is fitted."""
+        number = len(self.logs)
+        return Hyperparameters(free[:number], free[number:])
 
     @classmethod
     def initial(cls, groups: int, power: float, share: float) -> Hyperparameters:
@@ -123,6 +136,7 @@ class Evidence:
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
         errors: Known variances (n,) of the rewards beside the noise, in squared standardised
             units.
+        effects: Random effects of the conditions of the rewards.
     """
 
     points: Tensor
@@ -130,9 +144,20 @@ class Evidence:
     nu: float | None
     prior: Callable[[Tensor], LogDensity] | None
     errors: Tensor = NO_ERRORS
+    effects: tuple[NuisanceEffect, ...] = ()
 
     def log_prior(self, model: Hyperparameters) -> LogDensity:
         """Log prior density of all parameters, up to a constant."""
+        own = self._log_prior_of_kernel_and_noise(model)
+        if not self.effects:
+            return own
+        parts = [one.log_prior(logs) for one, logs in by_effect(self.effects, model.effects)]
+        return LogDensity(
+            own.value + sum(part.value for part in parts),
+            torch.cat([own.gradient, *(part.gradient for part in parts)]),
+        )
+
+    def _log_prior_of_kernel_and_noise(self, model: Hyperparameters) -> LogDensity:
         if self.prior is None:
             return LogDensity(0.0, torch.zeros_like(model.logs))
         lengthscales = self.prior(model.logs[:-2])
@@ -157,6 +182,13 @@ class Evidence:
         variance = model.variance
         return Covariance(variance * values, variance * slope, scaled)
 
+    def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
+        """The covariance (n, n) of the function and of the effects, without the noise."""
+        total = self.covariance(model).signal
+        for effect, logs in by_effect(self.effects, model.effects):
+            total = total + effect.covariance(logs).values
+        return total
+
     def across(self, model: Hyperparameters, points: Tensor) -> Tensor:
         """Covariance (p, n) between function values at other points (p, d) and at these."""
         scales = model.lengthscales[self.group]
@@ -169,13 +201,17 @@ class Evidence:
     def log_likelihood(
         self, model: Hyperparameters, y: Tensor, weights: Tensor
     ) -> tuple[float, Tensor]:
-        """Log marginal likelihood, up to a constant, and its gradient in the logarithms.
+        """Log marginal likelihood, up to a constant, and its gradient in all that is fitted.
 
         With C the covariance and a = C^{-1}(y - shift), the derivative in a parameter is
         tr((a a' - C^{-1}) dC) / 2 (Rasmussen and Williams 2006, eq. 5.9).
         """
         at = self.covariance(model)
-        root = cholesky(at.signal + torch.diag(model.noise / weights + self.errors))
+        effects = [one.covariance(logs) for one, logs in by_effect(self.effects, model.effects)]
+        total = at.signal + torch.diag(model.noise / weights + self.errors)
+        for effect in effects:
+            total = total + effect.values
+        root = cholesky(total)
         inverse = torch.cholesky_inverse(root)
         residual = y - (inverse @ y).sum() / inverse.sum()
         solved = inverse @ residual
@@ -189,7 +225,8 @@ class Evidence:
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
         gradient[-2] = (bracket * at.signal).sum() + floor * by_noise
         gradient[-1] = math.exp(float(model.logs[-1])) * by_noise
-        return value, gradient
+        slopes = [(bracket * slope).sum() for effect in effects for slope in effect.slopes]
+        return value, torch.cat([gradient, torch.stack(slopes)]) if slopes else gradient
 
     def variational_bound(
         self, model: Hyperparameters, y: Tensor, weights: Tensor, squared: Tensor, dof: float
@@ -213,15 +250,21 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
     """The generalised least-squares mean, and E[(y - f)^2] (n,) under the posterior of f.
 
     Args:
-        signal: Covariance (n, n) of the function.
+        signal: Covariance (n, n) of the function f, with the effects of conditions.
         noise: Noise variances (n,).
         y: Rewards (n,).
     """
-    inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
-    shift = float((inverse @ y).sum() / inverse.sum())
-    residual = noise * (inverse @ (y - shift))
+    inverse, shift, solved = solve(signal, noise, y)
+    residual = noise * solved
     variance = (noise - noise.square() * inverse.diagonal()).clamp_min(0.0)
     return shift, residual.square() + variance
+
+
+def solve(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[Tensor, float, Tensor]:
+    """Inverse (n, n) of signal + diag(noise), mean of y, and the inverse times y less that."""
+    inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
+    shift = float((inverse @ y).sum() / inverse.sum())
+    return inverse, shift, inverse @ (y - shift)
 
 
 def _squared_exponential(squared: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
 from surefoot.hyperparameters.laplace import Correction, no_correction
+from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import Fitted
 from surefoot.hyperparameters.training_data import TrainingData
 
@@ -37,6 +38,7 @@ class GivenHyperparameters:
     standardise: bool = False
 
     lasting = True
+    effects = ()
 
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit again after so many rewards, given those at the last fit."""
@@ -55,6 +57,10 @@ class GivenHyperparameters:
         return Fitted(  # infinite degrees of freedom: an estimator has its own
             self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise
         )
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """No effects of conditions: none are fitted."""
+        return {}
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
         """No correction: kernel and ridge are given."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
-from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
+from surefoot.hyperparameters.nuisance_effects import reference
 
 _SAMPLES = 16
 _STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
@@ -46,6 +46,9 @@ class HyperparameterUncertainty:
     tails, too light for few rewards n: the variance is multiplied by (n + 1) / (n - 1), that of a
     Student-t law of n + 1 degrees of freedom.
 
+    With effects of conditions, the function is the one at their reference level, and what is not
+    known of that level is part of its variance.
+
     Args:
         evidence: Evidence of the hyperparameters.
         model: The most likely ones.
@@ -72,7 +75,7 @@ class HyperparameterUncertainty:
         Returns:
             What to add to mean and variance (p,) at the most likely hyperparameters.
         """
-        mean, variance = self._moments(self.model, points, fixed_mean=True)
+        mean, variance = self._at_most_likely(points)
         moments = [self._moments(model, points) for model in self.samples]
         means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
         mixture = variances.mean(0) + means.var(0, correction=0)
@@ -89,45 +92,55 @@ class HyperparameterUncertainty:
         sobol = torch.quasirandom.SobolEngine(len(values), scramble=True, seed=0)
         unit = sobol.draw(_SAMPLES, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6)
         moves = (torch.special.ndtri(unit) @ spread.T).clamp(-_REACH, _REACH)
-        return [Hyperparameters(self.model.logs + move @ directions) for move in moves]
+        free = self.model.free
+        return [self.model.moved_to(free + move @ directions) for move in moves]
 
     @property
     def _directions(self) -> Tensor:
         """Rows along which the logarithms vary."""
-        number = len(self.model.logs)
+        number, scales = len(self.model.free), len(self.model.lengthscales)
         eye = torch.eye(number, dtype=torch.float64)
         if number <= _MOST_DIRECTIONS:
             return eye
-        return torch.cat([eye[:-2].sum(0, keepdim=True), eye[-2:]])
+        return torch.cat([eye[:scales].sum(0, keepdim=True), eye[scales:]])
 
     def _curvature(self, directions: Tensor) -> Tensor:
         """The negative second derivative of the log posterior density along the directions."""
 
-        def slope(logs: Tensor) -> Tensor:
-            at = Hyperparameters(logs)
+        def slope(free: Tensor) -> Tensor:
+            at = self.model.moved_to(free)
             gradient = self.evidence.log_likelihood(at, self.rewards, self.weights)[1]
             return directions @ (gradient + self.evidence.log_prior(at).gradient)
 
-        logs = self.model.logs
-        rows = [slope(logs - _STEP * row) - slope(logs + _STEP * row) for row in directions]
+        free = self.model.free
+        rows = [slope(free - _STEP * row) - slope(free + _STEP * row) for row in directions]
         curvature = torch.stack(rows) / (2.0 * _STEP)
         return 0.5 * (curvature + curvature.T)
+
+    def _at_most_likely(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance (p,) at points (p, d), with prior mean and effects taken as known."""
+        if not self.evidence.effects:
+            return self._moments(self.model, points, fixed_mean=True)
+        mean = self._moments(self.model, points)[0]
+        alone = replace(self.evidence, effects=())
+        known = replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
+        return mean, known._moments(known.model, points, fixed_mean=True)[1]
 
     def _moments(
         self, model: Hyperparameters, points: Tensor, fixed_mean: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Mean and variance (p,) of the function at points (p, d)."""
         evidence, noise = self.evidence, model.noise / self.weights + self.evidence.errors
-        signal = evidence.covariance(model).signal
-        inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
-        total = inverse.sum()
-        shift = (inverse @ self.rewards).sum() / total
-        across = evidence.across(model, points)
+        total = evidence.covariance_of_rewards(model)
+        inverse, shift, _ = solve(total, noise, self.rewards)
+        level, level_variance = reference(evidence.effects, model.effects, len(noise))
+        across = evidence.across(model, points) + level
         solved = across @ inverse
         mean = shift + solved @ (self.rewards - shift)
-        variance = (model.variance - (solved * across).sum(-1)).clamp_min(0.0)
+        prior = model.variance + level_variance
+        variance = (prior - (solved * across).sum(-1)).clamp_min(0.0)
         if not fixed_mean:
-            variance = variance + (1.0 - solved.sum(-1)).square() / total
+            variance = variance + (1.0 - solved.sum(-1)).square() / inverse.sum()
         return mean, variance
 
 

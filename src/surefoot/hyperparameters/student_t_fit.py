@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.effects import EFFECTS
 from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import cautious_weights, precision, student_t_squares
 from surefoot.hyperparameters.evidence import (
@@ -22,12 +23,21 @@ from surefoot.hyperparameters.evidence import (
     Hyperparameters,
     best_dof,
     expected_squares,
+    solve,
 )
 from surefoot.hyperparameters.laplace import (
     Correction,
     CorrectionInSpace,
     HyperparameterUncertainty,
     no_correction,
+)
+from surefoot.hyperparameters.nuisance_effects import (
+    NO_EFFECTS,
+    Contrast,
+    EstimatedEffects,
+    by_effect,
+    effects_of,
+    screened,
 )
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
@@ -49,7 +59,8 @@ _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough func
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _LEAST_WARPED = 8  # rewards
-_STRONG_EVIDENCE = 3.0  # of a transformation, in nats (Kass and Raftery 1995)
+_STRONG_EVIDENCE = 3.0  # of a transformation or an effect, in nats (Kass and Raftery 1995)
+_SCREENED = 1.0  # nats by a score test, from which on an effect is fitted
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 
 
@@ -71,6 +82,8 @@ class Fitted:
         empirical: Whether `center` and `scale` are only the location and scale of the rewards, so
             that an estimator may add an empirical-Bayes prior mean and output scale.
         warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
+        effects: Effects of the conditions under which rewards were measured, in standardised
+            units.
     """
 
     kernel: Kernel
@@ -81,11 +94,28 @@ class Fitted:
     weights: Tensor
     empirical: bool = False
     warp: Warp = IDENTITY
+    effects: EstimatedEffects = NO_EFFECTS
 
     @property
     def units(self) -> RewardUnits:
         """The standardised units."""
         return RewardUnits(self.center, self.scale, self.empirical, self.warp)
+
+    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Rewards as they would have been at the reference level of the effects of conditions.
+
+        Args:
+            rewards: Rewards (t,), in reward units.
+            workers: Index (t,) of the worker of each, -1 where it is unknown.
+            times: Time (t,) of each, NaN where it is unknown.
+
+        Returns:
+            Rewards (t,), in reward units.
+        """
+        if self.effects.is_none:
+            return rewards
+        offsets = self.scale * self.effects.offsets(workers.cpu(), times.cpu()).to(rewards)
+        return self.warp.inverse(self.warp(rewards) - offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +172,10 @@ class HyperparameterFit:
             lengthscales nor of variances: maximum likelihood.
         warped: Whether to fit a transformation of the rewards too, of which the identity is one;
             see `regression.units.Warp`. What the posterior then predicts is the median.
+        effects: Effects of the conditions of measurements that are fitted where they are known
+            and the data support them strongly: "worker", a random effect of each worker, and
+            "drift", a drift over time. What the posterior then predicts is the function at the
+            time of the latest reward and for the average of the workers.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -169,6 +203,7 @@ class HyperparameterFit:
     every: int = 1
     lengthscales: Literal["long", "short", "flat"] = "long"
     warped: bool = False
+    effects: Sequence[str] = EFFECTS
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -178,6 +213,7 @@ class HyperparameterFit:
         if self.dof is not None:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
+        object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
 
     @property
     def lasting(self) -> bool:
@@ -216,16 +252,19 @@ class HyperparameterFit:
             best = plain
         y = best.y[subset]
         optimum = self._ascend(best.optimum, best.evidence, y, self.passes, self.steps)
+        optimum, evidence = self._with_effects(optimum, best.evidence, y, data, subset)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
+        effects = _estimated(optimum, evidence, y)
         return Fitted(
             self._kernel(optimum.model, data),
             optimum.model.noise,
             optimum.dof,
-            best.center + best.scale * optimum.shift,
+            best.center + best.scale * (optimum.shift + effects.level),
             best.scale,
             weights.to(data.points.device),
             warp=best.warp,
+            effects=effects,
         )
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
@@ -245,18 +284,79 @@ class HyperparameterFit:
         """
         if not 0 < len(data.rewards) <= _MAX_FITTED:
             return no_correction
+        extra = HyperparameterUncertainty(*self._evidence_of(fitted, data))
+        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards, for the most likely hyperparameters.
+
+        Args:
+            fitted: What `fit` gave for these observations, or for the first of them.
+            data: The observations.
+
+        Returns:
+            The effects (t,) by name, those that the data support.
+        """
+        if fitted.effects.is_none:
+            return {}
+        evidence, model, y, weights = self._evidence_of(fitted, data)
+        noise = model.noise / weights + evidence.errors
+        inverse, _, solved = solve(evidence.covariance_of_rewards(model), noise, y)
+        found = {}
+        for effect, logs in by_effect(evidence.effects, model.effects):
+            across, prior = effect.contrast(logs, data.workers, data.times)
+            variance = prior - ((across @ inverse) * across).sum(-1)
+            deviation = variance.clamp_min(0.0).sqrt()
+            found[effect.name] = Contrast(
+                fitted.scale * (across @ solved), fitted.scale * deviation
+            )
+        return found
+
+    def _evidence_of(
+        self, fitted: Fitted, data: TrainingData
+    ) -> tuple[Evidence, Hyperparameters, Tensor, Tensor]:
+        """Evidence and its maximum, standardised rewards, and their precisions."""
         base = fitted.kernel.base_kernel
         scales = (base.lengthscale.detach().reshape(-1) / data.span).cpu()
         variance = float(fitted.kernel.outputscale)
         model = Hyperparameters.of(scales, data.group, variance, fitted.noise)
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         errors = fitted.units.error_variances(data.rewards, data.sems)
-        evidence = Evidence(data.unit, data.group, self.nu, prior, errors)
+        effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
+        model = model._replace(effects=fitted.effects.logs)
+        evidence = Evidence(data.unit, data.group, self.nu, prior, errors, effects)
         y = fitted.units.transform(data.rewards)
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
-        extra = HyperparameterUncertainty(evidence, model, y, weights)
-        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
+        return evidence, model, y, weights
+
+    def _with_effects(
+        self,
+        optimum: _LocalOptimum,
+        evidence: Evidence,
+        y: Tensor,
+        data: TrainingData,
+        subset: Tensor,
+    ) -> tuple[_LocalOptimum, Evidence]:
+        """The optimum with the effects of conditions that the data support strongly."""
+        left = effects_of(data.workers[subset], data.times[subset], self.effects)
+        while left:
+            at = _solved(optimum, evidence, y)
+            tests = [screened(effect, *at) for effect in left]
+            for index in sorted(range(len(left)), key=lambda index: -tests[index].gain):
+                if tests[index].gain < _SCREENED:
+                    return optimum, evidence
+                with_it = replace(evidence, effects=(*evidence.effects, left[index]))
+                logs = torch.cat([optimum.model.effects, tests[index].logs])
+                start = replace(optimum, model=optimum.model._replace(effects=logs))
+                other = self._ascend(start, with_it, y, self.passes, self.steps)
+                if other.bound > optimum.bound + _STRONG_EVIDENCE:
+                    optimum, evidence = other, with_it
+                    del left[index]
+                    break
+            else:
+                return optimum, evidence
+        return optimum, evidence
 
     def _start(
         self, evidence: Evidence, data: TrainingData, subset: Tensor, warp: Warp
@@ -305,7 +405,7 @@ class HyperparameterFit:
         model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
         for _ in range(passes):
             model = _maximise(model, evidence, y, weights, steps)
-            signal, noise = evidence.covariance(model).signal, model.noise
+            signal, noise = evidence.covariance_of_rewards(model), model.noise
             for _ in range(8):
                 own = noise / weights
                 shift, squared = expected_squares(signal, own + evidence.errors, y)
@@ -324,6 +424,21 @@ class HyperparameterFit:
             else kernels.matern(self.nu, lengthscale)
         )
         return kernels.scaled(base, model.variance).to(data.points.device)
+
+
+def _solved(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
+    noise = optimum.model.noise / optimum.weights + evidence.errors
+    inverse, _, solved = solve(evidence.covariance_of_rewards(optimum.model), noise, y)
+    return inverse, solved
+
+
+def _estimated(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> EstimatedEffects:
+    """Posterior mean of the effects of conditions."""
+    if not evidence.effects:
+        return NO_EFFECTS
+    solved = _solved(optimum, evidence, y)[1]
+    return EstimatedEffects(evidence.effects, optimum.model.effects, solved)
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
@@ -349,13 +464,14 @@ def _maximise(
     from scipy.optimize import minimize
 
     def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        at = Hyperparameters(torch.from_numpy(logs))
+        at = model.moved_to(torch.from_numpy(logs))
         value, gradient = evidence.log_likelihood(at, y, weights)
         prior = evidence.log_prior(at)
         return -value - prior.value, -(gradient + prior.gradient).numpy()
 
     bounds = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
-    start = np.clip(model.logs.numpy(), *np.transpose(bounds))
+    bounds += [pair for effect in evidence.effects for pair in effect.bounds]
+    start = np.clip(model.free.numpy(), *np.transpose(bounds))
     options = {"maxiter": steps, "ftol": _RELATIVE_TOLERANCE}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return Hyperparameters(torch.from_numpy(found.x.copy()))
+    return model.moved_to(torch.from_numpy(found.x.copy()))

@@ -11,6 +11,8 @@ from torch import Tensor
 
 NO_ERRORS = torch.zeros((), dtype=torch.float64)
 """Standard errors, and their variances, of rewards that have none."""
+NO_WORKERS = torch.full((), -1)
+NO_TIMES = torch.full((), torch.nan, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,8 @@ class TrainingData:
             whose values are then all equally far apart; every other coordinate has its own.
         sems: Standard errors (t,) of the rewards, in reward units: known Gaussian errors beside
             the noise that is fitted.
+        workers: Index (t,) of the worker that measured each reward, -1 where it is unknown.
+        times: Time (t,) of each reward, in any unit, NaN where it is unknown.
 
     Example:
         >>> points = torch.tensor([[0.0, 4.0], [1.0, 2.0]])
@@ -40,10 +44,14 @@ class TrainingData:
     span: Tensor
     groups: Sequence[Sequence[int]] = ()
     sems: Tensor = NO_ERRORS
+    workers: Tensor = NO_WORKERS
+    times: Tensor = NO_TIMES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", self.rewards.cpu())
-        object.__setattr__(self, "sems", self.sems.cpu().expand(len(self.rewards)))
+        for name in ("sems", "workers", "times"):
+            column = getattr(self, name).cpu().expand(len(self.rewards))
+            object.__setattr__(self, name, column)
 
     @cached_property
     def unit(self) -> Tensor:

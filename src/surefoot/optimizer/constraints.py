@@ -16,6 +16,7 @@ from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
+from surefoot.regression.observations import Conditions
 from surefoot.regression.posterior import Posterior
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
@@ -51,25 +52,32 @@ class ConstraintModels:
     def __len__(self) -> int:
         return len(self._models)
 
-    def tell(self, locations: Sequence[Location], values: Sequence[Mapping[str, float]]) -> None:
+    def tell(
+        self,
+        locations: Sequence[Location],
+        values: Sequence[Mapping[str, float]],
+        conditions: Sequence[Conditions],
+    ) -> None:
         """Record finite values of constraints.
 
         Args:
             locations: Where the n measurements were made.
             values: Values by name of the constraint, for each of them.
+            conditions: Under which conditions each was made.
         """
         for name in sorted({name for each in values for name in each}):
             known = [
-                (location, each[name])
-                for location, each in zip(locations, values, strict=True)
+                (location, each[name], under)
+                for location, each, under in zip(locations, values, conditions, strict=True)
                 if math.isfinite(each.get(name, math.inf))
             ]
             if known:
                 if name not in self._models:
                     self._models[name] = _regression(self._space)
                 model = self._models[name]
-                for location, value in known:
-                    model.observe(location.point, location.arm, self._limit(name).excess(value))
+                for location, value, under in known:
+                    excess = self._limit(name).excess(value)
+                    model.observe(location.point, location.arm, excess, conditions=under)
                 model.infer()
 
     def rule_out(self, inputs: Tensor) -> bool:

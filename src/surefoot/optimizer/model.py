@@ -15,9 +15,9 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Correction, Fitted, TrainingData
+from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
 from surefoot.spaces import Arms, Space
@@ -33,12 +33,21 @@ class Hyperparameters(Protocol):
         """Whether kernel and noise stay for the whole run."""
         ...
 
+    @property
+    def effects(self) -> Sequence[str]:
+        """Names of the effects of conditions that it looks for."""
+        ...
+
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit after so many rewards, given those at the last fit."""
         ...
 
     def fit(self, data: TrainingData) -> Fitted:
         """Hyperparameters from observations; the same for the same data."""
+        ...
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards by name, those that the data support."""
         ...
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
@@ -139,15 +148,22 @@ class Model:
         if self.regression.batched:
             self.regression.update(Pull(point, arm, count))
 
-    def observe(self, point: Tensor, arm: int | None, reward: float, sem: float = 0.0) -> None:
+    def observe(
+        self,
+        point: Tensor,
+        arm: int | None,
+        reward: float,
+        sem: float = 0.0,
+        conditions: Conditions = UNKNOWN,
+    ) -> None:
         """A reward came from a point, whether it was chosen before or not.
 
         What follows from it is brought up to date by `infer`.
         """
         if _key(point, arm) not in self._missing:
             self.pull(point, arm)
-        site = self.observations.append(point, reward, arm, sem)
-        self.state = self._updated(self.state, site, reward, sem)
+        site = self.observations.append(point, reward, arm, sem, conditions)
+        self.state = self._updated(self.state, site, self._last_reward(reward), sem)
         if self.regression.batched:
             self._settle(point, arm)
         else:
@@ -250,7 +266,7 @@ class Model:
 
     def _attach(self, inference: Inference) -> None:
         """What is not in a file: feature maps, and posteriors that follow from the estimate."""
-        sample = self.regression.sample(self.observations, self.fitted.units)
+        sample = self.regression.sample(self.without_effects(), self.fitted.units)
         kept = self.regression.kept(inference.posterior, sample, inference.estimate)
         if self._selection is inference.posterior or self._selection is None:
             self._selection, self._selected = None, 0
@@ -260,11 +276,27 @@ class Model:
 
     def replay(self, state: Any) -> Any:
         """A state of the estimator after all rewards."""
-        observations = self.observations
+        observations = self.without_effects()
         columns = observations.site, observations.rewards, observations.sems
         for site, reward, sem in zip(*(column.tolist() for column in columns), strict=True):
             state = self._updated(state, site, reward, sem)
         return state
+
+    def without_effects(self) -> Observations:
+        """The observations with their rewards at the reference level of the effects."""
+        observations = self.observations
+        if self.fitted.effects.is_none:
+            return observations
+        columns = observations.rewards, observations.workers, observations.times
+        return observations.with_rewards(self.fitted.without_effects(*columns))
+
+    def _last_reward(self, reward: float) -> float:
+        """The reward that was observed last, at the reference level of the effects."""
+        if self.fitted.effects.is_none:
+            return reward
+        known = self.observations
+        columns = known.rewards[-1:], known.workers[-1:], known.times[-1:]
+        return float(self.fitted.without_effects(*columns))
 
     @property
     def uses_errors(self) -> bool:
@@ -288,7 +320,7 @@ class Model:
             for one in self.outstanding:
                 one.count = one.missing
             self.outstanding = [one for one in self.outstanding if one.missing]
-        sample = self.regression.sample(self.observations, self.fitted.units)
+        sample = self.regression.sample(self.without_effects(), self.fitted.units)
         estimate, self.state = self.estimator.estimate(self.state, sample)
         self.inference = self._inference(self.regression, sample, estimate)
         self._selection, self._selected = None, 0
@@ -324,7 +356,7 @@ class Model:
         due = self.hyperparameters.is_due(len(self.observations), self.fitted_at)
         units = (self._fit() if due else self.fitted).units
         regression = self.regression.current(self.observations)
-        return regression, regression.sample(self.observations, units)
+        return regression, regression.sample(self.without_effects(), units)
 
     def _fit_is_due(self) -> bool:
         """Whether to fit: by the rule, and rarely while the initial design is measured."""
@@ -347,6 +379,8 @@ class Model:
             torch.where(span > 0.0, span, 1.0),
             () if isinstance(self.space, Arms) else self.space.shared,
             self.observations.sems,
+            self.observations.workers,
+            self.observations.times,
         )
 
     def hyperparameter_correction(self, points: Tensor) -> Correction:
@@ -356,6 +390,10 @@ class Model:
             correction = self.hyperparameters.uncertainty(self.fitted, self._data())
             self._correction = number, correction
         return self._correction[1](points)
+
+    def contrasts(self) -> dict[str, Contrast]:
+        """The effects of conditions on the rewards by name, those that the data support."""
+        return self.hyperparameters.contrasts(self.fitted, self._data())
 
     def _use(self, fitted: Fitted) -> None:
         """Begin anew with a kernel that is not the one in use."""

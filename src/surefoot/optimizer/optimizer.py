@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,11 +30,11 @@ from surefoot.acquisition.recommendation import By, assess, check_by, first_loca
 from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
-from surefoot.hyperparameters import Fitted, GivenHyperparameters, HyperparameterFit
+from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import saved_run
 from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
@@ -179,8 +179,8 @@ class Optimizer:
         self._memory: dict[str, Any] = {}  # of the policy
         _check_constraints(space, constraints)
         self.constraints = ConstraintModels(self.space.seen, constraints)
-        # Inputs and values of the constraints, as they were told together.
-        self._limited: list[list[tuple[Tensor, int | None, dict[str, float]]]] = []
+        # Inputs, values and conditions of the constraints, as they were told together.
+        self._limited: list[list[tuple[Tensor, int | None, dict[str, float], Conditions]]] = []
 
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
         """Choose the next point to measure.
@@ -232,6 +232,8 @@ class Optimizer:
         *,
         sem: float = 0.0,
         constraints: Mapping[str, float] | None = None,
+        worker: str | int | None = None,
+        time: float | None = None,
     ) -> Info:
         """Record a reward, in any order.
 
@@ -245,6 +247,11 @@ class Optimizer:
             sem: Standard error of the reward, in its units: the deviation of an error of known
                 size beside the noise, such as that of a mean over replicates; 0 for none.
             constraints: Values by name of the constraints that were measured; some may be missing.
+            worker: Name of who or what measured it, such as a machine. Where hyperparameters are
+                fitted, workers have random effects, if the data support that.
+            time: When it was measured, in any unit. Likewise, the level of the rewards may drift
+                over time. Predictions are for the time of the latest reward and the average of
+                the workers.
 
         Returns:
             What the estimate did.
@@ -252,16 +259,19 @@ class Optimizer:
         Raises:
             InvalidInput: With nothing changed, for a reward that is not a finite number, a point
                 that is not of the space, a `sem` below 0, or one above 0 beside an estimator that
-                cannot use it.
+                cannot use it, a worker without a name, a time that is not finite, or either beside
+                a given kernel.
         """
-        started = time.perf_counter()
+        started = perf_counter()
         location, query = self._locate(where, environment)
         reward, limited = checks.reward(y), self._constraint_values([constraints])
         error = self._usable([checks.standard_error(sem)])[0]
+        told = worker is not None or time is not None
+        under = self._conditions([worker], [time]) if told else [UNKNOWN]
         with one_thread():
-            self._record(location, query, reward, error)
-            self._constrain([location], limited)
-            return self._info(self._model.infer(), time.perf_counter() - started)
+            self._record(location, query, reward, error, under[0])
+            self._constrain([location], limited, under)
+            return self._info(self._model.infer(), perf_counter() - started)
 
     def tell_all(
         self,
@@ -271,6 +281,8 @@ class Optimizer:
         *,
         sems: Tensor | Sequence | None = None,
         constraints: Sequence[Mapping[str, float] | None] | None = None,
+        workers: Sequence[str | int | None] | None = None,
+        times: Sequence[float | None] | Tensor | None = None,
     ) -> Info:
         """Record many rewards at once, with one estimate.
 
@@ -280,6 +292,8 @@ class Optimizer:
             environments: What they were measured under (n, dz), on a `Joint` space.
             sems: Standard errors (n,) of the rewards; by default 0.
             constraints: Values by name of the constraints, one mapping for each reward.
+            workers: Who or what measured each reward; some may be None.
+            times: When each was measured; some may be None.
 
         Returns:
             What the estimate did.
@@ -287,17 +301,17 @@ class Optimizer:
         Raises:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
-        started = time.perf_counter()
+        started = perf_counter()
         y = checks.rewards(rewards)
         if checks.is_single(points) or not hasattr(points, "__len__"):
             raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
-        under = [None] * len(points) if environments is None else environments
-        if checks.is_single(under):
+        z = [None] * len(points) if environments is None else environments
+        if checks.is_single(z):
             raise InvalidInput(
                 f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
             )
-        if not len(points) == len(y) == len(under):
-            also = "" if environments is None else f" and {len(under)} environments"
+        if not len(points) == len(y) == len(z):
+            also = "" if environments is None else f" and {len(z)} environments"
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
@@ -308,17 +322,27 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(y)} rewards came with constraints of {len(limited)}, expected as many."
             )
+        conditions = self._conditions(
+            [None] * len(y) if workers is None else workers,
+            [None] * len(y) if times is None else times,
+        )
+        if len(conditions) != len(y):
+            raise InvalidInput(
+                f"{len(y)} rewards came with {len(conditions)} `workers` or `times`, expected as "
+                "many."
+            )
         located, left = [], self._pending.copy()
-        for where, environment in zip(points, under, strict=True):
+        for where, environment in zip(points, z, strict=True):
             location, query = locate(self.space, where, environment, left)
             if query is not None:
                 left.settle(query)
             located.append((location, query))
         with one_thread():
-            for (location, query), reward, error in zip(located, y, errors, strict=True):
-                self._record(location, query, reward, error)
-            self._constrain([location for location, _ in located], limited)
-            return self._info(self._model.infer(), time.perf_counter() - started)
+            rows = zip(located, y, errors, conditions, strict=True)
+            for (location, query), reward, error, under in rows:
+                self._record(location, query, reward, error, under)
+            self._constrain([location for location, _ in located], limited, conditions)
+            return self._info(self._model.infer(), perf_counter() - started)
 
     def forget(
         self, query: Where, environment: EnvironmentValue = None, *, failed: bool = True
@@ -448,12 +472,27 @@ class Optimizer:
     def unstable(self) -> Tensor:
         """Measured points (k, d) that are unstable, in the sense of `instability`."""
         observations = self._model.observations
-        return observations.sites[self.instability(observations)]
+        return observations.sites[self.instability(self._model.without_effects())]
 
     @property
     def pending(self) -> list[Query]:
         """Queries that were asked and neither told nor forgotten."""
         return self._pending.queries
+
+    @property
+    def effects(self) -> Sequence[str]:
+        """Names of the effects of conditions that are looked for, see `HyperparameterFit`."""
+        return self._model.hyperparameters.effects
+
+    def contrasts(self) -> dict[str, Contrast]:
+        """The effects of conditions on each reward (t,), less those at the reference level.
+
+        Returns:
+            Effects by name, "worker" or "drift", in units of the rewards as they are transformed;
+            only those that the data support.
+        """
+        with one_thread():
+            return self._model.contrasts()
 
     @property
     def hyperparameters(self) -> Fitted | None:
@@ -527,8 +566,9 @@ class Optimizer:
             for name in _STATE[2:]:
                 setattr(optimizer, name, run.decoder.decode(run.state[name]))
             for told in optimizer._limited:
-                places = [Location(point, arm, point, None) for point, arm, _ in told]
-                optimizer.constraints.tell(places, [values for _, _, values in told])
+                places = [Location(point, arm, point, None) for point, arm, _, _ in told]
+                under = [Conditions(*one) for _, _, _, one in told]
+                optimizer.constraints.tell(places, [one for _, _, one, _ in told], under)
         return optimizer
 
     @property
@@ -603,7 +643,7 @@ class Optimizer:
 
     def _without_failures(self) -> Score | None:
         observations = self._model.observations
-        unstable = self.instability(observations)
+        unstable = self.instability(self._model.without_effects())
         if not self._failed and not len(unstable):
             return None
         kernel, sites = self._model.fitted.kernel, observations.sites
@@ -632,7 +672,14 @@ class Optimizer:
         self._model.pull(location.point, location.arm, times)
         return self._pending.add(location, times, observed=self.space.observed)
 
-    def _record(self, location: Location, query: int | None, reward: float, sem: float) -> None:
+    def _record(
+        self,
+        location: Location,
+        query: int | None,
+        reward: float,
+        sem: float,
+        conditions: Conditions,
+    ) -> None:
         if query is not None:
             asked = self._pending.by_id[query].location
             if asked is not location:  # under another environment than the one that was supposed
@@ -645,7 +692,7 @@ class Optimizer:
             known = bool((self._designs == location.design).all(-1).any())
             if not known:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
-        self._model.observe(location.point, location.arm, reward, sem)
+        self._model.observe(location.point, location.arm, reward, sem, conditions)
 
     def _usable(self, errors: list[float]) -> list[float]:
         """The standard errors, if the estimator can use them or all are 0."""
@@ -657,6 +704,31 @@ class Optimizer:
                 "without it."
             )
         return errors
+
+    def _conditions(
+        self, workers: Sequence[str | int | None], times: Sequence[float | None] | Tensor
+    ) -> list[Conditions]:
+        """Checked conditions, if effects of those that are known are looked for."""
+        for name, value in (("workers", workers), ("times", times)):
+            if isinstance(value, str) or not hasattr(value, "__len__"):
+                raise InvalidInput(
+                    f"`{name}` is {checks.shown(value)}, expected one for each reward."
+                )
+        if len(workers) != len(times):
+            raise InvalidInput(
+                f"{len(workers)} workers came with {len(times)} times, expected as many."
+            )
+        whens = times.tolist() if isinstance(times, Tensor) else times
+        found = [Conditions.validated(*each) for each in zip(workers, whens, strict=True)]
+        for name, effect in (("worker", "worker"), ("time", "drift")):
+            told = any(getattr(each, name) is not None for each in found)
+            if told and effect not in self._model.hyperparameters.effects:
+                raise InvalidInput(
+                    f"a {name} came, but no effect of it is fitted: pass "
+                    f"`hyperparameters=HyperparameterFit(effects=[{effect!r}])` and no kernel, or "
+                    f"tell the reward without its {name}."
+                )
+        return found
 
     def _constraint_values(
         self, given: Sequence[Mapping[str, float] | None]
@@ -674,13 +746,17 @@ class Optimizer:
                 )
         return [{name: float(value) for name, value in (one or {}).items()} for one in given]
 
-    def _constrain(self, locations: Sequence[Location], values: list[dict[str, float]]) -> None:
+    def _constrain(
+        self,
+        locations: Sequence[Location],
+        values: list[dict[str, float]],
+        conditions: Sequence[Conditions],
+    ) -> None:
         if not any(values):
             return
-        self.constraints.tell(locations, values)
-        self._limited.append(
-            [(one.point, one.arm, each) for one, each in zip(locations, values, strict=True)]
-        )
+        self.constraints.tell(locations, values, conditions)
+        rows = zip(locations, values, conditions, strict=True)
+        self._limited.append([(one.point, one.arm, each, under) for one, each, under in rows])
 
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a measurement without a reward: nobody knows what the world drew."""

@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.types import InvalidInput
+
+
+class Conditions(NamedTuple):
+    """Under which conditions a reward was measured.
+
+    Args:
+        worker: Name of who or what measured it, None where it is unknown.
+        time: When, in any unit, None where it is unknown.
+    """
+
+    worker: str | None = None
+    time: float | None = None
+
+    @classmethod
+    def validated(cls, worker: object, time: object) -> Conditions:
+        """Those of a name or a number of a worker, and a finite time, or None.
+
+        Raises:
+            InvalidInput: For anything else.
+        """
+        named = isinstance(worker, str | int) and not isinstance(worker, bool)
+        if worker is not None and not (named and str(worker).strip()):
+            raise InvalidInput(
+                f"`worker` is {checks.shown(worker)}, expected a name that is not empty, or None "
+                "where it is unknown."
+            )
+        when = None if time is None else checks.finite("time", time)
+        return cls(None if worker is None else str(worker), when)
+
+
+UNKNOWN = Conditions()
 
 
 def grown(buffer: np.ndarray, index: int) -> np.ndarray:
@@ -27,16 +64,21 @@ class Observations:
     Args:
         dimension: Number of coordinates d of a location.
         device: Device of the tensors that are given out.
+        arms: Indices of the arms of the sites, where locations are arms.
+        worker_names: Names of the workers that are known, in order of first observation.
     """
 
     dimension: int
     device: torch.device = field(default=torch.device("cpu"), metadata={"saved": False})
-    arms: list[int] = field(default_factory=list)  # of the sites, where locations are arms
+    arms: list[int] = field(default_factory=list)
+    worker_names: list[str] = field(default_factory=list)
     _number: int = 0
     _sites_number: int = 0
     _reward: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _sem: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _site: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
+    _worker: np.ndarray = field(default_factory=lambda: np.zeros(64, dtype=np.int64))
+    _time: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _points: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))  # (capacity, d)
     _count: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
@@ -61,6 +103,16 @@ class Observations:
         return self._tensor(self._sem[: self._number])
 
     @property
+    def workers(self) -> Tensor:
+        """Index (t,) into `worker_names` of who measured each reward, -1 where none was told."""
+        return self._tensor(self._worker[: self._number])
+
+    @property
+    def times(self) -> Tensor:
+        """Time (t,) of each reward, NaN where none was told."""
+        return self._tensor(self._time[: self._number])
+
+    @property
     def site(self) -> Tensor:
         """Index into `sites` of each reward (t,)."""
         return self._tensor(self._site[: self._number])
@@ -80,7 +132,14 @@ class Observations:
         """Sum of the rewards at each site (S,)."""
         return self._tensor(self._sum[: self._sites_number])
 
-    def append(self, point: Tensor, reward: float, arm: int | None = None, sem: float = 0.0) -> int:
+    def append(
+        self,
+        point: Tensor,
+        reward: float,
+        arm: int | None = None,
+        sem: float = 0.0,
+        conditions: Conditions = UNKNOWN,
+    ) -> int:
         """Record a reward.
 
         Args:
@@ -89,6 +148,7 @@ class Observations:
             arm: Index of the arm, on a space of arms; arms are sites of their own even where
                 their coordinates are equal.
             sem: Standard error of the reward.
+            conditions: Who measured it, and when.
 
         Returns:
             The index of the site.
@@ -108,13 +168,31 @@ class Observations:
                 self.arms.append(arm)
         number = self._number
         self._reward, self._site = grown(self._reward, number), grown(self._site, number)
-        self._sem = grown(self._sem, number)
+        self._sem, self._time = grown(self._sem, number), grown(self._time, number)
+        self._worker = grown(self._worker, number)
         self._reward[number], self._site[number], self._sem[number] = reward, site, sem
+        self._worker[number] = self._index_of(conditions.worker)
+        self._time[number] = math.nan if conditions.time is None else conditions.time
         self.has_errors = self.has_errors or sem > 0.0
         self._count[site] += 1.0
         self._sum[site] += reward
         self._number += 1
         return site
+
+    def with_rewards(self, rewards: Tensor) -> Observations:
+        """The same observations with other rewards (t,); nothing may be appended to them."""
+        other = copy.copy(self)
+        values = rewards.cpu().numpy()
+        other._reward = values
+        other._sum = np.bincount(self._site[: self._number], values, self._sites_number)
+        return other
+
+    def _index_of(self, worker: str | None) -> int:
+        if worker is None:
+            return -1
+        if worker not in self.worker_names:
+            self.worker_names.append(worker)
+        return self.worker_names.index(worker)
 
     def _rebuild_index(self) -> None:
         if self.arms:

@@ -24,7 +24,7 @@ from surefoot.tune.observed_constraints import (
     split_constraints,
 )
 from surefoot.tune.plain_text import without_escapes
-from surefoot.tune.printed_value import PrintedValue, printed_value
+from surefoot.tune.printed_value import PrintedValue, printed_value, split_worker
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
@@ -36,7 +36,8 @@ class CommandObjective:
     """Runs a command for each measurement.
 
     An observed variable of the environment has a line `name=number` on standard output, a
-    constraint `name=number` anywhere in it; neither is searched for the measurement. The command
+    constraint `name=number` anywhere in it, and a line `worker=name` names who or what measured;
+    none of them is searched for the measurement. The command
     and everything it started have ended when `measure` returns, also by an exception.
 
     Args:
@@ -67,6 +68,8 @@ class CommandObjective:
         self._kept = kept
         self._constraints = constraints
         self._inactive = inactive or {}
+        variables = () if observed is None else observed.variables
+        self._names_worker = "worker" in (*constraints, *variables)  # which is another thing then
 
     def check(self) -> None:
         self._template.check_program(self._folder)
@@ -86,6 +89,7 @@ class CommandObjective:
         finally:
             process.end()
         environment: dict[str, float] | str | None = None
+        worker = None
         constraints = ObservedConstraints({})
         value: PrintedValue | str
         if code is None:
@@ -99,11 +103,13 @@ class CommandObjective:
                 environment = self._observed.check(given, _NO_LINE)
             reported, text = split_constraints(text, self._constraints)
             constraints = check_constraints(self._constraints, reported, _NO_VALUE)
+            if not self._names_worker:
+                worker, text = split_worker(text)
             value = printed_value(text)
         left = left_behind(process.left_behind)
         number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
         output = process.output.text()
-        return outcome(number, output, seconds, environment, left, constraints, sem)
+        return outcome(number, output, seconds, environment, left, constraints, sem, worker)
 
     def close(self) -> None:
         return None

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from surefoot.tune.early_stop import stored_stop
+from surefoot.tune.effects_text import effect_lines
 from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.plain_text import printable
 from surefoot.tune.storage import locate
@@ -151,6 +152,10 @@ class Progress:
         study = self._trials.study
         best = self.recommended = recommendation(study_file, study, model)
         doubts = contradictions(study_file, study, model, best, self._earlier)
+        for text in effect_lines(study_file, model, best.params):
+            if (kind := text.split()[0]) not in self._said:
+                self._said.add(kind)
+                self._notes.append(text)
         self._earlier.append(Earlier(len(model.trials), best))
         for kind, text in ((text.split()[0], text) for text in doubts):
             if kind not in self._said:

@@ -111,7 +111,8 @@ class FunctionObjective:
         if self._observed is not None:
             environment = self._observed.check(reply["reported"], _NO_KEY)
         constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
-        return outcome(float(reply["value"]), output, seconds, environment, left, constraints)
+        value, worker = float(reply["value"]), reply.get("worker")
+        return outcome(value, output, seconds, environment, left, constraints, worker=worker)
 
     def close(self) -> None:
         server, self._server = self._server, None

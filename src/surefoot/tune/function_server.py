@@ -57,9 +57,10 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
 
 def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str) -> dict[str, Any]:
     try:
-        result = function(**keywords)
+        result, worker = _without_worker(function(**keywords), reported)
         try:
-            return _with_reported(*result) if reported else {"value": float(result)}
+            reply = _with_reported(*result) if reported else {"value": float(result)}
+            return reply | worker
         except (TypeError, ValueError, AttributeError):
             shown = ", ".join(f"{name!r}: number" for name in reported.split(","))
             wanted = f"(number, {{{shown}}})" if reported else "a number"
@@ -67,6 +68,16 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
+
+
+def _without_worker(result: Any, reported: str) -> tuple[Any, dict[str, str]]:
+    """What a function returned but for the name of its worker, and a reply with that."""
+    pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+    if not pair or "worker" not in result[1] or "worker" in reported.split(","):
+        return result, {}
+    others = {name: value for name, value in result[1].items() if name != "worker"}
+    named = {"worker": str(result[1]["worker"])}
+    return ((result[0], others) if reported or others else result[0]), named
 
 
 def _with_reported(value: Any, reported: Any) -> dict[str, Any]:

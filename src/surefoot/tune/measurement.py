@@ -15,6 +15,7 @@ from surefoot.tune.plain_text import storable
 _UNCONSTRAINED = ObservedConstraints({})
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
+WORKER_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Measurement:
         left_behind: A line about processes that it left running and that were ended.
         constraints: Values of the study's constraints by name.
         sem: Standard error of the number, 0 where it is unknown.
+        worker: Name of who or what measured, as the objective reported it; empty if it did not.
     """
 
     value: float
@@ -36,6 +38,7 @@ class Measurement:
     left_behind: str = ""
     constraints: Mapping[str, float] = field(default_factory=dict)
     sem: float = 0.0
+    worker: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Failure:
         reason: The reason, in one line.
         output: The end of what was printed.
         seconds: How long the measurement took.
-        blameless: Whether a number came and only its environment, its standard error or a
-            constraint was missing or invalid, so that the failure says nothing about the
+        blameless: Whether a number came and only its environment, its standard error, its worker
+            or a constraint was missing or invalid, so that the failure says nothing about the
             configuration.
         left_behind: A line about processes that it left running and that were ended.
     """
@@ -104,6 +107,7 @@ def outcome(
     left_behind: str = "",
     constraints: ObservedConstraints = _UNCONSTRAINED,
     sem: float = 0.0,
+    worker: str | None = None,
 ) -> Measurement | Failure:
     """A measurement if `value` is finite and all else is valid; a string is a reason why not."""
     blameless = False
@@ -118,10 +122,13 @@ def outcome(
     elif not 0.0 <= sem < math.inf:
         reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
         blameless = True
+    elif worker is not None and not worker.strip():
+        reason, blameless = "the worker has no name, expected `worker=NAME`", True
     elif constraints.reason:
         reason, blameless = constraints.reason, constraints.blameless
     else:
-        return Measurement(value, seconds, environment, left_behind, constraints.values, sem)
+        name = storable(worker or "").strip()[:WORKER_CHARACTERS]
+        return Measurement(value, seconds, environment, left_behind, constraints.values, sem, name)
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
     return Failure(reason, output, seconds, blameless, left_behind)

@@ -84,7 +84,7 @@ def _repeats(
         return ""
     settings = [trials[group[0]].params for group in repeated]
     mean, lower, upper = model.predict(settings)
-    medians = np.array([np.median(model.values[group]) for group in repeated])
+    medians = np.array([np.median(model.adjusted[group]) for group in repeated])
     scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
     errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
@@ -113,8 +113,8 @@ def _change_in_time(
     order = sorted(
         range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
     )
-    residuals = (model.values - mean)[order]
-    scaled = model.on_model_scale(model.values) - model.on_model_scale(mean)
+    residuals = (model.adjusted - mean)[order]
+    scaled = model.on_model_scale(model.adjusted) - model.on_model_scale(mean)
     split, probability = change_point(scaled[order])
     if probability > LEVEL:
         return ""
@@ -156,7 +156,8 @@ def _earlier_predictions(model: StudyBelief, earlier: Sequence[Earlier]) -> str:
     known = [one for one in earlier if one.trials >= _LEAST_EARLIER]
     if len(known) < 2:
         return ""
-    now, _, _ = model.predict([one.best.params for one in known])
+    settings = [one.best.params for one in known]
+    now, _, _ = model.predict(settings, at=[model.trials[one.trials - 1] for one in known])
     missed = [
         (one, float(value))
         for one, value in zip(known, now, strict=True)

@@ -17,6 +17,7 @@ NUMBER = re.compile(
 )
 _PLUS_MINUS = re.compile(r"\+/?-")
 _UNIT = re.compile(r"[^\S\n]*+[^\W\d_]*+%?[^\S\n]*+")  # after a number, on its line
+_WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
 _SAMPLES = re.compile(r"[^\S\n]*+samples[^\S\n]*+[:=]")
 _SAMPLE = re.compile(NUMBER.pattern + r"[^\W\d_]*+%?")
 
@@ -68,6 +69,17 @@ def printed_value(text: str) -> PrintedValue | str:
     if before is None or before.end() > end or not _UNIT.fullmatch(text, before.end(), end):
         return f"no number before the standard error {last[0]} on standard output"
     return PrintedValue(float(before[0]), float(last[0]))
+
+
+def split_worker(text: str) -> tuple[str | None, str]:
+    """The name in the last line `worker=name`, None without one, and the text without such lines.
+
+    Example:
+        >>> split_worker("worker=3")
+        ('3', '')
+    """
+    found = _WORKER.findall(text)
+    return (found[-1] if found else None), _WORKER.sub("", text)
 
 
 def last_number(text: str) -> float | str:

@@ -153,6 +153,9 @@ class ObjectiveSection(Section):
     keep: bool = Field(default=False, description="true or false")
     unit: str | None = Field(default=None, description=UNIT)
     log: bool = Field(default=False, description="true or false")
+    effects: list[Literal["worker", "drift"]] = Field(
+        default=["worker", "drift"], description="a list of 'worker' and 'drift', or of neither"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -18,6 +18,7 @@ from optuna.storages import BaseStorage
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.confirm_stage import ConfirmStage
+from surefoot.tune.effects_text import effect_lines
 from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.schema import RiskDescription
@@ -31,8 +32,8 @@ from surefoot.tune.storage import (
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.study_lock import study_lock
 from surefoot.tune.trial_attributes import is_failed_round, is_round
-from surefoot.tune.unstable import unstable_note
 from surefoot.tune.units import Units
+from surefoot.tune.unstable import unstable_note
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Summary:
             measured, in a study without an environment.
         warnings: What in the measurements contradicts the model, a sentence each.
         units: Units of the objective and of the parameters.
+        effects: What worker and time change, a sentence each; it is taken out of all predictions.
     """
 
     trials: int
@@ -106,6 +108,7 @@ class Summary:
     constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     units: Units = field(default_factory=Units)
+    effects: tuple[str, ...] = ()
 
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
@@ -214,6 +217,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         risk=None if study_file.risk is None else study_file.risk.functional(),
         constraints=study_file.constraints,
         log=study_file.objective.log,
+        effects=study_file.objective.effects,
         repeats=study_file.repeats.most,
         unstable=study_file.repeats.unstable or None,
     )
@@ -275,6 +279,7 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     recommended = against = None
     constraints: dict[str, PredictedConstraint] = {}
     doubts: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
     with contextlib.suppress(NotReady):
         model = fitted_model(study_file, study)
         recommended = recommendation(study_file, study, model)
@@ -282,13 +287,23 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
         constraints = predicted_constraints(study_file, model, recommended)
         earlier = _earlier_recommendations(study_file, study, model)
         doubts = contradictions(study_file, study, model, recommended, earlier)
+        effects = effect_lines(study_file, model, recommended.params)
         note = unstable_note(study, model, recommended.params)
         doubts = (*doubts, note) if note else doubts
     trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
-    units = study_file.units
-    return Summary(finished, failures, recommended, risk, against, constraints, doubts, units)
+    return Summary(
+        finished,
+        failures,
+        recommended,
+        risk,
+        against,
+        constraints,
+        doubts,
+        study_file.units,
+        effects,
+    )
 
 
 def _earlier_recommendations(

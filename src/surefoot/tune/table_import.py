@@ -14,7 +14,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
 from surefoot.tune.grid import contains, range_text
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
@@ -22,16 +22,11 @@ from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.study_lock import study_lock
 from surefoot.tune.tables import FORMULA, read_table
-from surefoot.tune.trial_attributes import (
-    FAILURE,
-    IMPORTED,
-    SECONDS,
-    WORKER_NAME,
-)
+from surefoot.tune.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
-ERROR, WORKER, TIME = "sem", "worker", "time"
+ERROR, WHO, WHEN = "sem", "worker", "time"
 EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
 IGNORED = ("number", "weight", "start")  # of `export`: not of the measurement, or not kept
 UNFINISHED = ("running", "waiting", "interrupted")
@@ -120,13 +115,13 @@ class _Rows:
         }
         columns = (self._parameters, self._environment, self._constraints)
         used = {self._value, *(index for each in columns for index in each.values())}
-        known = (FAILED, STATE, DURATION, ERROR, WORKER, TIME, *IGNORED)
+        known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
         for index, name in enumerate(self._header):
             if index not in used and name not in known:
                 raise InvalidInput(
                     f"{table}: unknown column {shown(name)}, expected the parameters "
                     f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION}, "
-                    f"{ERROR}, {WORKER} and {TIME}"
+                    f"{ERROR}, {WHO} and {WHEN}"
                 )
         self.skipped = 0
 
@@ -166,8 +161,10 @@ class _Rows:
             attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
             if attributes[STANDARD_ERROR] < 0.0:
                 raise self._wrong(line, ERROR, error, "a standard error of at least 0")
-        if worker := self._text(row, WORKER):
-            attributes[WORKER_NAME] = storable(_unquoted(worker))
+        if worker := self._text(row, WHO):
+            attributes[WORKER] = storable(_unquoted(worker))
+        if not self._text(row, WHEN):
+            attributes[TIME] = None  # when it was imported says nothing about it
         limited = {name: _cell(row, index) for name, index in self._constraints.items()}
         if any(limited.values()):
             attributes[CONSTRAINTS] = {
@@ -199,11 +196,11 @@ class _Rows:
 
     def _at(self, line: int, row: list[str], trial: FrozenTrial) -> FrozenTrial:
         """The trial with the time of the row, where it has one."""
-        if text := self._text(row, TIME):
+        if text := self._text(row, WHEN):
             try:
                 begun = datetime.fromtimestamp(float(text))
             except (OverflowError, OSError):
-                raise self._wrong(line, TIME, text, EXPECTED_TIME) from None
+                raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
             except ValueError:
                 begun = self._clock(line, text)
             trial.datetime_start = begun
@@ -216,7 +213,7 @@ class _Rows:
         try:
             given = datetime.fromisoformat(text)
         except ValueError:
-            raise self._wrong(line, TIME, text, EXPECTED_TIME) from None
+            raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
         return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
 
     def _parameter(

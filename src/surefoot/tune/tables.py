@@ -24,6 +24,7 @@ from surefoot.tune.trial_attributes import (
     trial_environment,
     trial_seconds,
     trial_sem,
+    trial_worker,
 )
 from surefoot.types import InvalidInput, NotReady
 
@@ -42,8 +43,8 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
     variable of the environment, value, `constraint_NAME` for each constraint, weight (1: full
-    weight, near 0: treated as an outlier), sem (standard error of the value), failure, start (local
-    time) and seconds. The file appears complete or not at all.
+    weight, near 0: treated as an outlier), sem (standard error of the value), worker (who or what
+    measured it), failure, start (local time) and seconds. The file appears complete or not at all.
 
     Args:
         study_file: The checked study file.
@@ -90,6 +91,7 @@ def trial_table(
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
             "sem": trial_sem(trial),
+            "worker": trial_worker(trial),
             "failure": failure_reason(trial) or None,
             "start": trial.datetime_start,
             "seconds": trial_seconds(trial),

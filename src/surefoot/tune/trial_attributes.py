@@ -6,13 +6,18 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, INTERRUPTED, STANDARD_ERROR
+from surefoot.integrations.optuna import (
+    CONSTRAINTS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+    WORKER,
+)
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
-WORKER_NAME = "worker"  # of a measurement in an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
@@ -61,6 +66,12 @@ def trial_sem(trial: FrozenTrial) -> float | None:
     if isinstance(recorded, int | float) and not isinstance(recorded, bool):
         return float(recorded)
     return None
+
+
+def trial_worker(trial: FrozenTrial) -> str | None:
+    """Name of who or what measured a trial, None where it is unknown."""
+    recorded = trial.user_attrs.get(WORKER)
+    return None if recorded is None else storable(str(recorded))
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:

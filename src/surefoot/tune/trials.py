@@ -138,6 +138,8 @@ class StudyTrials:
                         trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
                     if result.sem:
                         trial.set_user_attr(STANDARD_ERROR, result.sem)
+                    if result.worker:
+                        trial.set_user_attr(WORKER, result.worker)
                     self.study.tell(trial, result.value)
                 else:
                     trial.set_user_attr(FAILURE, result.reason)

@@ -8,6 +8,7 @@ from surefoot.integrations.optuna.attributes import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    TIME,
     WORKER,
 )
 from surefoot.integrations.optuna.constraints import CONSTRAINTS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         OverEnvironment,
         PredictedConstraint,
         StudyBelief,
+        StudyDrift,
         StudyRecommendation,
     )
     from surefoot.integrations.optuna.sampler import SurefootSampler
@@ -29,11 +31,13 @@ __all__ = [
     "ENVIRONMENT",
     "INTERRUPTED",
     "STANDARD_ERROR",
+    "TIME",
     "WORKER",
     "OverEnvironment",
     "PredictedConstraint",
     "SearchSpace",
     "StudyBelief",
+    "StudyDrift",
     "StudyEnvironment",
     "StudyRecommendation",
     "SurefootSampler",
@@ -42,6 +46,7 @@ _HOMES = {
     "OverEnvironment": "model",
     "PredictedConstraint": "model",
     "StudyBelief": "model",
+    "StudyDrift": "model",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "model",
     "SurefootSampler": "sampler",

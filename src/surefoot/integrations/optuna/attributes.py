@@ -10,3 +10,6 @@ STANDARD_ERROR = "surefoot:sem"
 """User attribute of a trial: the standard error of its value, in the units of the value."""
 WORKER = "surefoot:worker"
 """User attribute of a trial: the name of the machine, or of the worker on it, that measured."""
+TIME = "surefoot:time"
+"""User attribute of a trial: when it was measured, in seconds, if not when it began; None if that
+is unknown."""

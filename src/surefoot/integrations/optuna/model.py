@@ -19,6 +19,7 @@ from surefoot.risks import Risk, WorstCase
 from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
+    from surefoot.hyperparameters import Contrast
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.spaces import Box
@@ -73,6 +74,22 @@ class PredictedConstraint:
     lower: float
     upper: float
     probability: float
+
+
+class StudyDrift(NamedTuple):
+    """One configuration at the times of the trials, in the units of the study.
+
+    Args:
+        trials: Numbers of the trials, in order of their time.
+        mean: Predicted values (n,) at their times, without noise and for the average worker.
+        lower: Lower ends (n,) of 95 % intervals of what the drift has changed.
+        upper: Upper ends (n,).
+    """
+
+    trials: list[int]
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 class OverEnvironment(NamedTuple):
@@ -130,6 +147,9 @@ class StudyBelief:
         self._posterior, self._width = reported.posterior, reported.width
         self._warp = reported.warp
         self._hyperparameters = optimizer.hyperparameters
+        self._contrasts, known = optimizer.contrasts(), optimizer.history
+        self._times, self._workers = known.times.cpu(), known.workers.cpu()
+        self._names = list(known.worker_names)
         self.unstable: list[dict[str, Any]] = [
             {**tracker.configuration(point), **self._constant} for point in optimizer.unstable
         ]
@@ -144,6 +164,75 @@ class StudyBelief:
         """Their values (n,)."""
         self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
         """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
+        return tuple(self._contrasts)
+
+    def drift(self, params: Mapping[str, Any]) -> StudyDrift | None:
+        """Predict one configuration at the times of the trials.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            Predictions at the times that are known; None where no drift was found, and in a study
+            with an environment. All other predictions are for the time of the latest trial.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
+        if "drift" not in self._contrasts or self._over is not None:
+            return None
+        known = [i for i in self._times.argsort().tolist() if not self._times[i].isnan()]
+        ends = self._under(params, self._contrasts["drift"], known)
+        return StudyDrift([self.trials[i] for i in known], *ends)
+
+    def workers(self, params: Mapping[str, Any]) -> dict[str, tuple[float, float, float]]:
+        """Predict one configuration on each worker, at the time of the latest trial.
+
+        Args:
+            params: A configuration, as values by parameter name.
+
+        Returns:
+            Predicted values by worker, with 95 % intervals of what differs from the average of
+            the workers; empty where workers were not found to differ, and in a study with an
+            environment.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
+        if "worker" not in self._contrasts or self._over is not None:
+            return {}
+        first = {worker: i for i, worker in reversed([*enumerate(self._workers.tolist())])}
+        chosen = [first[index] for index in range(len(self._names))]
+        ends = self._under(params, self._contrasts["worker"], chosen)
+        rows = zip(*(end.tolist() for end in ends), strict=True)
+        return dict(zip(self._names, rows, strict=True))
+
+    @property
+    def adjusted(self) -> np.ndarray:
+        """The values (n,) as they would have been at the latest time and on the average worker.
+
+        They are the values themselves where no effect of worker or time was found.
+        """
+        if not self._contrasts:
+            return self.values
+        told = torch.from_numpy(np.log(self.values) if self._log else self.values.astype(float))
+        offsets = torch.stack([one.mean for one in self._contrasts.values()]).sum(0)
+        found = self._sign * self._warp.inverse(self._warp(self._sign * told) - offsets)
+        return (found.exp() if self._log else found).numpy()
+
+    def _under(
+        self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Prediction of a configuration, with an effect of conditions, and 95 % intervals."""
+        with torch.no_grad():
+            level = self._posterior.mean(self._points([params]).to(self._best.device)).cpu()
+        mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
+        ends = (self._warp.inverse(end) for end in (mean, mean - margin, mean + margin))
+        return self._in_units(*ends)
 
     @property
     def outliers(self) -> np.ndarray:
@@ -373,14 +462,17 @@ class StudyBelief:
         self,
         settings: Sequence[Mapping[str, Any]],
         environments: Sequence[Mapping[str, Any]] | None = None,
+        at: Sequence[int] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predict values or risks without noise.
+        """Predict values or risks without noise, at the time of the latest trial.
 
         Args:
             settings: Configurations, as values by parameter name.
             environments: One environment for each configuration, as values by variable name; the
                 prediction is of the value under it then. Without them it is of the risk in a study
                 with an environment, and of the value in any other.
+            at: Number of a trial for each configuration, to predict it at the time of that trial,
+                in a study without an environment.
 
         Returns:
             Posterior mean, lower and upper end of the confidence interval, each (n,).
@@ -391,7 +483,7 @@ class StudyBelief:
         """
         x, over = self._points(settings), self._over
         if over is None and environments is None:
-            return self._in_units(*self._bounds(x))
+            return self._in_units(*self._bounds(x, self._drift_at(at)))
         if over is None:
             raise _no_environment()
         if environments is not None:
@@ -477,7 +569,15 @@ class StudyBelief:
             return torch.zeros(0, self._encoding.box.dimension, dtype=torch.float64)
         return torch.stack(rows)
 
-    def _bounds(self, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _drift_at(self, trials: Sequence[int] | None) -> Tensor | float:
+        """How the drift has changed values at the times of trials, as they are transformed."""
+        if trials is None or "drift" not in self._contrasts:
+            return 0.0
+        return self._contrasts["drift"].mean[[self.trials.index(number) for number in trials]]
+
+    def _bounds(
+        self, points: Tensor, offset: Tensor | float = 0.0
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Mean, lower and upper bound (n,) of the maximised function at encoded points (n, d)."""
         if not len(points):
             return (torch.zeros(0, dtype=torch.float64),) * 3
@@ -486,7 +586,7 @@ class StudyBelief:
             mean, deviation = self._posterior.mean_and_deviation(points.to(device))
         margin = self._width * deviation
         bounds = (mean, mean - margin, mean + margin)
-        mean, lower, upper = (self._warp.inverse(bound).cpu() for bound in bounds)
+        mean, lower, upper = (self._warp.inverse(one.cpu() + offset) for one in bounds)
         return mean, lower, upper
 
     def _in_units(

@@ -16,6 +16,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
+from surefoot._internal.effects import EFFECTS
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
@@ -41,7 +42,8 @@ class SurefootSampler(BaseSampler):
     Each finished trial is read once and the model is kept between trials. Running trials of other
     workers are pending points. A failed trial counts against its configuration, unless it has the
     user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. The user attribute
-    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value. Constraints
+    `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value, and `WORKER`
+    (`"surefoot:worker"`) the name of who or what measured it. Constraints
     of trials (`trial.set_constraint`) are modelled and kept to. Only studies with a single
     objective are supported; others raise `ValueError`.
 
@@ -73,6 +75,10 @@ class SurefootSampler(BaseSampler):
         constraints_func: Function of a trial that returns the values of its constraints, each of
             which holds at zero or below. Deprecated, as in Optuna's samplers: call
             `trial.set_constraint` in the objective function.
+        effects: Effects of the conditions of trials that are modelled where the data support them
+            strongly, and taken out: "worker", of who measured a trial, and "drift", a drift of the
+            level over the time of day. With "drift", two runs of the same seed may differ, as
+            their times do.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -101,6 +107,7 @@ class SurefootSampler(BaseSampler):
         repeats: int = 1,
         unstable: float | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        effects: Sequence[str] = ("worker",),
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -114,6 +121,7 @@ class SurefootSampler(BaseSampler):
         self._initial = initial
         self._device = device
         self._constraints, self._log = constraints, checks.truth("log", log)
+        self._effects = checks.names("effects", effects, *EFFECTS)
         if log and environment is not None:
             raise InvalidInput("`log` came with `environment`, whose risk is of the values.")
         self._repeats = checks.count("repeats", repeats)
@@ -391,6 +399,7 @@ class SurefootSampler(BaseSampler):
             seed=seed,
             initial=self._initial,
             constraints=self._constraints,
+            effects=self._effects,
             device=self._device,
         )
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0

@@ -27,6 +27,7 @@ from surefoot.integrations.optuna.constraints import constraints_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
+from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput, Query
 
@@ -128,6 +129,8 @@ class StudyTracker:
         located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
         measured, values, constrained, limits = [], [], [], []
         sems: list[float] = []
+        effects = self.optimizer.effects
+        under, limits_under = [], []
         for trial, point, z in located:
             self._read.add(trial.number)
             self._release(trial.number)
@@ -138,6 +141,7 @@ class StudyTracker:
                 inputs = point if z is None else torch.cat([point, z])
                 constrained.append(Location(inputs.to(self._device), None, point, None))
                 limits.append(constraints)
+                limits_under.append(conditions_of(trial, effects))
             if math.inf in constraints.values():
                 self._fail(point, z)
             if _has_value(trial, self.log):
@@ -145,6 +149,7 @@ class StudyTracker:
                 value, sem = float(trial.value or 0.0), _standard_error(trial)
                 values.append(self.sign * (math.log(value) if self.log else value))
                 sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
+                under.append(conditions_of(trial, effects))
                 self.numbers.append(trial.number)
                 self._configurations[point.numpy().tobytes()] = dict(trial.params)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
@@ -156,9 +161,14 @@ class StudyTracker:
         if measured:
             known = [query.environment for query in measured if query.environment is not None]
             self.optimizer.tell_all(
-                measured, torch.tensor(values), torch.stack(known) if known else None, sems=sems
+                measured,
+                torch.tensor(values),
+                torch.stack(known) if known else None,
+                sems=sems,
+                workers=[one.worker for one in under],
+                times=[one.time for one in under],
             )
-        self.optimizer.constraints.tell(constrained, limits)
+        self.optimizer.constraints.tell(constrained, limits, limits_under)
 
     def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
         """Numbers of the finished trials that were not read yet."""

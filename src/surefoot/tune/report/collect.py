@@ -24,11 +24,13 @@ from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommen
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.constraint_text import constraint_lines
+from surefoot.tune.effects_text import effect_lines
 from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.past import in_order_of_end, past_study
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
+    Effects,
     EnvironmentView,
     Interval,
     Parameter,
@@ -78,7 +80,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
     }
     first = min(measured, key=lambda trial: trial.number)
     means = np.array([interval.mean for interval in predicted])
-    residuals = model.on_model_scale(model.values) - model.on_model_scale(means)
+    residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(means)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(
         name=study_file.study.name,
@@ -113,6 +115,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
             line.strip()
             for line in constraint_lines(best, predicted_constraints(study_file, model, best))
         ),
+        effects=_effects(study_file, model, best.params),
         defaults=str(against_defaults(study_file, model, best) or ""),
         units=study_file.units,
     )
@@ -272,6 +275,16 @@ def _verdict(found: TailDiagnosis, downweighted: int) -> str:
     return f"{noise}{weak} {weights}"
 
 
+def _effects(study_file: StudyFile, model: StudyBelief, recommended: dict[str, Any]) -> Effects:
+    drift, workers = model.drift(recommended), model.workers(recommended)
+    return Effects(
+        effect_lines(study_file, model, recommended),
+        () if drift is None else tuple(drift.trials),
+        () if drift is None else intervals(drift.mean, drift.lower, drift.upper),
+        tuple((escaped(name), Interval(*ends)) for name, ends in sorted(workers.items())),
+    )
+
+
 def _environment(
     study_file: StudyFile, model: StudyBelief, recommended: dict[str, Any]
 ) -> EnvironmentView | None:
@@ -314,7 +327,8 @@ def _past_models(study_file: StudyFile, study: optuna.Study, model: StudyBelief)
 
 def _history(model: StudyBelief, past: list[_Past]) -> tuple[Checkpoint, ...]:
     """The recommendations of that time, and what the final model predicts for them."""
-    now = intervals(*model.predict([one.best.params for one in past]))
+    at = [model.trials[one.count - 1] for one in past]
+    now = intervals(*model.predict([one.best.params for one in past], at=at))
     return tuple(
         Checkpoint(one.count, Interval(one.best.value, one.best.lower, one.best.upper), value)
         for one, value in zip(past, now, strict=True)

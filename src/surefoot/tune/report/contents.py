@@ -88,6 +88,19 @@ class EnvironmentView:
 
 
 @dataclass(frozen=True)
+class Effects:
+    """What worker and time change for the recommended configuration."""
+
+    text: tuple[str, ...]  # a sentence each
+    trials: tuple[int, ...]  # in order of time; none without a drift
+    drift: tuple[Interval, ...]  # predicted at their times
+    workers: tuple[tuple[str, Interval], ...]  # predicted on each; none where they do not differ
+
+
+NO_EFFECTS = Effects((), (), (), ())
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything on the page, in the study's units and direction."""
 
@@ -115,6 +128,7 @@ class Report:
     confidence: float = 0.0  # of `[stop]`
     warnings: tuple[str, ...] = ()  # what contradicts the model
     constraints: tuple[str, ...] = ()  # each at the recommendation, in words
+    effects: Effects = NO_EFFECTS
     defaults: str = ""  # the change against the default configuration, if there is one
     units: Units = field(default_factory=Units)
 

@@ -41,6 +41,15 @@ def left_to_gain_text(report: Report) -> str:
     )
 
 
+def drift_text(report: Report) -> str:
+    """The range of the drift."""
+    means = [interval.mean for interval in report.effects.drift]
+    return (
+        f"Prediction for the recommended configuration over time: first {number(means[0])}, last "
+        f"{number(means[-1])}, between {number(min(means))} and {number(max(means))}."
+    )
+
+
 def measurements_text(report: Report) -> str:
     """The spread of the measurements, and how many are outliers or failures."""
     values = sorted(trial.value for trial in report.measured if trial.value is not None)

@@ -77,6 +77,21 @@ def left_to_gain(report: Report) -> go.Figure:
     return figure
 
 
+def drift(report: Report) -> go.Figure:
+    """The recommended configuration at the times of the trials, with 95 % intervals."""
+    effects = report.effects
+    hover = [
+        f"at the time of trial {number}<br>{interval_text(interval)}"
+        for number, interval in zip(effects.trials, effects.drift, strict=True)
+    ]
+    order = list(range(len(effects.trials)))
+    figure = new_figure(
+        "trials in order of time", "recommended", AxisRange.of_intervals(effects.drift), **SMALL
+    )
+    add_curve(figure, order, effects.drift, hover)
+    return figure
+
+
 def measurements(report: Report) -> go.Figure:
     """Every measurement, coloured by its weight in the model; failed trials on the lower edge."""
     trials, value = report.measured, report.value

@@ -18,6 +18,7 @@ from surefoot.tune.report.contents import EnvironmentView, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
+    drift_text,
     environment_text,
     left_to_gain_text,
     measurements_text,
@@ -32,6 +33,7 @@ from surefoot.tune.report.environment_figures import (
 )
 from surefoot.tune.report.figures import (
     convergence,
+    drift,
     left_to_gain,
     measurements,
     quantiles,
@@ -65,6 +67,7 @@ def page(report: Report) -> str:
             if report.left_to_gain
             else ""
         ),
+        drift=(_embed("drift", drift(report), drift_text(report)) if report.effects.trials else ""),
         measurements=_embed("measurements", measurements(report), measurements_text(report)),
         slices=[
             (along, _embed(f"slice-{index}", slice_figure(report, along), slice_text(along)))

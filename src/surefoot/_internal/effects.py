@@ -1,0 +1,4 @@
+"""Names of the effects of conditions, for programs that do not load torch."""
+
+EFFECTS = ("worker", "drift")
+"""Effects of conditions on rewards that may be modelled."""

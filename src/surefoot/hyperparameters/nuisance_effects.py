@@ -1,0 +1,350 @@
+"""Random effects of the conditions of measurements: of the worker, and a drift over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+NO_LOGS = torch.zeros(0, dtype=torch.float64)
+LEAST_REWARDS = 12  # measured under known conditions, from which on an effect is looked for
+
+_LOG_VARIANCE = (-3.0, 2.0)  # mean and deviation of the prior, in squared standardised units
+_LOG_TIMESCALE = (math.log(0.5), 1.5)  # the same, as a share of the active time
+_VARIANCE_BOUNDS = (-12.0, 14.0)
+_TIMESCALE_BOUNDS = (-4.0, 3.0)
+_TIMESCALES = (0.05, 0.2, 1.0)  # tried by the score test
+_PAUSE = 10.0  # median gaps between measurements; longer ones count as such a gap
+_LEAST_VARIANCE = 1e-3  # to start from
+
+
+class CovarianceOfEffect(NamedTuple):
+    """Covariance of an effect on the rewards, and its derivatives."""
+
+    values: Tensor  # (n, n)
+    slopes: tuple[Tensor, ...]  # (n, n) each, in the logarithms of its parameters
+
+
+class LogPrior(NamedTuple):
+    """Log prior density, up to a constant, and its gradient."""
+
+    value: float
+    gradient: Tensor
+
+
+class NuisanceEffect(Protocol):
+    """Zero-mean Gaussian effect of the conditions under which rewards were measured."""
+
+    @property
+    def name(self) -> str:
+        """Its name, one of `EFFECTS`."""
+        ...
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Bounds of the logarithms of its parameters."""
+        ...
+
+    @property
+    def starts(self) -> Sequence[Tensor]:
+        """Logarithms of its parameters, with a variance of 1, at which evidence is looked for."""
+        ...
+
+    def covariance(self, logs: Tensor) -> CovarianceOfEffect:
+        """Covariance of the effect on the rewards."""
+        ...
+
+    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Covariance (k, n) of the effect under other conditions with that on the rewards."""
+        ...
+
+    def reference(self, logs: Tensor) -> tuple[Tensor, float]:
+        """Covariance (n,) of the effect at the reference level with that on the rewards.
+
+        The second value is its variance at the reference level.
+        """
+        ...
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the effect under conditions, less that at the reference level.
+
+        Returns:
+            Covariance (k, n) with the effect on the rewards, and variance (k,).
+        """
+        ...
+
+    def log_prior(self, logs: Tensor) -> LogPrior:
+        """Log prior density of the logarithms of the parameters."""
+        ...
+
+    def on(self, workers: Tensor, times: Tensor) -> NuisanceEffect:
+        """The same effect on other rewards."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerEffect:
+    r"""An effect of its own for each worker, :math:`s^2 [w = w']`.
+
+    The reference level is the average of the workers.
+
+    Args:
+        workers: Index (n,) of the worker of each reward, -1 where it is unknown: the effect is 0
+            there.
+    """
+
+    workers: Tensor
+
+    name = "worker"
+    bounds = (_VARIANCE_BOUNDS,)
+    starts = (torch.zeros(1, dtype=torch.float64),)
+
+    @cached_property
+    def _same(self) -> Tensor:
+        return self._matches(self.workers)
+
+    @cached_property
+    def _number(self) -> int:
+        return max(len(self.workers[self.workers >= 0].unique()), 1)
+
+    def covariance(self, logs: Tensor) -> CovarianceOfEffect:
+        """Covariance of the effect on the rewards."""
+        values = math.exp(float(logs[0])) * self._same
+        return CovarianceOfEffect(values, (values,))
+
+    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Covariance (k, n) of the effect of workers (k,) with that on the rewards."""
+        return math.exp(float(logs[0])) * self._matches(workers)
+
+    def reference(self, logs: Tensor) -> tuple[Tensor, float]:
+        """Covariance (n,) of the average effect of the workers with that on the rewards."""
+        variance = math.exp(float(logs[0])) / self._number
+        return variance * (self.workers >= 0), variance
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the effects of workers (k,) less the average: covariance (k, n) and variance (k,)."""
+        average, variance = self.reference(logs)
+        own = math.exp(float(logs[0])) * (workers >= 0)
+        return self.across(logs, workers, times) - average, (own - variance).abs()
+
+    def log_prior(self, logs: Tensor) -> LogPrior:
+        """Log prior density of the logarithm of the variance."""
+        return _log_normal(logs, _LOG_VARIANCE)
+
+    def on(self, workers: Tensor, times: Tensor) -> WorkerEffect:
+        """The same effect on other rewards."""
+        return WorkerEffect(workers)
+
+    def _matches(self, workers: Tensor) -> Tensor:
+        known = (workers >= 0)[:, None] & (self.workers >= 0)
+        return ((workers[:, None] == self.workers) & known).double()
+
+
+@dataclass(frozen=True, eq=False)
+class DriftEffect:
+    r"""A drift over time, :math:`s^2 \exp(-|t - t'| / \ell)`, which follows steps too.
+
+    The reference level is that at the time of the latest reward.
+
+    Args:
+        times: Time (n,) of each reward, NaN where it is unknown: the effect is 0 there.
+        unit: The unit of the timescale, see `active_time`.
+
+    References:
+        Rasmussen and Williams 2006, eq. 4.15: the Ornstein-Uhlenbeck process.
+    """
+
+    times: Tensor
+    unit: float
+
+    name = "drift"
+    bounds = (_VARIANCE_BOUNDS, _TIMESCALE_BOUNDS)
+    starts = tuple(
+        torch.tensor([0.0, math.log(scale)], dtype=torch.float64) for scale in _TIMESCALES
+    )
+
+    @cached_property
+    def _gaps(self) -> Tensor:
+        return self._between(self.times)
+
+    @cached_property
+    def _present(self) -> Tensor:
+        return self.times[~self.times.isnan()].max().reshape(1)
+
+    def covariance(self, logs: Tensor) -> CovarianceOfEffect:
+        """Covariance of the effect on the rewards."""
+        values, scaled = self._correlated(logs, self._gaps)
+        return CovarianceOfEffect(values, (values, values * scaled))
+
+    def across(self, logs: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Covariance (k, n) of the effect at times (k,) with that on the rewards."""
+        return self._correlated(logs, self._between(times))[0]
+
+    def reference(self, logs: Tensor) -> tuple[Tensor, float]:
+        """Covariance (n,) of the effect at the latest reward with that on the rewards."""
+        return self.across(logs, self._present, self._present)[0], math.exp(float(logs[0]))
+
+    def contrast(self, logs: Tensor, workers: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the drift at times (k,) less that at the latest reward: covariance and variance."""
+        latest, variance = self.reference(logs)
+        gaps = ((times - self._present).abs() / self.unit).nan_to_num(nan=math.inf)
+        own = variance * (~times.isnan())
+        across = self._correlated(logs, gaps)[0]
+        return self.across(logs, workers, times) - latest, own + variance - 2.0 * across
+
+    def log_prior(self, logs: Tensor) -> LogPrior:
+        """Log prior density of the logarithms of variance and timescale."""
+        return _log_normal(logs, _LOG_VARIANCE, _LOG_TIMESCALE)
+
+    def on(self, workers: Tensor, times: Tensor) -> DriftEffect:
+        """The same effect on other rewards, with the same unit of time."""
+        return replace(self, times=times)
+
+    def _between(self, times: Tensor) -> Tensor:
+        """Gaps (k, n) in units of time; infinite where a time is unknown."""
+        return ((times[:, None] - self.times).abs() / self.unit).nan_to_num(nan=math.inf)
+
+    def _correlated(self, logs: Tensor, gaps: Tensor) -> tuple[Tensor, Tensor]:
+        scaled = gaps * math.exp(-float(logs[1]))
+        values = math.exp(float(logs[0])) * (-scaled).exp()
+        return values, scaled.masked_fill(scaled.isinf(), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedEffects:
+    """The effects of the conditions on rewards, as a posterior mean.
+
+    Args:
+        effects: The effects that the data support, on the rewards that were fitted.
+        logs: Logarithms of their parameters.
+        solved: (K + G + N)^{-1} (y - m) as (n,), with K the covariance of the function, G that of
+            the effects and N that of the noise.
+    """
+
+    effects: tuple[NuisanceEffect, ...] = ()
+    logs: Tensor = NO_LOGS
+    solved: Tensor = NO_LOGS
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no effect is supported by the data."""
+        return not self.effects
+
+    @cached_property
+    def level(self) -> float:
+        """Effect at the reference level: of the latest time and the average worker."""
+        return float(reference(self.effects, self.logs, len(self.solved))[0] @ self.solved)
+
+    def offsets(self, workers: Tensor, times: Tensor) -> Tensor:
+        """By how much conditions change a reward, compared with the reference level.
+
+        Args:
+            workers: Indices (k,) of workers, -1 where unknown.
+            times: Times (k,), NaN where unknown.
+
+        Returns:
+            Posterior means (k,), in standardised units.
+        """
+        total = torch.full((len(times),), -self.level, dtype=torch.float64)
+        for effect, logs in by_effect(self.effects, self.logs):
+            total += effect.across(logs, workers, times) @ self.solved
+        return total
+
+
+NO_EFFECTS = EstimatedEffects()
+
+
+class Contrast(NamedTuple):
+    """An effect of conditions on rewards, compared with its reference level.
+
+    Args:
+        mean: Posterior means (k,), in units of the rewards as they are transformed.
+        deviation: Posterior standard deviations (k,).
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+
+def effects_of(workers: Tensor, times: Tensor, names: Sequence[str]) -> list[NuisanceEffect]:
+    """Effects of those names that rewards can tell about, given workers (n,) and times (n,)."""
+    found: list[NuisanceEffect] = []
+    known, measured = workers[workers >= 0], times[~times.isnan()]
+    if "worker" in names and len(known) >= LEAST_REWARDS and 1 < len(known.unique()) < len(known):
+        found.append(WorkerEffect(workers))
+    differ = len(measured) >= LEAST_REWARDS and float(measured.min()) < float(measured.max())
+    if "drift" in names and differ:
+        found.append(DriftEffect(times, active_time(measured)))
+    return found
+
+
+def active_time(times: Tensor) -> float:
+    """Extent of times (n,), of which two at least differ, with long pauses shortened."""
+    gaps = times.sort().values.diff()
+    gaps = gaps[gaps > 0.0]
+    return float(gaps.clamp_max(_PAUSE * float(gaps.median())).sum())
+
+
+def by_effect(
+    effects: Sequence[NuisanceEffect], logs: Tensor
+) -> list[tuple[NuisanceEffect, Tensor]]:
+    """Each effect with the logarithms of its own parameters."""
+    return list(zip(effects, logs.split([len(one.bounds) for one in effects]), strict=True))
+
+
+def reference(effects: Sequence[NuisanceEffect], logs: Tensor, number: int) -> tuple[Tensor, float]:
+    """Covariance (n,) of the sum of effects at the reference level with rewards; its variance."""
+    across, variance = torch.zeros(number, dtype=torch.float64), 0.0
+    for effect, own in by_effect(effects, logs):
+        one, more = effect.reference(own)
+        across, variance = across + one, variance + more
+    return across, variance
+
+
+class Screening(NamedTuple):
+    """What a score test says about an effect.
+
+    Args:
+        gain: Estimated gain of log evidence, in nats.
+        logs: Logarithms of the parameters to start from.
+    """
+
+    gain: float
+    logs: Tensor
+
+
+def screened(effect: NuisanceEffect, inverse: Tensor, solved: Tensor) -> Screening:
+    """Score test of an effect, with no more than its derivative at a variance of 0.
+
+    Args:
+        effect: The effect.
+        inverse: Inverse (n, n) of the covariance of the rewards without it.
+        solved: That, times the rewards less their mean (n,).
+
+    References:
+        Lin 1997, "Variance component testing in generalised linear models with random effects".
+    """
+    total = inverse.sum(-1)
+    projected = inverse - torch.outer(total, total) / total.sum()
+    best = Screening(0.0, effect.starts[0])
+    for start in effect.starts:
+        unit = effect.covariance(start).values
+        product = projected @ unit
+        score = 0.5 * float(solved @ unit @ solved - product.trace())
+        information = 0.5 * float((product * product.T).sum())
+        if score > 0.0 and score**2 / (2.0 * information) > best.gain:
+            logs = start.clone()
+            logs[0] = math.log(max(score / information, _LEAST_VARIANCE))
+            best = Screening(score**2 / (2.0 * information), logs)
+    return best
+
+
+def _log_normal(logs: Tensor, *priors: tuple[float, float]) -> LogPrior:
+    means, deviations = (logs.new_tensor(part) for part in zip(*priors, strict=True))
+    off = (logs - means) / deviations
+    return LogPrior(float(-0.5 * off.square().sum()), -off / deviations)

@@ -1,0 +1,44 @@
+"""Under which conditions a trial was measured: by which worker, and when."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from optuna.trial import FrozenTrial
+
+from surefoot._internal import checks
+from surefoot.integrations.optuna.attributes import TIME, WORKER
+from surefoot.regression.observations import UNKNOWN, Conditions
+from surefoot.types import InvalidInput
+
+
+def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> Conditions:
+    """The conditions of a trial, as far as effects of them are looked for.
+
+    Those that are recorded wrongly are left out with a warning: a finished trial cannot be
+    corrected.
+
+    Args:
+        trial: A finished trial.
+        effects: Names of the effects.
+
+    Returns:
+        Its worker, from the user attribute `WORKER`, and the time of its start, unless the user
+        attribute `TIME` has another.
+    """
+    worker = trial.user_attrs.get(WORKER) if "worker" in effects else None
+    time = None
+    if "drift" in effects:
+        start = None if trial.datetime_start is None else trial.datetime_start.timestamp()
+        time = trial.user_attrs.get(TIME, start)
+    try:
+        return Conditions.validated(worker, time)
+    except InvalidInput as error:
+        recorded = {WORKER: worker, TIME: time}
+        warnings.warn(
+            f"trial {trial.number} has wrong conditions, {checks.shown(recorded)}: its value is "
+            f"used without them ({error})",
+            stacklevel=2,
+        )
+        return UNKNOWN

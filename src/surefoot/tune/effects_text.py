@@ -1,0 +1,87 @@
+"""What worker and time change, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surefoot.tune.plain_text import printable
+from surefoot.tune.study_file import StudyFile
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyDrift
+
+_SHOWN = 8  # workers that differ most from their average
+
+
+def effect_lines(
+    study_file: StudyFile, model: StudyBelief, params: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Sentences on the drift and on the workers; none where the data show neither.
+
+    Args:
+        study_file: The study file.
+        model: The model of its study.
+        params: The configuration whose values are given, the recommended one.
+    """
+    lines = []
+    minimize = study_file.study.direction == "minimize"
+    if (drift := model.drift(params)) is not None:
+        lines.append(drift_line(drift, minimize))
+    if workers := model.workers(params):
+        lines.append(_workers_line(workers, float(model.predict([params])[0][0])))
+    return tuple(lines)
+
+
+def drift_line(drift: StudyDrift, minimize: bool) -> str:
+    """The largest change over time, and what predictions are for.
+
+    Args:
+        drift: One configuration at the times of the trials.
+        minimize: Whether larger values are worse.
+    """
+    split, before, after = largest_change(drift.mean)
+    worse = "worse" if (after > before) is minimize else "better"
+    ends = float(drift.mean.min()), float(drift.mean.max())
+    return (
+        f"The level of the measurements changed during the study: from trial {drift.trials[split]} "
+        f"on, the same configuration is {_change(before, after)} {worse} than before. Over all "
+        f"trials, the recommended one is predicted between {ends[0]:.5g} and {ends[1]:.5g}; this "
+        f"drift is taken out, and predictions are for the latest trial."
+    )
+
+
+def largest_change(values: np.ndarray) -> tuple[int, float, float]:
+    """The step that explains most of the values, by least squares.
+
+    Args:
+        values: Values (n,) in order of time, two at least.
+
+    Returns:
+        How many values are before it, and the means before and after.
+    """
+    number = len(values)
+    before = np.arange(1, number)
+    sums = np.cumsum(values)[:-1]
+    means = sums / before, (values.sum() - sums) / (number - before)
+    explained = before * (number - before) * (means[0] - means[1]) ** 2
+    split = int(np.argmax(explained))
+    return split + 1, float(means[0][split]), float(means[1][split])
+
+
+def _change(before: float, after: float) -> str:
+    if before * after > 0.0 and abs(after / before) < 10.0:
+        return f"{abs(100.0 * (after / before - 1.0)):.0f} %"
+    return f"{abs(after - before):.3g}"
+
+
+def _workers_line(workers: Mapping[str, tuple[float, float, float]], average: float) -> str:
+    ordered = sorted(workers.items(), key=lambda each: -abs(each[1][0] - average))
+    shown = ", ".join(f"{printable(name)} {value:.5g}" for name, (value, *_) in ordered[:_SHOWN])
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return (
+        f"Workers differ: the recommended configuration is predicted at {shown}{more}. These "
+        f"differences are taken out, and predictions are for the average of the workers."
+    )

@@ -1,0 +1,135 @@
+"""Rewards whose worker and time are told: what is predicted, saved and refused."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+
+SPACE = sf.Box([0.0], [1.0])
+
+
+def told(effects=("worker", "drift"), number=40, step=1.5, **parts) -> sf.Optimizer:
+    """Forty rewards of a sine by two workers, larger by a step in the second half."""
+    optimizer = sf.algorithms.robust_ucb(SPACE, effects=effects, **parts)
+    generator = np.random.default_rng(0)
+    points = generator.random((number, 1))
+    rounds = np.arange(number)
+    noise = 0.1 * generator.standard_normal(number)
+    rewards = np.sin(6.0 * points[:, 0]) + noise + step * (rounds >= number // 2)
+    conditions = {}
+    if "worker" in effects:
+        conditions["workers"] = ["a" if one % 2 else "b" for one in rounds]
+    if "drift" in effects:
+        conditions["times"] = rounds.tolist()
+    optimizer.tell_all(points, rewards, **conditions)
+    return optimizer
+
+
+@pytest.fixture(scope="module")
+def drifted() -> sf.Optimizer:
+    return told()
+
+
+def test_predictions_are_for_the_latest_reward(drifted):
+    assert list(drifted.contrasts()) == ["drift"]
+    points = torch.tensor([[0.25], [0.8]], dtype=torch.float64)
+    mean, lower, upper = drifted.assess(points)
+    truth = torch.sin(6.0 * points[:, 0]) + 1.5
+    assert bool(((lower <= truth) & (truth <= upper)).all())
+    assert float((mean - truth).abs().max()) < 0.4
+    drift = drifted.contrasts()["drift"]
+    assert float(drift.mean[:20].mean()) == pytest.approx(-1.5, abs=0.4)
+    assert float(drift.mean[-1]) == pytest.approx(0.0, abs=1e-9)
+    assert torch.equal(drifted.history.rewards[:1], told(("drift",)).history.rewards[:1])
+
+
+def test_without_support_the_run_is_the_same_to_the_last_bit():
+    plain, known = told((), step=0.0), told(step=0.0)
+    assert known.contrasts() == {}
+    assert known.recommend().value == plain.recommend().value
+    assert torch.equal(known.ask().point, plain.ask().point)
+
+
+def test_a_saved_run_goes_on_alike(drifted, tmp_path):
+    drifted.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.recommend().value == drifted.recommend().value
+    assert loaded.history.worker_names == ["b", "a"]
+    torch.testing.assert_close(loaded.history.times, drifted.history.times, rtol=0, atol=0)
+    queries = [one.ask() for one in (loaded, sf.Optimizer.load(tmp_path / "run"))]
+    assert torch.equal(queries[0].point, queries[1].point)
+    assert loaded.tell(queries[0], 2.0, worker="c", time=40.0).round == 41
+    assert loaded.history.worker_names == ["b", "a", "c"]
+
+
+def test_rewards_between_fits_are_corrected_too():
+    fit = sf.hyperparameters.HyperparameterFit(every=1000, passes=1)
+    optimizer = sf.Optimizer(SPACE, hyperparameters=fit, estimator=sf.StudentT())
+    generator = np.random.default_rng(0)
+    points = generator.random((40, 1))
+    level = 2.0 * (np.arange(40) < 20)
+    rewards = np.sin(6.0 * points[:, 0]) + level + 0.05 * generator.standard_normal(40)
+    optimizer.tell_all(points, rewards, times=range(40))
+    before = float(optimizer.posterior.mean([[0.5]]))
+    for _ in range(10):
+        optimizer.tell([0.5], math.sin(3.0) + 2.0, time=5.0)  # as of the time before the step
+    assert float(optimizer.posterior.mean([[0.5]])) == pytest.approx(before, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ({"worker": ""}, "`worker` is '', expected a name"),
+        ({"worker": "  "}, "expected a name that is not empty"),
+        ({"worker": True}, "`worker` is True"),
+        ({"worker": 1.5}, "`worker` is 1.5"),
+        ({"time": math.nan}, "`time` is nan, expected a finite number"),
+        ({"time": math.inf}, "`time` is inf"),
+        ({"time": "noon"}, "`time` is 'noon'"),
+    ],
+)
+def test_wrong_conditions_are_refused_and_nothing_changes(conditions, message):
+    optimizer = sf.algorithms.robust_ucb(SPACE)
+    query = optimizer.ask()
+    with pytest.raises(sf.InvalidInput, match=message):
+        optimizer.tell(query, 1.0, **conditions)
+    assert len(optimizer.history) == 0
+    assert [one.id for one in optimizer.pending] == [query.id]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ({"workers": ["a"]}, "1 workers came with 2 times"),
+        ({"workers": ["a"], "times": [1.0]}, "2 rewards came with 1"),
+        ({"workers": "ab"}, "`workers` is 'ab', expected one for each reward"),
+        ({"times": 3.0}, "`times` is 3.0, expected one for each reward"),
+        ({"times": [1.0, math.nan]}, "`time` is nan"),
+    ],
+)
+def test_wrong_lists_of_conditions_are_refused(conditions, message):
+    optimizer = sf.algorithms.robust_ucb(SPACE)
+    with pytest.raises(sf.InvalidInput, match=message):
+        optimizer.tell_all([[0.1], [0.2]], [1.0, 2.0], **conditions)
+    assert len(optimizer.history) == 0
+
+
+def test_effects_need_a_fit():
+    given = sf.algorithms.gp_ucb(SPACE, sf.kernels.squared_exponential(0.2))
+    with pytest.raises(sf.InvalidInput, match="a worker came, but no effect of it is fitted"):
+        given.tell([0.1], 1.0, worker="a")
+    off = sf.algorithms.robust_ucb(SPACE, effects=["worker"])
+    with pytest.raises(sf.InvalidInput, match="a time came, but no effect of it is fitted"):
+        off.tell([0.1], 1.0, time=1.0)
+    assert off.tell([0.1], 1.0, worker=3).round == 1
+    assert off.history.worker_names == ["3"]
+
+
+def test_workers_of_some_rewards_may_be_unknown():
+    optimizer = sf.algorithms.robust_ucb(SPACE)
+    optimizer.tell_all([[0.1], [0.2], [0.3]], [1.0, 2.0, 3.0], workers=["a", None, 7])
+    assert optimizer.history.workers.tolist() == [0, -1, 1]
+    assert optimizer.history.times.isnan().all()

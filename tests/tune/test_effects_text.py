@@ -1,0 +1,119 @@
+"""What is said of worker and time, and the worker that an objective names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from study_doubles import trials_of
+
+from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
+from surefoot.tune import import_table
+from surefoot.tune.command_objective import CommandObjective
+from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.effects_text import drift_line, largest_change
+from surefoot.tune.function_server import _call
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.printed_value import split_worker
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import open_study
+from surefoot.tune.study_file import StudyFile, StudyFileError
+
+
+def test_the_largest_change_is_found():
+    values = np.array([10.0] * 7 + [13.0] * 5)
+    assert largest_change(values) == (7, 10.0, 13.0)
+
+
+@pytest.mark.parametrize(("minimize", "word"), [(True, "worse"), (False, "better")])
+def test_the_drift_in_words(minimize, word):
+    mean = np.array([10.0] * 7 + [13.0] * 5)
+    line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize)
+    assert f"from trial 10 on, the same configuration is 30 % {word} than before" in line
+    assert "between 10 and 13" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "worker", "left"),
+    [
+        ("worker=3\n12.5", "3", "\n12.5"),
+        ("12.5\n worker = rack 2 ", "rack 2 ", "12.5\n"),
+        ("worker=a\n1\nworker=b", "b", "\n1\n"),
+        ("worker=\n1", "", "\n1"),
+        ("my-worker=3 is 1", None, "my-worker=3 is 1"),
+        ("workers=3", None, "workers=3"),
+    ],
+)
+def test_a_printed_worker(text, worker, left):
+    assert split_worker(text) == (worker, left)
+
+
+def measured(tmp_path, line: str, **given) -> Measurement | Failure:
+    template = CommandTemplate.parse(f"printf {line}")
+    return CommandObjective(template, tmp_path, 30.0, **given).measure({}, Stop())
+
+
+def test_a_command_names_its_worker(tmp_path):
+    result = measured(tmp_path, "'worker=7\\n12.5\\n'")
+    assert isinstance(result, Measurement)
+    assert (result.value, result.worker) == (12.5, "7")
+    result = measured(tmp_path, "'12.5\\nworker=7\\n'")
+    assert (result.value, result.worker) == (12.5, "7")
+
+
+def test_a_worker_without_a_name_is_no_fault_of_the_configuration(tmp_path):
+    result = measured(tmp_path, "'worker=\\n12.5\\n'")
+    assert isinstance(result, Failure)
+    assert result.blameless
+    assert result.reason == "the worker has no name, expected `worker=NAME`"
+
+
+def test_a_constraint_may_be_called_worker(tmp_path):
+    result = measured(tmp_path, "'worker=7\\n12.5\\n'", constraints=["worker"])
+    assert (result.worker, result.constraints) == ("", {"worker": 7.0})
+
+
+@pytest.mark.parametrize(
+    ("returned", "reported", "reply"),
+    [
+        ((1.5, {"worker": 3}), "", {"value": 1.5, "worker": "3"}),
+        (
+            (1.5, {"worker": "a", "p99": 2}),
+            "p99",
+            {"value": 1.5, "reported": {"p99": 2.0}, "worker": "a"},
+        ),
+        (1.5, "", {"value": 1.5}),
+        ((1.5, {"worker": 4}), "worker", {"value": 1.5, "reported": {"worker": 4.0}}),
+    ],
+)
+def test_a_function_names_its_worker(returned, reported, reply):
+    assert _call(lambda: returned, {}, reported) == reply
+
+
+def test_the_worker_of_a_trial_is_recorded(write_study):
+    path = write_study()
+    trials = trials_of(path)
+    trial = trials.begin_next()
+    trials.record(trial, Measurement(1.0, 0.1, worker="rack 2"))
+    assert trials.all()[0].user_attrs[WORKER] == "rack 2"
+
+
+def test_imported_rows_without_a_time_have_none(write_study, tmp_path):
+    table = tmp_path / "runs.csv"
+    table.write_text(
+        "size,share,mode,value,worker,time\n512,0.5,OFF,1.0,a,2026-03-01 14:30:00\n"
+        "512,0.6,OFF,1.0,,\n",
+        encoding="utf-8",
+    )
+    path = write_study()
+    import_table(path, table)
+    first, second = (trial.user_attrs for trial in open_study(path)[1].trials)
+    assert first[WORKER] == "a"
+    assert TIME not in first
+    assert second[TIME] is None
+    assert WORKER not in second
+
+
+def test_effects_of_a_study_file_are_names(write_study):
+    path = write_study(("timeout = 30", "timeout = 30\neffects = ['clock']"))
+    with pytest.raises(StudyFileError, match=r"objective.effects.*expected a list of 'worker'"):
+        StudyFile.load(path)
