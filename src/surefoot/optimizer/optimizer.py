@@ -592,12 +592,12 @@ class Optimizer:
     def _without_failures(self) -> Score | None:
         if not self._failed:
             return None
-        kernel, sites = self._model.fitted.kernel, self._model.observations.sites
-        failed = torch.stack(self._failed)
+        kernel, observations = self._model.fitted.kernel, self._model.observations
+        sites, failed = observations.sites, torch.stack(self._failed)
         seen = self.space.seen
         arms = seen.points if isinstance(seen, Arms) else sites[:0]
         before = self._feasibility or Feasibility(kernel, arms)
-        self._feasibility = before.updated(kernel, sites, failed)
+        self._feasibility = before.updated(kernel, sites, observations.counts, failed)
         return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:
