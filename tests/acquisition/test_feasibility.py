@@ -59,14 +59,14 @@ def test_the_sums_over_arms_are_those_of_any_points() -> None:
 def chance_of(
     at: list[float], succeeded: list[float], failed: list[float], times: float = 1.0
 ) -> list[float]:
-    """Probabilities at points of the line, with so many successes at each site."""
+    """Of success, at points of the line to recommend, with so many successes at each site."""
     points, sites, failures = (
         torch.tensor(one, dtype=torch.float64).unsqueeze(-1) for one in (at, succeeded, failed)
     )
     kernel = sf.kernels.squared_exponential(0.3)
     nothing = Feasibility(kernel, points[:0])
     counts = torch.full((len(sites),), times, dtype=torch.float64)
-    return nothing.updated(kernel, sites, counts, failures)(points).tolist()
+    return nothing.updated(kernel, sites, counts, failures).of_recommendation(points).tolist()
 
 
 def test_failures_by_chance_leave_all_points_but_their_own_as_they_are() -> None:
@@ -80,6 +80,15 @@ def test_a_point_that_has_also_succeeded_is_not_excluded() -> None:
     at_once, later = (chance_of([0.5], [0.2, 0.5], [0.5], times)[0] for times in (1.0, 9.0))
     assert at_once > 0.5
     assert later == pytest.approx(1.0)
+
+
+def test_the_point_of_a_failure_is_recommended_if_it_succeeds_but_not_tried_again() -> None:
+    optimizer = gp_ucb(sf.Arms(LINE[::6]), sf.kernels.squared_exponential(0.1))
+    for arm, reward in enumerate([0.0, 0.1, 5.0, 0.2, 0.1]):
+        optimizer.tell_all([arm] * 9, [reward] * 9)
+    optimizer.forget(2)
+    assert optimizer.recommend().arm == 2
+    assert optimizer.ask().arm != 2
 
 
 def test_several_failures_exclude_a_region() -> None:

@@ -41,10 +41,10 @@ class Votes(NamedTuple):
         nearer = ((success - failure) / (success + _TINY)).clamp_min(0.0)
         return nearer * self.failure.pow(_SPOT)
 
-    def chance(self, typical: float) -> Tensor:
+    def chance(self, typical: float, doubt: Tensor) -> Tensor:
         """Probability (n,) of success relative to that of a typical success."""
         relative = (self.share / (_TOLERANCE * typical)).clamp_max(1.0)
-        return relative * (1.0 - (1.0 - _DOUBT) * self.doubt)
+        return relative * (1.0 - (1.0 - _DOUBT) * doubt)
 
 
 class Feasibility:
@@ -52,8 +52,8 @@ class Feasibility:
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
     lowers its neighbourhood and several exclude a region. It is relative to the share around the
-    successes themselves: failures by chance, which happen everywhere, exclude nothing. A point that
-    has only failed is not tried again, and how far that reaches is limited by the nearest success.
+    successes themselves: failures by chance, which happen everywhere, exclude nothing. The point
+    of a failure is not tried again; how far that reaches is limited by the nearest success.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -71,9 +71,15 @@ class Feasibility:
         self._typical = 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
-        """The probabilities, differentiable in the points."""
-        votes = self._votes if points is self._arms else self._votes_at(points)
-        return votes.chance(self._typical)
+        """The probabilities by which to search, differentiable in the points."""
+        votes = self._votes_of(points)
+        doubt = torch.where(votes.failure > 1.0 - _TINY, 1.0, votes.doubt)
+        return votes.chance(self._typical, doubt)
+
+    def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+        """The same, except that a point that has also succeeded may be recommended."""
+        votes = self._votes_of(points)
+        return votes.chance(self._typical, votes.doubt)
 
     def updated(
         self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
@@ -115,6 +121,9 @@ class Feasibility:
             against = against + _on_grid(near.pow(_REACH))
             failure = torch.maximum(failure, near)
         self._votes = Votes(in_favour, against, success, failure)
+
+    def _votes_of(self, points: Tensor) -> Votes:
+        return self._votes if points is self._arms else self._votes_at(points)
 
     def _votes_at(self, points: Tensor) -> Votes:
         success = _correlation(self._kernel, points, self._succeeded)

@@ -410,12 +410,12 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        return self._look(self._feasible())
+        return self._look(both(self._known_to_succeed(), self.constraints.probability()))
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
         """Probability that all constraints hold; None before the first of their values."""
-        return FeasibleDesigns.of(self.constraints, self._look(self._without_failures()))
+        return FeasibleDesigns.of(self.constraints, self._look(self._known_to_succeed()))
 
     @property
     def width(self) -> float:
@@ -589,7 +589,13 @@ class Optimizer:
         """Probability that measuring succeeds and all constraints hold."""
         return both(self._without_failures(), self.constraints.probability())
 
-    def _without_failures(self) -> Score | None:
+    def _known_to_succeed(self) -> Score | None:
+        """Probability that measuring succeeds, by which designs are recommended."""
+        failures = self._without_failures()
+        return None if failures is None else failures.of_recommendation
+
+    def _without_failures(self) -> Feasibility | None:
+        """Probability that measuring succeeds, by which the search goes on."""
         if not self._failed:
             return None
         kernel, observations = self._model.fitted.kernel, self._model.observations

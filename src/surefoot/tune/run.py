@@ -11,13 +11,21 @@ from optuna.samplers import BaseSampler
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.command_template import InvalidCommand
 from surefoot.tune.display import Display, display_of, show
 from surefoot.tune.kept_processes import KeptProcesses, keep_until_end
+from surefoot.tune.kept_summary import kept_summary
 from surefoot.tune.objective import Objective, objective_of
 from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.study import Summary, create_study, import_model, summarise
+from surefoot.tune.study import (
+    Summary,
+    create_study,
+    default_sampler,
+    import_model,
+    summarise,
+)
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trials import StudyTrials
 from surefoot.tune.worker_loop import tune
@@ -95,13 +103,18 @@ def run(
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
         )
-        import_model()
+        if trials.finished() < trials.target():
+            import_model()
         with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
                 _tune(trials, objective, workers, stop, kept, display)
-    summary = summarise(study_file, opened.study)
+    if isinstance(sampler, SurefootSampler):
+        summary = summarise(study_file, opened.study)
+    else:  # what `surefoot recommend` computes
+        opened.study.sampler = default_sampler(study_file)
+        summary = kept_summary(study_file, opened.study)
     target = trials.target()
     return Outcome(stop.requested and summary.trials < target, summary, target)
 

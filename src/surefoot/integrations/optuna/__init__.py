@@ -13,10 +13,10 @@ from surefoot.integrations.optuna.constraints import CONSTRAINTS
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import (
+    from surefoot.integrations.optuna.model import StudyBelief
+    from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
         PredictedConstraint,
-        StudyBelief,
         StudyRecommendation,
     )
     from surefoot.integrations.optuna.sampler import SurefootSampler
@@ -35,11 +35,11 @@ __all__ = [
     "SurefootSampler",
 ]
 _HOMES = {
-    "OverEnvironment": "model",
-    "PredictedConstraint": "model",
+    "OverEnvironment": "predictions",
+    "PredictedConstraint": "predictions",
     "StudyBelief": "model",
     "StudyEnvironment": "environment",
-    "StudyRecommendation": "model",
+    "StudyRecommendation": "predictions",
     "SurefootSampler": "sampler",
 }
 
