@@ -56,17 +56,26 @@ def test_the_sums_over_arms_are_those_of_any_points() -> None:
     assert torch.equal(fewer(arms), anew(arms))
 
 
+def feasibility(succeeded: list[float], failed: list[float], times: float = 1.0) -> Feasibility:
+    """On the line, with so many successes at each site."""
+    kernel, sites, failures = (
+        sf.kernels.squared_exponential(0.3),
+        on_line(succeeded),
+        on_line(failed),
+    )
+    counts = torch.full((len(sites),), times, dtype=torch.float64)
+    return Feasibility(kernel, sites[:0]).updated(kernel, sites, counts, failures)
+
+
+def on_line(values: list[float]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64).unsqueeze(-1)
+
+
 def chance_of(
     at: list[float], succeeded: list[float], failed: list[float], times: float = 1.0
 ) -> list[float]:
-    """Of success, at points of the line to recommend, with so many successes at each site."""
-    points, sites, failures = (
-        torch.tensor(one, dtype=torch.float64).unsqueeze(-1) for one in (at, succeeded, failed)
-    )
-    kernel = sf.kernels.squared_exponential(0.3)
-    nothing = Feasibility(kernel, points[:0])
-    counts = torch.full((len(sites),), times, dtype=torch.float64)
-    return nothing.updated(kernel, sites, counts, failures).of_recommendation(points).tolist()
+    """Of points to recommend."""
+    return feasibility(succeeded, failed, times).of_recommendation(on_line(at)).tolist()
 
 
 def test_failures_by_chance_leave_all_points_but_their_own_as_they_are() -> None:
@@ -98,11 +107,17 @@ def test_several_failures_exclude_a_region() -> None:
     assert outside == pytest.approx(1.0)
 
 
-def test_the_doubt_about_a_failed_point_ends_halfway_to_the_nearest_success() -> None:
+def test_in_the_search_doubt_ends_halfway_to_the_nearest_success() -> None:
     others, success = [0.1, 0.3, 0.7], 0.5 - 1e-4
-    failure, near_failure, near_success = chance_of(
-        [0.5, 0.5 - 2e-5, 0.5 - 6e-5], [*others, success], [0.5]
-    )
-    assert failure < 0.03
-    assert near_failure < 0.1
-    assert near_success > 0.5
+    points = on_line([0.5, 0.5 - 2e-5, 0.5 - 6e-5])
+    chances = feasibility([*others, success], [0.5])(points).tolist()
+    assert chances[0] < 0.03
+    assert chances[1] < 0.1
+    assert chances[2] > 0.5
+
+
+def test_what_is_recommended_is_much_closer_to_a_success_than_to_a_failure() -> None:
+    succeeded = [0.0, 0.1, 0.2, 0.3, 0.4]
+    measured, close, between = chance_of([0.4, 0.405, 0.46], succeeded, [0.5])
+    assert measured == close == pytest.approx(1.0)
+    assert between < 0.6

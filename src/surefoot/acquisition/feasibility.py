@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _DOUBT = 0.02  # share of successes at a point whose only neighbour failed
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
-_TOLERANCE = 0.75  # of the typical share of successes, from which a point is as good as any
+_MUCH_CLOSER = 100.0  # ratio of squared distances
+_TOLERANCE = 0.75  # share of successes, from which a point is as good as any
 _COMPARED = 128  # successes from which the typical share is estimated
 _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
 _TINY = 1e-12
@@ -34,15 +35,20 @@ class Votes(NamedTuple):
         """Share (n,) of successes nearby."""
         return (self.in_favour + _DOUBT) / (self.in_favour + self.against + _DOUBT)
 
-    @property
-    def doubt(self) -> Tensor:
-        """1 at a point that has only failed, and 0 away from it or nearer to a success (n,)."""
-        failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
-        nearer = ((success - failure) / (success + _TINY)).clamp_min(0.0)
-        return nearer * self.failure.pow(_SPOT)
+    def doubt(self, power: int, ratio: float = 1.0) -> Tensor:
+        """1 at a point that has only failed, 0 away from it or closer to a success (n,).
 
-    def chance(self, typical: float, doubt: Tensor) -> Tensor:
-        """Probability (n,) of success relative to that of a typical success."""
+        Args:
+            power: Power of the correlation with the failure, by which doubt falls with distance.
+            ratio: Of the squared distances to failure and success, from which there is no doubt.
+        """
+        failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
+        closer = (1.0 - failure / (ratio * success + _TINY)).clamp_min(0.0)
+        alone = torch.where(success > _TINY, closer, 0.0)
+        return alone * self.failure.pow(power)
+
+    def chance(self, doubt: Tensor, typical: float = 1.0) -> Tensor:
+        """Probability (n,) of success, 1 from a share of `_TOLERANCE` * `typical` on."""
         relative = (self.share / (_TOLERANCE * typical)).clamp_max(1.0)
         return relative * (1.0 - (1.0 - _DOUBT) * doubt)
 
@@ -51,9 +57,9 @@ class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
-    lowers its neighbourhood and several exclude a region. It is relative to the share around the
-    successes themselves: failures by chance, which happen everywhere, exclude nothing. The point
-    of a failure is not tried again; how far that reaches is limited by the nearest success.
+    lowers its neighbourhood and several exclude a region; up to a quarter of failures among the
+    successes nearby, which may have happened by chance, exclude nothing. The point of a failure is
+    not tried again; how far that reaches is limited by the nearest success.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -73,13 +79,18 @@ class Feasibility:
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
         votes = self._votes_of(points)
-        doubt = torch.where(votes.failure > 1.0 - _TINY, 1.0, votes.doubt)
-        return votes.chance(self._typical, doubt)
+        doubt = torch.where(votes.failure > 1.0 - _TINY, 1.0, votes.doubt(_SPOT))
+        return votes.chance(doubt)
 
     def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
-        """The same, except that a point that has also succeeded may be recommended."""
+        """The probabilities by which to recommend, differentiable in the points.
+
+        Relative to the share around the successes themselves, since failures by chance may be
+        frequent. A point that has succeeded may be recommended though it has failed, too; one that
+        has not been measured is doubted unless it is much closer to a success than to a failure.
+        """
         votes = self._votes_of(points)
-        return votes.chance(self._typical, votes.doubt)
+        return votes.chance(votes.doubt(_REACH, _MUCH_CLOSER), self._typical)
 
     def updated(
         self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
