@@ -16,7 +16,7 @@ _DOUBT = 0.02  # share of successes at a point whose only neighbour failed
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
 _MUCH_CLOSER = 100.0  # ratio of squared distances
-_TOLERANCE = 0.75  # share of successes, from which a point is as good as any
+_TOLERANCE = 0.85  # share of successes, from which a point is as good as any
 _COMPARED = 128  # successes from which the typical share is estimated
 _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
 _TINY = 1e-12
@@ -57,7 +57,7 @@ class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
-    lowers its neighbourhood and several exclude a region; up to a quarter of failures among the
+    lowers its neighbourhood and several exclude a region; up to 15 % of failures among the
     successes nearby, which may have happened by chance, exclude nothing. The point of a failure is
     not tried again; how far that reaches is limited by the nearest success.
 
