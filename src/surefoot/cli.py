@@ -146,12 +146,13 @@ def recommend(
     the key risk describes.
     """
     with one_line_errors():
-        from surefoot.tune import open_study, summarise
+        from surefoot.tune import open_study
         from surefoot.tune.constraint_text import constraints_as_json
+        from surefoot.tune.kept_summary import kept_summary
         from surefoot.types import NotReady
 
         study_file, opened = open_study(study)
-        summary = summarise(study_file, opened)
+        summary = kept_summary(study_file, opened)
         best = summary.recommended
         if best is None:
             raise NotReady(

@@ -12,9 +12,14 @@ from surefoot import kernels
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_DOUBT = 0.02  # probability of success of a point whose only neighbour failed
-_SPOT = 64  # power of the correlation that is 0 but at the failed point itself
+_DOUBT = 0.02  # share of successes at a point whose only neighbour failed
+_SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
+_MUCH_CLOSER = 100.0  # ratio of squared distances
+_TOLERANCE = 0.85  # share of successes, from which a point is as good as any
+_COMPARED = 128  # successes from which the typical share is estimated
+_GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not depend on their order
+_TINY = 1e-12
 
 
 class Votes(NamedTuple):
@@ -22,21 +27,39 @@ class Votes(NamedTuple):
 
     in_favour: Tensor  # (n,), of the successes nearby
     against: Tensor  # (n,), of the failures nearby
-    nearest: Tensor  # (n,), correlation with the nearest failure
+    success: Tensor  # (n,), correlation with the nearest success
+    failure: Tensor  # (n,), correlation with the nearest failure
 
     @property
-    def chance(self) -> Tensor:
-        """Probability (n,) of success."""
-        voted = (self.in_favour + _DOUBT) / (self.in_favour + self.against + _DOUBT)
-        return voted * (1.0 - (1.0 - _DOUBT) * self.nearest.pow(_SPOT))
+    def share(self) -> Tensor:
+        """Share (n,) of successes nearby."""
+        return (self.in_favour + _DOUBT) / (self.in_favour + self.against + _DOUBT)
+
+    def doubt(self, power: int, ratio: float = 1.0) -> Tensor:
+        """1 at a point that has only failed, 0 away from it or closer to a success (n,).
+
+        Args:
+            power: Power of the correlation with the failure, by which doubt falls with distance.
+            ratio: Of the squared distances to failure and success, from which there is no doubt.
+        """
+        failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
+        closer = (1.0 - failure / (ratio * success + _TINY)).clamp_min(0.0)
+        alone = torch.where(success > _TINY, closer, 0.0)
+        return alone * self.failure.pow(power)
+
+    def chance(self, doubt: Tensor, typical: float = 1.0) -> Tensor:
+        """Probability (n,) of success, 1 from a share of `_TOLERANCE` * `typical` on."""
+        relative = (self.share / (_TOLERANCE * typical)).clamp_max(1.0)
+        return relative * (1.0 - (1.0 - _DOUBT) * doubt)
 
 
 class Feasibility:
     """Probability that measuring at a point succeeds (Nadaraya-Watson).
 
     A kernel-weighted share of successes with a prior that favours success, so that one failure
-    lowers its neighbourhood and several exclude a region. The point of a failure is not tried
-    again, however many successes surround it.
+    lowers its neighbourhood and several exclude a region; up to 15 % of failures among the
+    successes nearby, which may have happened by chance, exclude nothing. The point of a failure is
+    not tried again; how far that reaches is limited by the nearest success.
 
     Args:
         kernel: Kernel whose correlation weighs the sites.
@@ -49,38 +72,91 @@ class Feasibility:
         self._kernel = kernel
         self._arms = arms
         self._succeeded = self._failed = arms[:0]
-        self._votes = Votes(*arms.new_zeros(3, len(arms)))
-        self._chance = self._votes.chance
+        self._counts = arms.new_zeros(0)
+        self._votes = Votes(*arms.new_zeros(4, len(arms)))
+        self._typical = 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
-        """The probabilities, differentiable in the points."""
-        if points is self._arms:
-            return self._chance
-        near = _correlation(self._kernel, points, self._failed)
-        return Votes(
-            _correlation(self._kernel, points, self._succeeded).pow(_REACH).sum(-1),
-            near.pow(_REACH).sum(-1),
-            near.amax(-1),
-        ).chance
+        """The probabilities by which to search, differentiable in the points."""
+        votes = self._votes_of(points)
+        doubt = torch.where(votes.failure > 1.0 - _TINY, 1.0, votes.doubt(_SPOT))
+        return votes.chance(doubt)
 
-    def updated(self, kernel: Kernel, succeeded: Tensor, failed: Tensor) -> Feasibility:
-        """That of the sites (s, d) measured and (f, d) failed so far, under a kernel."""
+    def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+        """The probabilities by which to recommend, differentiable in the points.
+
+        Relative to the share around the successes themselves, since failures by chance may be
+        frequent. A point that has succeeded may be recommended though it has failed, too; one that
+        has not been measured is doubted unless it is much closer to a success than to a failure.
+        """
+        votes = self._votes_of(points)
+        return votes.chance(votes.doubt(_REACH, _MUCH_CLOSER), self._typical)
+
+    def updated(
+        self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
+    ) -> Feasibility:
+        """That of all measurements so far, under a kernel.
+
+        Args:
+            kernel: The kernel.
+            succeeded: Distinct sites (s, d) with successes.
+            counts: How many successes each of them has (s,).
+            failed: Sites (f, d) of the failures.
+        """
+        more = counts.clone()
+        more[: len(self._counts)] -= self._counts[: len(counts)]
         if kernel is not self._kernel or not (
-            _begins(succeeded, self._succeeded) and _begins(failed, self._failed)
+            _begins(succeeded, self._succeeded)
+            and _begins(failed, self._failed)
+            and bool((more >= 0.0).all())
         ):
-            return Feasibility(kernel, self._arms).updated(kernel, succeeded, failed)
-        in_favour, against, nearest = self._votes
-        more, worse = succeeded[len(self._succeeded) :], failed[len(self._failed) :]
-        if len(self._arms) and len(more) + len(worse):
-            for site in more:
-                in_favour = in_favour + self._of_arms(site).pow(_REACH)
-            for site in worse:
-                near = self._of_arms(site)
-                against, nearest = against + near.pow(_REACH), torch.maximum(nearest, near)
-            self._votes = Votes(in_favour, against, nearest)
-            self._chance = self._votes.chance
-        self._succeeded, self._failed = succeeded, failed
+            return Feasibility(kernel, self._arms).updated(kernel, succeeded, counts, failed)
+        worse = failed[len(self._failed) :]
+        if not len(worse) and not bool(more.any()):
+            return self
+        self._succeeded, self._counts, self._failed = succeeded, counts.clone(), failed
+        if len(self._arms):
+            self._add_to_arms(more, worse)
+        self._typical = self._typical_share()
         return self
+
+    def _add_to_arms(self, more: Tensor, worse: Tensor) -> None:
+        """Count new successes (s,) of the sites, and failures at new sites (f, d), for the arms."""
+        in_favour, against, success, failure = self._votes
+        for index in more.nonzero()[:, 0].tolist():
+            near = self._of_arms(self._succeeded[index])
+            in_favour = in_favour + more[index] * _on_grid(near.pow(_REACH))
+            success = torch.maximum(success, near)
+        for site in worse:
+            near = self._of_arms(site)
+            against = against + _on_grid(near.pow(_REACH))
+            failure = torch.maximum(failure, near)
+        self._votes = Votes(in_favour, against, success, failure)
+
+    def _votes_of(self, points: Tensor) -> Votes:
+        return self._votes if points is self._arms else self._votes_at(points)
+
+    def _votes_at(self, points: Tensor) -> Votes:
+        success = _correlation(self._kernel, points, self._succeeded)
+        failure = _correlation(self._kernel, points, self._failed)
+        return Votes(
+            (success.pow(_REACH) * self._counts).sum(-1),
+            failure.pow(_REACH).sum(-1),
+            _largest(success),
+            _largest(failure),
+        )
+
+    def _typical_share(self) -> float:
+        """Mean share of successes at the sites of successes, each but for one of its own."""
+        number = len(self._succeeded)
+        if not number:
+            return 1.0
+        among = torch.linspace(0, number - 1, min(number, _COMPARED)).round().long()
+        with torch.no_grad():
+            votes = self._votes_at(self._succeeded[among])
+        share = votes._replace(in_favour=(votes.in_favour - 1.0).clamp_min(0.0)).share
+        counts = self._counts[among]
+        return float((counts * share).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
         return _correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
@@ -88,6 +164,14 @@ class Feasibility:
 
 def _begins(sites: Tensor, former: Tensor) -> bool:
     return len(former) == 0 or torch.equal(sites[: len(former)], former)
+
+
+def _on_grid(weights: Tensor) -> Tensor:
+    return (weights * _GRID).round() / _GRID
+
+
+def _largest(correlations: Tensor) -> Tensor:  # (n, s) -> (n,)
+    return correlations.amax(-1) if correlations.shape[-1] else correlations.sum(-1)
 
 
 def _correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:  # (n, s)

@@ -153,7 +153,8 @@ def first_location(
             return several[0]
         points = torch.stack([location.point for location in several])
         none = points[:0]
-        chance = Feasibility(kernel, none).updated(kernel, none, torch.stack([*failed]))
+        nothing = Feasibility(kernel, none)
+        chance = nothing.updated(kernel, none, none.new_zeros(0), torch.stack([*failed]))
         return several[int(chance(points).argmax())]
     variance = kernels.diagonal(kernel, space.points).cpu().clone()
     tried = [*failed, *(query.point for query in pending.queries)]

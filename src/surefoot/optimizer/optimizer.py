@@ -439,12 +439,12 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        return self._look(self._feasible())
+        return self._look(both(self._known_to_succeed(), self.constraints.probability()))
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
         """Probability that all constraints hold; None before the first of their values."""
-        return FeasibleDesigns.of(self.constraints, self._look(self._without_failures()))
+        return FeasibleDesigns.of(self.constraints, self._look(self._known_to_succeed()))
 
     @property
     def width(self) -> float:
@@ -641,19 +641,29 @@ class Optimizer:
         """Probability that measuring succeeds and all constraints hold."""
         return both(self._without_failures(), self.constraints.probability())
 
-    def _without_failures(self) -> Score | None:
-        observations = self._model.observations
-        unstable = self.instability(self._model.without_effects())
+    def _known_to_succeed(self) -> Score | None:
+        """Probability that measuring succeeds, by which designs are recommended."""
+        failures = self._without_failures()
+        return None if failures is None else failures.of_recommendation
+
+    def _without_failures(self) -> Feasibility | None:
+        """Probability that measuring succeeds, by which the search goes on."""
+        unstable = torch.from_numpy(self.instability(self._model.without_effects()))
         if not self._failed and not len(unstable):
             return None
-        kernel, sites = self._model.fitted.kernel, observations.sites
-        # A vote for each replicate: several say more of the neighborhood than a single failure.
-        votes = observations.counts[unstable].long()
+        kernel, observations = self._model.fitted.kernel, self._model.observations
+        sites, counts = observations.sites, observations.counts
+        # Each replicate of an unstable point is a failure, none a success.
+        votes = counts[unstable].long()
         failed = [*self._failed, *sites[unstable].repeat_interleave(votes, 0)]
+        stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
+        stable[unstable] = False
         seen = self.space.seen
         arms = seen.points if isinstance(seen, Arms) else sites[:0]
         before = self._feasibility or Feasibility(kernel, arms)
-        self._feasibility = before.updated(kernel, sites, torch.stack(failed))
+        self._feasibility = before.updated(
+            kernel, sites[stable], counts[stable], torch.stack(failed)
+        )
         return self._feasibility
 
     def _repeats(self, point: Tensor) -> int:

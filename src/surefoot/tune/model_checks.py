@@ -12,7 +12,6 @@ import numpy as np
 import optuna
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
-from scipy import stats
 
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import trial_environment
@@ -90,7 +89,7 @@ def _repeats(
     deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
     z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, 1e-300)
     worst = int(np.argmax(z))
-    if 2.0 * stats.norm.sf(z[worst]) * len(repeated) > LEVEL:
+    if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > LEVEL:
         return ""
     params, number = settings[worst], len(repeated[worst])
     name = f"configuration of trial {trials[repeated[worst][0]].number}"
@@ -143,7 +142,8 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
     number = len(residuals)
     if number < _LEAST_TRIALS:
         return 0, 1.0
-    ranks = stats.rankdata(residuals)
+    _, position, counts = np.unique(residuals, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[position]  # of equal values their mean
     before = np.arange(1, number)
     statistic = 2.0 * np.cumsum(ranks)[:-1] - before * (number + 1.0)
     split = int(np.argmax(np.abs(statistic))) + 1

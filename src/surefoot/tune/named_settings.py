@@ -12,8 +12,9 @@ from typing import Any
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from surefoot.tune.grid import contains, range_text
+from surefoot.tune.kept_summary import kept_summary
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study import open_study, summarise
+from surefoot.tune.study import open_study
 from surefoot.tune.study_file import StudyFile
 from surefoot.types import InvalidInput, NotReady
 
@@ -75,7 +76,7 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
 
 
 def _recommended(study_file: StudyFile) -> dict[str, Any]:
-    best = summarise(*open_study(study_file.path)).recommended
+    best = kept_summary(*open_study(study_file.path)).recommended
     if best is None:
         raise NotReady(
             f"{study_file.path.name}: no measurement to recommend from; run "

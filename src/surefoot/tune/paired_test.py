@@ -42,7 +42,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from surefoot._internal import checks
 from surefoot.types import InvalidInput
@@ -127,6 +126,8 @@ def decision_times(differences: Floats, confidence: float = 0.95) -> NDArray[np.
         >>> decision_times(np.ones((1, 20)))
         array([7])
     """
+    from scipy.special import logsumexp
+
     threshold = _log_threshold(confidence)
     size = np.abs(differences)
     capital = np.zeros((2, 2, len(differences), NODES))  # side, weight
@@ -173,6 +174,8 @@ def _log_threshold(confidence: float) -> float:
 
 def _log_evidence(differences: Floats) -> tuple[float, float]:
     """Logarithms of the evidence for positive and for negative differences."""
+    from scipy.special import logsumexp
+
     size = np.abs(differences)
     count = np.arange(1, len(size) + 1)
     ranks = np.tril(size[None, :] <= size[:, None]).sum(-1) / count

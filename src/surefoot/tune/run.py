@@ -11,14 +11,22 @@ from optuna.samplers import BaseSampler
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.cluster import LOCAL, check_backend, check_workers
 from surefoot.tune.command_template import InvalidCommand
 from surefoot.tune.display import Display, display_of, show
 from surefoot.tune.kept_processes import KeptProcesses, keep_until_end
+from surefoot.tune.kept_summary import kept_summary
 from surefoot.tune.objective import Objective, objective_of
 from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.study import Summary, create_study, import_model, summarise
+from surefoot.tune.study import (
+    Summary,
+    create_study,
+    default_sampler,
+    import_model,
+    summarise,
+)
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_owner import worker_name
 from surefoot.tune.trials import StudyTrials
@@ -111,13 +119,18 @@ def run(
             run=uuid.uuid4().hex[:12],
             worker=worker_name(0),
         )
-        import_model()
+        if trials.finished() < trials.target():
+            import_model()
         with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
                 _tune(trials, objective, options, stop, kept, display)
-    summary = summarise(study_file, opened.study)
+    if isinstance(sampler, SurefootSampler):
+        summary = summarise(study_file, opened.study)
+    else:  # what `surefoot recommend` computes
+        opened.study.sampler = default_sampler(study_file)
+        summary = kept_summary(study_file, opened.study)
     target = trials.target()
     return Outcome(stop.requested and summary.trials < target, summary, target)
 

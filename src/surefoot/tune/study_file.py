@@ -186,6 +186,7 @@ class StudyFile:
 
     Attributes:
         path: The file's absolute path.
+        contents: All tables of the file.
         folder: Its folder, where commands run and relative paths start.
         study: `[study]`: name, direction, rounds, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
@@ -212,6 +213,7 @@ class StudyFile:
 
     def __init__(self, path: Path, contents: Contents) -> None:
         self.path = path
+        self.contents = contents
         self.folder = path.parent
         self.study = contents.study
         self.objective = contents.objective

@@ -16,10 +16,10 @@ from surefoot.integrations.optuna.search_space import SearchSpace
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import (
+    from surefoot.integrations.optuna.model import StudyBelief
+    from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
         PredictedConstraint,
-        StudyBelief,
         StudyDrift,
         StudyRecommendation,
     )
@@ -43,12 +43,12 @@ __all__ = [
     "SurefootSampler",
 ]
 _HOMES = {
-    "OverEnvironment": "model",
-    "PredictedConstraint": "model",
+    "OverEnvironment": "predictions",
+    "PredictedConstraint": "predictions",
     "StudyBelief": "model",
-    "StudyDrift": "model",
+    "StudyDrift": "predictions",
     "StudyEnvironment": "environment",
-    "StudyRecommendation": "model",
+    "StudyRecommendation": "predictions",
     "SurefootSampler": "sampler",
 }
 

@@ -7,16 +7,22 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot.integrations.optuna.predictions import (
+    OverEnvironment,
+    PredictedConstraint,
+    StudyDrift,
+    StudyRecommendation,
+)
 from surefoot.optimizer.constraints import CONFIDENT, joint_draws
 from surefoot.regression.units import Warp
 from surefoot.risks import Risk, WorstCase
-from surefoot.types import Constraint, InvalidInput
+from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.hyperparameters import Contrast
@@ -34,80 +40,6 @@ _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # configurations at which they are drawn
 _FILLING, _SURROUNDING = 2048, 512  # configurations of which these are chosen
 _REACH = (0.1, 0.03, 0.01)  # of those that surround one, in the unit cube
-
-
-@dataclass(frozen=True)
-class StudyRecommendation:
-    """Configuration with the best posterior mean, in the units and direction of the study.
-
-    Args:
-        params: Values by parameter name.
-        value: Predicted value without noise; in a study with an environment the predicted risk.
-        lower: Lower end of its confidence interval.
-        upper: Upper end.
-        feasibility: Probability that all constraints of the study hold, 1 without constraints.
-        feasible: Whether they hold with the confidence asked for.
-    """
-
-    params: dict[str, Any]
-    value: float
-    lower: float
-    upper: float
-    feasibility: float = 1.0
-    feasible: bool = True
-
-
-@dataclass(frozen=True)
-class PredictedConstraint:
-    """A constraint at one configuration, in its own units.
-
-    Args:
-        limit: The constraint.
-        value: Predicted value without noise.
-        lower: Lower end of its 95 % interval.
-        upper: Upper end.
-        probability: Probability that the constraint holds.
-    """
-
-    limit: Constraint
-    value: float
-    lower: float
-    upper: float
-    probability: float
-
-
-class StudyDrift(NamedTuple):
-    """One configuration at the times of the trials, in the units of the study.
-
-    Args:
-        trials: Numbers of the trials, in order of their time.
-        mean: Predicted values (n,) at their times, without noise and for the average worker.
-        lower: Lower ends (n,) of 95 % intervals of what the drift has changed.
-        upper: Upper ends (n,).
-    """
-
-    trials: list[int]
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
-class OverEnvironment(NamedTuple):
-    """Predictions for one configuration over its environment, in the units of the study.
-
-    Args:
-        values: Environments (n, dz).
-        mean: Predicted values (n,), without noise.
-        lower: Lower ends (n,) of their confidence intervals.
-        upper: Upper ends (n,).
-        weights: Probabilities (n,) of the environments, which sum to 1.
-    """
-
-    values: np.ndarray
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    weights: np.ndarray
 
 
 class StudyBelief:
