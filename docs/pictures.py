@@ -93,19 +93,19 @@ def draw_fit(axes: Axes, done: Run, title: str) -> None:
         reach = 2 * done.optimizer.posterior.variance(GRID).sqrt()
     x = GRID[:, 0].numpy()
     axes.fill_between(x, mean - reach, mean + reach, color=BLUE, alpha=0.2, linewidth=0)
-    axes.plot(x, mean, color=BLUE, label="believed")
-    axes.plot(x, truth(GRID)[:, 0], color="black", linewidth=1, linestyle="--", label="true")
+    axes.plot(x, mean, color=BLUE, label="posterior mean")
+    axes.plot(x, truth(GRID)[:, 0], color="black", linewidth=1, linestyle="--", label="true function")
     shown = np.clip(done.values, -EDGE, EDGE)
     spikes = np.abs(done.values) > EDGE
     points = np.array(done.points)
     axes.plot(points[~spikes], shown[~spikes], ".", color=GREY, markersize=5, label="measured")
     for sign, marker in ((1, "^"), (-1, "v")):
         beyond = spikes & (np.sign(done.values) == sign)
-        label = "spikes of 30" if sign == 1 else None
+        label = "outliers (off by 30)" if sign == 1 else None
         axes.plot(points[beyond], shown[beyond], marker, color=ORANGE, markersize=6, label=label)
     chosen = float(done.optimizer.recommend().point)
     axes.axvline(chosen, color="black", linewidth=1.2, label="recommended")
-    axes.set(title=title, ylim=(-1.07 * EDGE, 1.07 * EDGE), xlabel="setting")
+    axes.set(title=title, ylim=(-1.07 * EDGE, 1.07 * EDGE), xlabel="parameter")
 
 
 def draw_spikes() -> None:
@@ -161,8 +161,8 @@ def draw_bounds(
 ) -> None:
     x, mean, reach = GRID[:, 0].numpy(), bkb.posterior.mean(GRID), 3 * variance.sqrt()
     axes.fill_between(x, mean - reach, mean + reach, color=colour, alpha=0.25, linewidth=0)
-    axes.plot(x, mean, color=colour, label="believed, ± 3 deviations")
-    axes.plot(x, drawn, color="black", linewidth=1, linestyle="--", label="true")
+    axes.plot(x, mean, color=colour, label="posterior mean ± 3 standard deviations")
+    axes.plot(x, drawn, color="black", linewidth=1, linestyle="--", label="true function")
     measured = bkb.history.sites[bkb.history.site, 0]
     axes.plot(measured, bkb.history.rewards, ".", color=GREY, markersize=3, label="measured")
     dictionary = bkb.posterior.embedding.embedding.dictionary[:, 0]

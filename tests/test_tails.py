@@ -154,6 +154,21 @@ def test_a_diagnosis_is_plain_text_and_plain_json():
         assert word in text
 
 
+def test_no_moment_is_suggested_above_the_tail_index():
+    values = generator(9).pareto(0.7, 400)
+    found = diagnose(values)
+    assert found.tail_index < 1
+    assert found.moment is None
+    assert found.as_dict()["moment"] is None
+    assert "No moment of an order above 1 can be assumed" in found.reason
+    assert ("Suggested moment", "none") in found.facts()
+    heavier = diagnose(generator(2).pareto(1.3, 60))
+    assert heavier.moment is not None
+    assert heavier.moment.alpha == 0.1
+    assert 1.1 <= heavier.tail_index
+    assert "order 1.10, the lowest that is considered" in heavier.reason
+
+
 def test_mostly_equal_values_have_no_median_deviation():
     found = diagnose([0.0] * 80 + [1.0, 2.0, 4.0, -3.0, 5.0, 7.0, -8.0])
     assert found.largest_over_mad == float("inf")
@@ -193,5 +208,6 @@ def test_any_values_give_a_sound_diagnosis_or_a_reason(values):
     assert 0 <= found.ks <= 1
     assert 0 < found.p_value <= 1
     assert found.tail_lower <= found.tail_index <= found.tail_upper
-    assert 0 < found.moment.alpha <= 1
+    assert (found.moment is None) == (found.tail_index < 1.1)
+    assert found.moment is None or 0 < found.moment.alpha <= 1
     json.dumps(found.as_dict(), allow_nan=False)

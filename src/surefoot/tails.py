@@ -156,7 +156,8 @@ class TailDiagnosis:
             if these are 0.
         outlier_share: Share of values more than 3.5 robust standard deviations from the median.
         algorithm: Name of the recommended function in `surefoot.algorithms`.
-        moment: Estimated moment of the values less their median.
+        moment: Estimated moment of the values less their median; None where the tail index is below
+            1.1, as no moment of a usable order exists.
         reason: Explanation of the recommendation.
     """
 
@@ -170,7 +171,7 @@ class TailDiagnosis:
     largest_over_mad: float
     outlier_share: float
     algorithm: str
-    moment: Moment
+    moment: Moment | None
     reason: str
 
     def as_dict(self) -> dict[str, Any]:
@@ -199,11 +200,7 @@ class TailDiagnosis:
             ("Largest deviation / median absolute deviation", f"{self.largest_over_mad:.1f}"),
             ("Share of outliers (beyond 3.5 robust sd)", f"{100 * self.outlier_share:.1f} %"),
             ("Suggested algorithm", f"surefoot.algorithms.{self.algorithm}"),
-            (
-                "Suggested moment",
-                f"Moment(alpha={self.moment.alpha:.3g}, bound={self.moment.bound:.4g}), about the "
-                "median",
-            ),
+            ("Suggested moment", _moment_text(self.moment)),
         ]
 
     def __str__(self) -> str:
@@ -246,7 +243,8 @@ def diagnose(y: ArrayLike) -> TailDiagnosis:
     largest = float(deviations.max()) / mad if mad > 0 else math.inf
     normal = p_value >= _SIGNIFICANT and chance >= _EXCESS
     share = outliers / len(values)
-    moment = Moment.estimate(values - np.median(values))
+    exists = tail.index >= 1 + _MIN_ALPHA  # moments exist up to the tail index
+    moment = Moment.estimate(values - np.median(values)) if exists else None
     return TailDiagnosis(
         n=len(values),
         ks=ks,
@@ -360,8 +358,29 @@ def _stephens(n: int) -> float:
     return math.sqrt(n) - 0.01 + 0.85 / math.sqrt(n)
 
 
+def _moment_text(moment: Moment | None) -> str:
+    if moment is None:
+        return "none"
+    return f"Moment(alpha={moment.alpha:.3g}, bound={moment.bound:.4g}), about the median"
+
+
+def _order_text(tail: TailIndex, moment: Moment | None) -> str:
+    """Which moment an algorithm may assume."""
+    if moment is None:
+        return (
+            "No moment of an order above 1 can be assumed, as the tail index is below "
+            f"{1 + _MIN_ALPHA:g}"
+        )
+    order = f"For an algorithm that requires a moment, assume one of order {1 + moment.alpha:.2f}"
+    if moment.alpha == 1:
+        return f"{order}, a finite variance"
+    if moment.alpha == _MIN_ALPHA:
+        return f"{order}, the lowest that is considered"
+    return f"{order}, one standard error below the tail index"
+
+
 def _reason(
-    n: int, p_value: float, tail: TailIndex, share: float, normal: bool, moment: Moment
+    n: int, p_value: float, tail: TailIndex, share: float, normal: bool, moment: Moment | None
 ) -> str:
     weak = " With fewer than 60 values this is weak evidence." if n < 60 else ""
     if normal:
@@ -392,8 +411,7 @@ def _reason(
         )
     return (
         f"{' and '.join(findings).capitalize()}: use robust_ucb, which downweights outliers. "
-        f"{variance}. For an algorithm that requires a moment, assume one of order "
-        f"{1 + moment.alpha:.2f}, one standard error below the tail index.{weak}"
+        f"{variance}. {_order_text(tail, moment)}.{weak}"
     )
 
 
