@@ -94,7 +94,9 @@ def draw_fit(axes: Axes, done: Run, title: str) -> None:
     x = GRID[:, 0].numpy()
     axes.fill_between(x, mean - reach, mean + reach, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(x, mean, color=BLUE, label="posterior mean")
-    axes.plot(x, truth(GRID)[:, 0], color="black", linewidth=1, linestyle="--", label="true function")
+    axes.plot(
+        x, truth(GRID)[:, 0], color="black", linewidth=1, linestyle="--", label="true function"
+    )
     shown = np.clip(done.values, -EDGE, EDGE)
     spikes = np.abs(done.values) > EDGE
     points = np.array(done.points)

@@ -109,6 +109,40 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert len(open_study(path)[1].trials) == 4
 
 
+def test_fewer_rounds_than_there_are_measure_nothing(study):
+    path = study(rounds=5)
+    fill(path, 12, failures=1)
+    code, out, _ = surefoot("tune", path, "--rounds", 10)
+    assert code == 0
+    assert "12 rounds finished, 1 of them failed (10 requested)." in out.splitlines()
+    assert out.startswith("hill: minimize, 12 rounds finished (10 requested), in ")
+    assert len(open_study(path)[1].trials) == 12
+
+
+def test_no_outliers_are_counted_during_the_initial_design(study):
+    path = study("echo $1", rounds=13)
+    fill(path, 10, failures=0)
+    code, out, _ = surefoot("tune", path)
+    assert code == 0
+    lines = [line for line in out.splitlines() if line.startswith("trial ")]
+    assert ["outlier" in line for line in lines] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["tune", "--workers", 0], "got 0, expected an integer from 1 to 256"),
+        (["tune", "--rounds", "many"], "got many, expected an integer of at least 1"),
+        (["compare", "--confidence", 95], "got 95, expected a number between 0 and 1"),
+    ],
+)
+def test_options_out_of_range_say_what_is_expected(study, option, message):
+    command, name, value = option
+    code, _, err = surefoot(command, study(), name, value)
+    assert code == 2
+    assert f"'{name}': {message}" in err
+
+
 @pytest.mark.slow
 def test_five_failures_stop_the_run_with_the_reason(study):
     path = study("echo out of order >&2; exit 3", rounds=20)
@@ -231,7 +265,7 @@ def test_parquet_without_its_packages_names_the_extra(study, monkeypatch):
     fill(path)
     code, _, err = surefoot("export", path, "-o", path.parent / "trials.parquet")
     assert code == 2
-    assert "pip install 'surefoot[parquet]'" in err
+    assert "pip install pandas pyarrow" in err
 
 
 class TestDiagnose:
@@ -252,6 +286,16 @@ class TestDiagnose:
         found = json.loads(out)
         assert (found["column"], found["n"], found["skipped"]) == ("y", 100, 1)
         assert set(found["moment"]) == {"alpha", "bound"}
+
+    def test_a_table_of_different_configurations_is_pointed_out(self, tmp_path):
+        path = tmp_path / "trials.csv"
+        lines = [f"{i / 30},{(i * 7) % 11}" for i in range(30)]
+        path.write_text("\n".join(["params_share,value", *lines]))
+        code, _, err = surefoot("diagnose", path)
+        assert code == 0
+        assert err.startswith("Warning: the rows are of different configurations (params_share)")
+        (warning,) = json.loads(surefoot("diagnose", path, "--json")[1])["warnings"]
+        assert "residuals" in warning
 
     @pytest.mark.parametrize("ending", ["html", pytest.param("png", marks=pytest.mark.slow)])
     def test_a_picture_on_request(self, file, ending):

@@ -22,7 +22,7 @@ def test_without_the_distribution_one_line_says_how_to_install_it(monkeypatch, a
     monkeypatch.setattr(cli, "entry_points", lambda **selection: EntryPoints())
     code, out, err = reproduce(*arguments)
     assert (code, out) == (2, "")
-    assert "pip install surefoot-experiments" in err
+    assert "install surefoot-experiments" in err
     assert len(err.splitlines()) == 1
 
 

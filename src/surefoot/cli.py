@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from surefoot.tune.units import Units
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
-_NO_EXPERIMENTS = "experiments are a separate package: pip install surefoot-experiments"
+_NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
 
 app = typer.Typer(
     name="surefoot",
@@ -39,7 +40,36 @@ file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 
 all measurements kept.""",
 )
 
-StudyArgument = Annotated[Path, typer.Argument(help="The study file, in TOML.", show_default=False)]
+StudyArgument = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study file, in TOML.", show_default=False)
+]
+
+
+def _integer(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Read an integer in a range, from an option."""
+    wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
+        return number
+
+    return read
+
+
+def _confidence(text: str | float) -> float:
+    """Read a probability, from an option."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise typer.BadParameter(f"got {text}, expected a number between 0 and 1, such as 0.95")
+    return number
 
 
 @contextlib.contextmanager
@@ -88,43 +118,50 @@ def tune(
     study: StudyArgument,
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="Finished trials to reach; overrides the study file's rounds."),
+        typer.Option(
+            parser=_integer(1),
+            metavar="INTEGER",
+            help="Stop at this many finished trials, earlier ones included. Overrides `rounds` of "
+            "the study file, for this run only.",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=256,
-            help="Configurations to measure at the same time; by default 1, or one on each worker "
-            "of a cluster.",
+            parser=_integer(1, 256),
+            metavar="INTEGER",
+            help="Configurations to measure at the same time, at most 256; by default 1, or one on "
+            "each worker of a cluster.",
             show_default=False,
         ),
     ] = None,
     backend: Annotated[
         str,
         typer.Option(
+            metavar="TEXT",
             help="Where to measure: local, or an existing cluster, dask://HOST:PORT, "
-            "ray://HOST:PORT or ray."
+            "ray://HOST:PORT or ray.",
         ),
     ] = "local",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
 ) -> None:
-    """Run trials until the study has its rounds; resume where it stopped.
+    """Measure configurations; resume a stopped study.
 
-    Every trial is stored before the next begins. Ctrl-C stops after the running trial (press it
+    Runs until the study has as many finished trials as `rounds`, failed ones included. Every trial
+    is stored before the next begins. Ctrl-C stops after the running trial (press it
     twice to stop at once), and the same command resumes later, also after a crash or kill -9.
     """
     with one_line_errors():
         import optuna
 
         from surefoot.tune import run
+        from surefoot.tune.display import rounds_text
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         outcome = run(study, rounds=rounds, workers=workers, backend=backend, quiet=quiet)
         if not quiet:
             summary = outcome.summary
-            failed = f", {summary.failed} of them failed" if summary.failed else ""
-            typer.echo(f"{summary.trials} of {outcome.rounds} rounds finished{failed}.")
+            typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
             _show(summary)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
@@ -135,15 +172,24 @@ def recommend(
     study: StudyArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the configuration with the best posterior mean, its value and an interval.
+    """Print the best configuration and its value.
 
-    The value is the model's prediction, not the best measurement. The JSON keys are params, value,
-    lower, upper, trials (finished ones) and failed; where the parameters have defaults, the key
-    defaults compares with them; with constraints, feasible says whether all hold with the
-    confidence asked for, feasibility how probable that is, and constraints describes each; warnings
-    lists what in the measurements contradicts the model, and effects what worker and time were
-    found to change. In a study with an environment, value and interval are those of the risk, which
-    the key risk describes.
+    That is the configuration with the best posterior mean. The value is the model's prediction, not
+    the best measurement, with a 95 % credible interval.
+
+    \b
+    With --json, the keys are
+      params               the configuration
+      value, lower, upper  its predicted value and interval; of the risk, in a
+                           study with an environment
+      trials, failed       number of finished trials, and of failed ones
+      defaults             the comparison with the defaults, if there are any
+      feasible             whether all constraints hold with their confidence
+      feasibility          how probable that is
+      constraints          the prediction for each constraint
+      warnings             what in the measurements contradicts the model
+      effects              what worker and time were found to change
+      risk                 what the value means, in a study with an environment
     """
     with one_line_errors():
         from surefoot.tune import open_study
@@ -191,20 +237,31 @@ def compare(
         str | None,
         typer.Option(
             "--a",
-            metavar="SETTING",
+            metavar="CONFIG",
             help="The configuration to compare with: default, recommended, 'trial 17' or "
             "name=value,... with all parameters. By default the study file's defaults, or trial 0 "
             "where there are none.",
         ),
     ] = None,
     b: Annotated[
-        str, typer.Option("--b", metavar="SETTING", help="The configuration that may be better.")
+        str, typer.Option("--b", metavar="CONFIG", help="The configuration that may be better.")
     ] = "recommended",
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs of each configuration, at most; earlier ones included.")
+        int,
+        typer.Option(
+            parser=_integer(1),
+            metavar="INTEGER",
+            help="Runs of each configuration, at most; earlier ones included.",
+        ),
     ] = 40,
     confidence: Annotated[
-        float, typer.Option(help="Equal configurations are called different at most 1 minus this.")
+        float,
+        typer.Option(
+            parser=_confidence,
+            metavar="NUMBER",
+            help="One minus the probability that a difference is found between equal "
+            "configurations.",
+        ),
     ] = 0.95,
     all_runs: Annotated[
         bool, typer.Option("--all", help="Go on after the decision, for a narrower interval.")
@@ -215,12 +272,13 @@ def compare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and no progress.")] = False,
 ) -> None:
-    """Measure two configurations in turn, in random order, until one is better.
+    """Measure two configurations: which is better?
 
-    The decision may be looked at after every pair of runs, and is exact whatever the noise and its
-    drift. The runs are kept in NAME.compare.jsonl beside the study file, and the same command
-    continues after an interruption. In a study with an environment, both runs of a pair have the
-    same environment, and typical runs are compared, not the risk.
+    They are measured in pairs, in random order, until one is better. The error rate holds for any
+    noise and drift, and at any number of pairs. The runs are kept in NAME.compare.jsonl beside the
+    study file, and the same command continues after an interruption. In a study with an
+    environment, both runs of a pair have the same environment, and typical runs are compared, not
+    the risk.
     """
     with one_line_errors():
         import optuna
@@ -250,11 +308,11 @@ def compare(
 @app.command()
 def report(
     study: StudyArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
+    ] = Path("report.html"),
 ) -> None:
-    """Write a report of the study as one self-contained HTML page."""
+    """Write a report as one HTML page."""
     with one_line_errors():
         from surefoot.tune.report import write_report
 
@@ -266,7 +324,10 @@ def report(
 def export(
     study: StudyArgument,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="A .csv or .parquet file.", show_default=False)
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="A .csv or .parquet file.", show_default=False
+        ),
     ],
 ) -> None:
     """Write the trials as a table, one row each."""
@@ -283,12 +344,14 @@ def export(
 @app.command(name="import")
 def import_(
     study: StudyArgument,
-    table: Annotated[Path, typer.Argument(help="A CSV file.", show_default=False)],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV file.", show_default=False)],
 ) -> None:
-    """Add the measurements of a table to the study, which is created if need be.
+    """Add the measurements of a CSV table.
 
-    The columns are named like the parameters, and value; rows without a value are failures. A row
-    that was imported before is not added again.
+    The study is created if it does not exist. The table has one column for each parameter, named
+    like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
+    reason), `sem` (standard error), `worker`, `time` (when it began), `seconds` (how long it took),
+    and one for each constraint. Rows that are trials of the study already are not added again.
     """
     with one_line_errors():
         import optuna
@@ -305,32 +368,50 @@ def import_(
 
 @app.command()
 def diagnose(
-    file: Annotated[Path, typer.Argument(help="A CSV file with measurements.", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A CSV file with measurements.", show_default=False),
+    ],
     column: Annotated[
         str | None,
-        typer.Option(help="The column to diagnose; needed if several contain numbers."),
+        typer.Option(
+            metavar="TEXT",
+            help="Name of the column, or its position from 1; by default the column y or value, or "
+            "the only one that contains numbers.",
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Plot the tails to this .html or .png file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Plot the tails to this .html or .png file."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Estimate how heavy the tails of repeated measurements are, and suggest an algorithm."""
+    """Estimate how heavy the tails of the noise are.
+
+    The file has repeated measurements of one configuration. Suggests an algorithm for them.
+    """
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
-        from surefoot.tune.tables import read_column
+        from surefoot.tune.tables import (
+            read_column,
+            several_configurations,
+            varying_parameters,
+        )
         from surefoot.tune.tail_plot import check_plot, write_plot
 
         if plot is not None:
             check_plot(plot)
-        measured = read_column(file, column)
+        measured, varying = read_column(file, column), varying_parameters(file)
         diagnosis = diagnose_values(measured.values)
         if plot is not None:
             write_plot(measured.values, diagnosis, measured.name, plot)
         if as_json:
-            content = {"column": measured.name, "skipped": measured.skipped}
+            warnings = [several_configurations(varying)] if varying else []
+            content = {"column": measured.name, "skipped": measured.skipped, "warnings": warnings}
             typer.echo(json.dumps({**content, **diagnosis.as_dict()}))
             return
+        if varying:
+            _say(f"Warning: {several_configurations(varying)}.", err=True)
         skipped = f" ({measured.skipped} empty cells skipped)" if measured.skipped else ""
         _say(f"{file}, column {measured.name!r}{skipped}")
         typer.echo(str(diagnosis))
@@ -342,12 +423,16 @@ def diagnose(
 def reproduce(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(help="`list`, `run NAME` or `gallery`, with options.", show_default=False),
+        typer.Argument(
+            metavar="COMMAND",
+            help="`list`, `run NAME` or `gallery`, with options.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Reproduce the papers' experiments: the command of `surefoot-experiments`.
+    """Reproduce the papers' experiments.
 
-    Needs `pip install surefoot-experiments`. `surefoot reproduce list` names the experiments, and
+    Needs the package `surefoot-experiments`. `surefoot reproduce list` names the experiments, and
     `surefoot reproduce run NAME --help` shows the options.
     """
     found = list(entry_points(group="surefoot.commands", name="reproduce"))

@@ -240,12 +240,12 @@ class TestNamedSettings:
             ("recommended", "run `surefoot tune STUDY.toml` first"),
             ("trial 3", "run `surefoot tune STUDY.toml` first"),
             ("sise=512,share=0.5,mode=OFF", "'sise' is not a parameter, expected size, share"),
-            ("size=512,share=0.5", "no value of mode, expected all parameters"),
+            ("size=512,share=0.5", "no value of mode, expected all active parameters"),
             ("size=512,size=512", "size: given twice"),
             ("size=1.5,share=0.5,mode=OFF", "size: got '1.5', expected a whole number from 512"),
             ("size=512,share=nan,mode=OFF", "share: got 'nan', expected a number from 0 to 1"),
             ("size=512,share=0.5,mode=off", "mode: got 'off', expected one of OFF, NORMAL, FULL"),
-            (TEXT_A, "A and B are the same setting"),
+            (TEXT_A, "A and B are the same configuration"),
         ],
     )
     def test_bad_settings_are_one_line_and_nothing_is_created(self, write_study, b, message):

@@ -44,6 +44,37 @@ def test_it_is_the_inverse_of_export(write_study, tmp_path):
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 8, 0)
 
 
+def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
+    path = write_study(CHOICES)
+    results = [Measurement(1.0, 0.25)] * 3 + [Failure("exit status 3", "", 0.1)]
+    tune(trials_of(path, rounds=4), Scripted(results), Stop())
+    export(*open_study(path), tmp_path / "all.csv")
+    assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 4, 0)
+    assert len(open_study(path)[1].get_trials()) == 4
+    tune(trials_of(path, rounds=5), Scripted(), Stop())  # other weights, and one more row
+    export(*open_study(path), tmp_path / "all.csv")
+    assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 5, 0)
+    other = tmp_path / "other"
+    other.mkdir()
+    copy = other / path.name
+    copy.write_text(path.read_text())
+    assert import_table(copy, tmp_path / "all.csv").trials == 5
+    export(*open_study(copy), other / "all.csv")
+    assert import_table(copy, other / "all.csv") == Imported(0, 0, 5, 0)
+    assert import_table(path, other / "all.csv").trials == 0
+
+
+def test_another_worker_or_time_is_another_measurement(write_study, tmp_path):
+    path = write_study()
+    head = "size,share,mode,value,worker,time\n"
+    first = "512,0.5,OFF,1.0,a,2026-03-01 14:30:00\n"
+    assert import_table(path, table(tmp_path, head + first)).trials == 1
+    others = first.replace("a,", "b,") + first.replace("14:30", "15:30")
+    runs = table(tmp_path, head + first + others)
+    assert import_table(path, runs) == Imported(2, 0, 1, 0)
+    assert import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,1.0\n")).present == 1
+
+
 def test_equal_rows_are_measurements_of_their_own(write_study, tmp_path):
     path = write_study()
     runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 3)

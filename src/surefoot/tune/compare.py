@@ -34,13 +34,13 @@ from surefoot.tune.study_file import StudyFile
 from surefoot.tune.units import Units
 from surefoot.types import InvalidInput, SurefootError
 
-MAX_FAILED_PAIRS = 5  # in a row, in which neither setting could be measured
+MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
-SAME = "A and B are the same setting"
+SAME = "A and B are the same configuration"
 
 
 class ComparisonFailed(SurefootError):
-    """Neither of the two settings can be measured."""
+    """Neither of the two configurations can be measured."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ def compare(
     second = named_setting(study_file, b)
     if first.params == second.params and not aa:
         raise InvalidInput(
-            f"{SAME} ({_params(first.params, study_file.units)}), expected two; --aa compares a "
-            "setting with itself"
+            f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
+            "--aa to check the measurement"
         )
     comparing = Comparing(study_file, first, second, runs, confidence, all_runs)
     console = Console(quiet=quiet) if console is None else console
@@ -248,7 +248,7 @@ def _check_failures(pairs: Runs) -> None:
     output = printable(failures[-1].output).strip().splitlines()
     printed = f"; it printed: {output[-1][:200]}" if output else ""
     raise ComparisonFailed(
-        f"both settings failed in {MAX_FAILED_PAIRS} pairs in a row, the last time: "
+        f"both configurations failed in {MAX_FAILED_PAIRS} pairs in a row, the last time: "
         f"{printable(failures[-1].reason)}{printed}; all runs are kept, and the same command "
         "continues"
     )

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
 
 
+MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
+
+
 class Display(Protocol):
     """Shows a run."""
 
@@ -78,7 +81,7 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
         title += f" the {risk.name} over {', '.join(study_file.environment.variables)}"
     if not console.is_terminal:
         lines = PlainLines(progress, console)
-        rounds = f"{progress.finished_before} of {trials.rounds} rounds finished"
+        rounds = rounds_text(progress.finished_before, trials.rounds)
         lines.note(f"{title}, {rounds}, in {locate(study_file).label}")
         yield lines
         return
@@ -91,8 +94,8 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
 class Progress:
     """The state of a run; fits the model again whenever there are new measurements.
 
-    `recommended` is None before the first measurement, `seconds_left` before the first trial of
-    this run has finished.
+    `recommended` is None before the first measurement, `outliers` before there are enough
+    measurements to tell them, `seconds_left` before the first trial of this run has finished.
     """
 
     def __init__(self, trials: StudyTrials) -> None:
@@ -109,7 +112,7 @@ class Progress:
         self.finished_before = trials.finished()  # rounds of earlier runs
         self.finished = self.finished_before
         self.failures = 0
-        self.outliers = 0
+        self.outliers: int | None = None
         self.running: tuple[FrozenTrial, ...] = ()
         self.recommended: StudyRecommendation | None = None
         self.seconds_left: float | None = None
@@ -148,7 +151,7 @@ class Progress:
             model = fitted_model(study_file, self._trials.study)
         except NotReady:
             return
-        self.outliers = int(model.outliers.sum())
+        self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
         study = self._trials.study
         best = self.recommended = recommendation(study_file, study, model)
         doubts = contradictions(study_file, study, model, best, self._earlier)
@@ -253,7 +256,8 @@ class LivePanel:
         body.add_row("Last", Text(last))
         body.add_row("Running", Text(printable(self._running())))
         failures = f"[red]{status.failures}[/red]" if status.failures else "0"
-        body.add_row("Outliers", f"{status.outliers}      [dim]Failures[/dim]  {failures}")
+        outliers = "–" if status.outliers is None else status.outliers
+        body.add_row("Outliers", f"{outliers}      [dim]Failures[/dim]  {failures}")
         return Panel(
             Group(head, Text(), body), title=escape(self._title), title_align="left", padding=(1, 2)
         )
@@ -287,6 +291,14 @@ def result_of(trial: FrozenTrial, units: Units) -> str:
     return f"trial {trial.number}: failed, {failure_reason(trial)}"
 
 
+def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:
+    """How many rounds of a study are finished."""
+    failures = f", {failed} of them failed" if failed else ""
+    if finished > rounds:
+        return f"{finished} rounds finished{failures} ({rounds} requested)"
+    return f"{finished} of {rounds} rounds finished{failures}"
+
+
 def format_seconds(seconds: float) -> str:
     """A duration in its one or two largest units."""
     total = round(seconds)
@@ -305,7 +317,8 @@ def _summary(status: Progress) -> list[str]:
         described = _describe(best.params, status.units)
         parts.append(f"recommended {status.units.of_value(interval)}: {described}")
     plural = "" if status.outliers == 1 else "s"
-    parts.append(f"{status.outliers} outlier{plural}, {status.failures} failed")
+    outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
+    parts.append(f"{outliers}{status.failures} failed")
     if status.seconds_left is not None and status.finished < status.rounds:
         parts.append(f"{format_seconds(status.seconds_left)} left")
     return parts

@@ -71,7 +71,7 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
     elif "=" in name:
         params = _parse(study_file, name)
     else:
-        raise InvalidInput(f"got the setting {shown(name)}, expected {FORMS}")
+        raise InvalidInput(f"got the configuration {shown(name)}, expected {FORMS}")
     return NamedSetting(name, study_file.space.restricted(params))
 
 
@@ -106,14 +106,16 @@ def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
     for part in _NEXT_NAME.split(text):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name not in known:
-            raise InvalidInput(f"{shown(name)} is not a parameter, expected {', '.join(known)}")
+            raise InvalidInput(
+                f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
+            )
         if name in params:
             raise InvalidInput(f"{name}: given twice, expected one value")
         params[name] = _value(name, value, known[name], space.special.get(name, ()))
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
         raise InvalidInput(
-            f"no value of {', '.join(missing)}, expected all parameters that are active"
+            f"{shown(text)}: no value of {', '.join(missing)}, expected all active parameters"
         )
     if inactive := [name for name in params if name not in active]:
         raise InvalidInput(

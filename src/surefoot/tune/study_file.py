@@ -159,7 +159,7 @@ class Contents(Section):
         if given and without:
             raise InvalidKey(
                 f"parameters.{without[0]}.default",
-                "missing; other parameters have one, and only all of them make a configuration",
+                "missing; other parameters have one: give every parameter a default, or none",
             )
 
     def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
@@ -340,9 +340,11 @@ def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     key, message = _problem(dict(problems[0]), raw)
     more = len(problems) - 1
-    return _one_line(
-        f"{without_any_password(key)}: {message}" + (f" (and {more} more)" if more else "")
-    )
+    return _one_line(f"{without_any_password(key)}: {message}" + _others(more))
+
+
+def _others(more: int) -> str:
+    return f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
 
 
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:

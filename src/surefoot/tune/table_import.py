@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
 from surefoot.tune.grid import contains, range_text
+from surefoot.tune.known_trials import new_rows
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.storage import locate, storage_errors
 from surefoot.tune.study import create_study
@@ -28,7 +29,8 @@ from surefoot.types import InvalidInput
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
 ERROR, WHO, WHEN = "sem", "worker", "time"
 EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
-IGNORED = ("number", "weight", "start")  # of `export`: not of the measurement, or not kept
+STARTED = "start"  # of `export`: recognises its trial, and is not kept
+IGNORED = ("number", "weight", STARTED)
 UNFINISHED = ("running", "waiting", "interrupted")
 
 
@@ -39,7 +41,7 @@ class Imported:
     Args:
         trials: Trials added.
         failed: Those of them without a measurement.
-        present: Rows whose trials were there from an earlier import of the same rows.
+        present: Rows that were trials of the study already.
         skipped: Rows of trials that were not finished.
     """
 
@@ -57,8 +59,9 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
     of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
-    ignored. All rows are checked before the first is added, and a row that was imported before is
-    not added again.
+    ignored. All rows are checked before the first is added. A row that is a trial of the study
+    already, imported or measured, is not added again: one with the same parameters, environment and
+    value, and the same `worker` and `time` (or `start`, of `export`) where both are given.
 
     Args:
         path: The study file.
@@ -79,12 +82,7 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     trials = rows.trials()
     opened = create_study(study_file)
     with storage_errors(locate(study_file), "importing"), study_lock(study_file):
-        before = {
-            trial.user_attrs[IMPORTED]
-            for trial in opened.study.get_trials(deepcopy=False)
-            if IMPORTED in trial.user_attrs
-        }
-        new = [trial for trial in trials if trial.user_attrs[IMPORTED] not in before]
+        new = new_rows(trials, opened.study.get_trials(deepcopy=False))
         for trial in new:
             opened.study.add_trial(trial)
     failed = sum(trial.state == TrialState.FAIL for trial in new)
@@ -125,8 +123,8 @@ class _Rows:
                 )
         self.skipped = 0
 
-    def trials(self) -> list[FrozenTrial]:
-        """The trials of all finished rows.
+    def trials(self) -> list[tuple[FrozenTrial, datetime | None]]:
+        """The trials of all finished rows, and when each began, None where it is unknown.
 
         Raises:
             InvalidInput: If a row is wrong.
@@ -139,7 +137,8 @@ class _Rows:
                 continue
             digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
             seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
-            trials.append(self._trial(line, row, f"{digest}-{seen[digest]}"))
+            trial = self._trial(line, row, f"{digest}-{seen[digest]}")
+            trials.append((trial, self._begun(row, trial)))
         return trials
 
     def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
@@ -208,6 +207,14 @@ class _Rows:
                 seconds=max(0.0, trial.user_attrs.get(SECONDS, 0.0))
             )
         return trial
+
+    def _begun(self, row: list[str], trial: FrozenTrial) -> datetime | None:
+        if self._text(row, WHEN):
+            return trial.datetime_start
+        try:
+            return datetime.fromisoformat(self._text(row, STARTED))
+        except ValueError:
+            return None
 
     def _clock(self, line: int, text: str) -> datetime:
         try:

@@ -24,6 +24,7 @@ from surefoot.tune.trial_attributes import (
     trial_environment,
     trial_seconds,
     trial_sem,
+    trial_start,
     trial_worker,
 )
 from surefoot.types import InvalidInput, NotReady
@@ -93,7 +94,7 @@ def trial_table(
             "sem": trial_sem(trial),
             "worker": trial_worker(trial),
             "failure": failure_reason(trial) or None,
-            "start": trial.datetime_start,
+            "start": trial_start(trial),
             "seconds": trial_seconds(trial),
         }
 
@@ -139,8 +140,8 @@ def _data_frame() -> Any:
         import pyarrow  # noqa: F401
     except ImportError:
         raise InvalidInput(
-            "writing .parquet needs pandas and pyarrow: pip install 'surefoot[parquet]' "
-            "(or export to .csv)"
+            "writing .parquet needs pandas and pyarrow: pip install pandas pyarrow (or export to "
+            ".csv)"
         ) from None
     return pandas.DataFrame
 
@@ -186,6 +187,21 @@ def read_column(path: Path, column: str | None = None) -> Column:
             )
         values.append(number)
     return Column(header[index], np.array(values, dtype=np.float64), skipped)
+
+
+def varying_parameters(path: Path) -> list[str]:
+    """Columns of an exported table that show that its rows are of different configurations."""
+    header, rows = read_table(path)
+    columns = [(i, name) for i, name in enumerate(header) if name.startswith("params_")]
+    return [name for i, name in columns if len({row[i] for _, row in rows if i < len(row)}) > 1]
+
+
+def several_configurations(varying: Sequence[str]) -> str:
+    """That a diagnosis is not of the noise alone."""
+    return (
+        f"the rows are of different configurations ({', '.join(varying)}), whose differences count "
+        "as noise here; the report of a study diagnoses the residuals of its model"
+    )
 
 
 def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:

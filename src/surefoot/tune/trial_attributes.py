@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -11,6 +12,7 @@ from surefoot.integrations.optuna import (
     ENVIRONMENT,
     INTERRUPTED,
     STANDARD_ERROR,
+    TIME,
     WORKER,
 )
 from surefoot.tune.plain_text import storable
@@ -72,6 +74,12 @@ def trial_worker(trial: FrozenTrial) -> str | None:
     """Name of who or what measured a trial, None where it is unknown."""
     recorded = trial.user_attrs.get(WORKER)
     return None if recorded is None else storable(str(recorded))
+
+
+def trial_start(trial: FrozenTrial) -> datetime | None:
+    """When a trial began, None where it is unknown, as in a table without times."""
+    unknown = TIME in trial.user_attrs and trial.user_attrs[TIME] is None
+    return None if unknown else trial.datetime_start
 
 
 def trial_seconds(trial: FrozenTrial) -> float | None:

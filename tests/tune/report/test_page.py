@@ -159,8 +159,11 @@ def test_a_diamond_outside_the_band_is_mentioned():
     missed = Checkpoint(6, Interval(12.0, 11.0, 13.0), Interval(10.0, 9.0, 11.0))
     last = Checkpoint(9, Interval(10.0, 9.5, 10.5), Interval(10.0, 9.5, 10.5))
     assert "Every diamond is in the band" in page(report_of(history=(held, last)))
-    assert "1 of 2 earlier diamonds outside the band" in page(
+    assert "1 of 2 earlier diamonds outside the band.<" in page(
         report_of(history=(held, missed, last))
+    )
+    assert "2 of 3 earlier diamonds outside the band: those intervals were too narrow." in page(
+        report_of(history=(held, missed, missed, last))
     )
 
 

@@ -26,9 +26,12 @@ def convergence_verdict(report: Report) -> str:
         return ""
     if not missed:
         return "Every diamond is in the band."
+    count = f"{missed} of {past} earlier diamonds outside the band"
+    if 2 * missed <= past:
+        return f"{count}."
     return (
-        f"{missed} of {past} earlier diamonds outside the band: those intervals were too narrow. "
-        "Measure the recommended configuration again before you rely on its interval."
+        f"{count}: those intervals were too narrow. Measure the recommended configuration again "
+        "before you rely on its interval."
     )
 
 
