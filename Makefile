@@ -13,7 +13,7 @@ TABLES := experiments/src/surefoot_experiments/benchmarks
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
-	@echo "make test      every check: lint, types, module floors, tests"
+	@echo "make test      every check: lint, types, import layers, tests"
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
