@@ -186,7 +186,11 @@ def command_line_page() -> str:
 
 
 def _paragraphs(text: str | None) -> str:
-    return textwrap.dedent(text or "").strip()
+    paragraphs = textwrap.dedent(text or "").strip().split("\n\n")
+    return "\n\n".join(  # Click prints a paragraph after \b with its line breaks
+        f"```text\n{one.removeprefix(chr(8)).strip()}\n```" if one.startswith(chr(8)) else one
+        for one in paragraphs
+    )
 
 
 def _default(option: Any) -> str:
