@@ -51,7 +51,7 @@ def finished(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Shaky]:
     (folder / "bench.py").write_text(BENCH)
     objective, study_file = Shaky(), StudyFile.load(folder / "STUDY.toml")
     opened = create_study(study_file)
-    tune(StudyTrials(study_file, opened.study, opened.storage, 45, "a run"), objective, Stop())
+    tune(StudyTrials(study_file, opened.study, opened.storage, 45, "a run", "here/w0"), objective, Stop())
     return *open_study(folder / "STUDY.toml"), objective
 
 
