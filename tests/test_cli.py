@@ -205,7 +205,8 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     code, out, _ = surefoot("recommend", path, "--json")
     found = json.loads(out)
     assert code == 0
-    assert list(found) == ["params", "value", "lower", "upper", "trials", "failed", "warnings"]
+    keys = ["params", "value", "lower", "upper", "trials", "failed", "warnings", "effects"]
+    assert list(found) == keys
     assert list(found["params"]) == ["share", "mode"]
     assert (found["trials"], found["failed"]) == (12, 1)
     assert found["lower"] <= found["value"] <= found["upper"]

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import optuna
 import pytest
 import sqlalchemy
+from study_doubles import BENCH, COMMAND, STUDY
 
 from surefoot.tune import storage
-
-STUDY = """
-[study]
-name = "hill"
-direction = "minimize"
-rounds = 8
-
-[objective]
-command = "{command}"
-timeout = 30
-
-[parameters]
-size = {{ type = "int", low = 512, high = 65536, log = true }}
-share = {{ type = "float", low = 0, high = 1 }}
-mode = {{ type = "categorical", choices = ["OFF", "NORMAL", "FULL"] }}
-"""
-COMMAND = f"{sys.executable} bench.py {{size}} {{share}} {{mode}}"
-BENCH = "import sys\nprint('measured', float(sys.argv[2]) * 2)\n"
 
 
 @pytest.fixture

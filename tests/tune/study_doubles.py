@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,24 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study import create_study
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trials import StudyTrials
+
+STUDY = """
+[study]
+name = "hill"
+direction = "minimize"
+rounds = 8
+
+[objective]
+command = "{command}"
+timeout = 30
+
+[parameters]
+size = {{ type = "int", low = 512, high = 65536, log = true }}
+share = {{ type = "float", low = 0, high = 1 }}
+mode = {{ type = "categorical", choices = ["OFF", "NORMAL", "FULL"] }}
+"""
+COMMAND = f"{sys.executable} bench.py {{size}} {{share}} {{mode}}"
+BENCH = "import sys\nprint('measured', float(sys.argv[2]) * 2)\n"
 
 
 @dataclass

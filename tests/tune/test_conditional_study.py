@@ -45,7 +45,7 @@ class Branch(Scripted):
 def _trials(path, rounds: int) -> StudyTrials:
     study_file = StudyFile.load(path)
     opened = create_study(study_file)
-    return StudyTrials(study_file, opened.study, opened.storage, rounds, "a run")
+    return StudyTrials(study_file, opened.study, opened.storage, rounds, "a run", "here/w0")
 
 
 def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
-from study_doubles import Scripted, trials_of
+from study_doubles import BENCH, COMMAND, STUDY, Scripted, trials_of
 
 from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
@@ -52,8 +52,6 @@ def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 @pytest.fixture(scope="module")
 def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
     """A finished study of 24 rounds, which tests only look at."""
-    from conftest import BENCH, COMMAND, STUDY
-
     folder = tmp_path_factory.mktemp("confirmed")
     text = STUDY.format(command=COMMAND)
     for old, new in (*DEFAULTS, having("[confirm]", "share = 0.25")):

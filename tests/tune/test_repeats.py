@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
-from study_doubles import Scripted
+from study_doubles import BENCH, COMMAND, STUDY, Scripted
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
@@ -43,15 +43,17 @@ class Shaky(Scripted):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Shaky]:
     """A finished study of 45 rounds, which tests only look at."""
-    from conftest import BENCH, COMMAND, STUDY
-
     folder = tmp_path_factory.mktemp("repeats")
     text = STUDY.format(command=COMMAND).replace(*having("[repeats]"))
     (folder / "STUDY.toml").write_text(text)
     (folder / "bench.py").write_text(BENCH)
     objective, study_file = Shaky(), StudyFile.load(folder / "STUDY.toml")
     opened = create_study(study_file)
-    tune(StudyTrials(study_file, opened.study, opened.storage, 45, "a run"), objective, Stop())
+    tune(
+        StudyTrials(study_file, opened.study, opened.storage, 45, "a run", "here/w0"),
+        objective,
+        Stop(),
+    )
     return *open_study(folder / "STUDY.toml"), objective
 
 

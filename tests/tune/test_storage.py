@@ -125,7 +125,7 @@ def test_a_foreign_owner_of_a_trial(write_study, state):
             trials.study.tell(trial, 1.0)
     refused(path, rf"the user attribute '{OWNER}' of trial 3 (is|has) .*, expected .* remove it")
     rounds = 5 if state == TrialState.RUNNING else 5 + len(asked)
-    more = type(trials)(trials.study_file, trials.study, trials.storage, rounds, "run")
+    more = type(trials)(trials.study_file, trials.study, trials.storage, rounds, "run", "w0")
     tune(more, Scripted(), Stop())
     assert more.finished() == rounds
 

@@ -130,7 +130,7 @@ def running_trial(study_trials: StudyTrials, process: dict | None) -> None:
 
 def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(write_study):
     study_trials = trials_of(write_study(), rounds=3)
-    me = trial_owner.this_process("another run")
+    me = trial_owner.this_process("a run that goes on")
     running_trial(
         study_trials, {**me, "born": "12"}
     )  # my pid, but of a process that was there before

@@ -12,9 +12,16 @@ Activity = Callable[[Tensor], Tensor]  # (n, d) -> (n, d)
 _SPECIAL_SHARE = 0.2  # of random values, as in LlamaTune (Kanellis et al. 2022), Section 4.1
 
 
-def all_active(points: Tensor) -> Tensor:
-    """Points (n, d) as they are: every variable is active everywhere."""
-    return points
+@dataclass(frozen=True)
+class AllActive:
+    """Leaves points (n, d) as they are: every variable is active everywhere."""
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """The points themselves."""
+        return points
+
+
+ALL_ACTIVE = AllActive()
 
 
 @dataclass(frozen=True, eq=False)

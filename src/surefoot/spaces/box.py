@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.spaces.arcs import Activity, Arc, all_active
+from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
@@ -50,7 +50,7 @@ class Box:
     """Groups of coordinates that encode a category one-hot."""
     arcs: tuple[Arc, ...] = ()
     """Numbers that may be absent, or have special values."""
-    active: Activity = all_active
+    active: Activity = ALL_ACTIVE
     """Sets the coordinates of inactive variables to 0."""
     observed: ClassVar[bool] = False
 
@@ -62,7 +62,7 @@ class Box:
         levels: Mapping[int, Tensor | Sequence] | None = None,
         choices: Sequence[Sequence[int]] = (),
         arcs: Sequence[Arc] = (),
-        active: Activity = all_active,
+        active: Activity = ALL_ACTIVE,
     ) -> None:
         low = checks.coordinates("lower", checks.vector("lower", lower))
         high = checks.coordinates("upper", checks.vector("upper", upper, len(low)))

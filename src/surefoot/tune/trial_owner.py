@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial
 from surefoot.tune.plain_text import shown
 from surefoot.tune.trial_attributes import OWNER
 
+_ended_runs: set[str] = set()  # of this process, which may have been unable to say so
 _LATEST = 1e11  # seconds since 1970, beyond which no clock is
 _KINDS: dict[str, Any] = {
     "run": str,
@@ -66,8 +67,15 @@ def mismatch(owner: object) -> str:
 
 
 def is_gone(process: dict[str, Any]) -> bool:
-    """Whether a process of this machine has ended."""
+    """Whether a process of this machine has ended, or its run has in this process."""
+    if process["pid"] == os.getpid() and process["run"] in _ended_runs:
+        return True
     return _born(int(process["pid"])) != process["born"]
+
+
+def run_ended(run: str) -> None:
+    """Note that a run of this process is over: no trial of it is measured any longer."""
+    _ended_runs.add(run)
 
 
 def is_elsewhere(process: dict[str, Any]) -> bool:

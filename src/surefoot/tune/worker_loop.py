@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune import trial_owner
 from surefoot.tune.heartbeat import heartbeats
 from surefoot.tune.objective import Objective
 from surefoot.tune.plain_text import printable
@@ -101,4 +102,5 @@ def tune(
         trials.interrupt_own(f"the run ended ({type(error).__name__})")
         raise
     finally:
+        trial_owner.run_ended(trials.run)
         objective.close()
