@@ -3,8 +3,7 @@
 Imports are within functions: the process that hands tests to workers needs few of them.
 """
 
-import gc
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,17 +21,6 @@ def pytest_configure() -> None:
 
     settings.register_profile("surefoot", deadline=None)
     settings.load_profile("surefoot")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays: the collector need not look at it."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
