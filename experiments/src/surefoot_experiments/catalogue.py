@@ -8,6 +8,7 @@ from surefoot_experiments.benchmarks import (
     coverage,
     nuisance_effects,
     recommendation_coverage,
+    repeats,
     risk_ask_time,
     risk_coverage,
     robust_vs_peers,
@@ -54,6 +55,7 @@ _BENCHMARKS = (
     sketch_regret,
     stopping,
     recommendation_coverage,
+    repeats,
     risk_ask_time,
     risk_coverage,
 )
