@@ -184,13 +184,23 @@ def test_a_run_that_waits_for_a_process_of_this_machine_says_nothing(write_study
 
 
 def test_processes_of_this_machine_are_looked_up():
-    here = trial_owner.this_process("run")
+    here = trial_owner.this_process("a run of its own")
     assert not trial_owner.is_gone(here)
     assert not trial_owner.is_elsewhere(here)
     assert trial_owner.is_elsewhere({**here, "host": "elsewhere"})
     gone = subprocess.Popen(["true"])
     gone.wait()
     assert trial_owner.is_gone({**here, "pid": gone.pid})
+
+
+def test_trials_of_an_ended_run_of_this_process_are_given_up(write_study):
+    """It may have been unable to say so, as on a full disk."""
+    study_trials = trials_of(write_study(), rounds=2)
+    running_trial(study_trials, trial_owner.this_process("a run that has ended"))
+    trial_owner.run_ended("a run that has ended")
+    tune(study_trials, Scripted(), Stop())
+    assert states(study_trials) == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert study_trials.all()[0].user_attrs[INTERRUPTED]
 
 
 def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
