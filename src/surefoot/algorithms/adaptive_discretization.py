@@ -61,7 +61,7 @@ def ada_bkb(
         inclusion: "per-pull" gives a point of n pulls n chances, "per-arm" a single one.
         estimator: How rewards become coefficients; least squares by default.
         width: The width in place of that of BKB's Theorem 2.
-        ridge: Regularization lambda.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width and of the variation of f over a cell.
         seed: Seed of all random choices.
         device: Device of the tensors.
