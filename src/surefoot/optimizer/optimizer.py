@@ -77,15 +77,17 @@ class Optimizer:
         policy: Where to measure next, a policy or an acquisition function; the upper confidence
             bound by default.
         hyperparameters: How kernel and noise are fitted, where no kernel is given.
-        ridge: Regularization beside a kernel: the noise variance as a share of the prior variance
-            (in squared reward units where rewards are not standardised).
-        standardise: Whether rewards are centered by their median and scaled by their MAD, beside a
-            kernel; with `Huber()`, the prior has an empirical-Bayes mean and output scale then.
-        recommendation: How `recommend` does it unless told otherwise: by "mean", "lower", or a
-            function of a `Context` that returns a score.
+        ridge: Regularisation lambda where a kernel is given: the noise variance in the units of the
+            kernel, that is in squared reward units, or in multiples of the squared output scale
+            with `standardise=True`.
+        standardise: Whether rewards are centred by their median and scaled by their MAD, where a
+            kernel is given; with `Huber()`, by an empirical-Bayes prior mean and output scale.
+        recommendation: Default of `recommend(by=...)`: "mean", "lower", "rounds", or a function of
+            a `Context` that returns a score.
         interval: What the intervals of `recommend` and `assess` are, `ConfidenceBounds()` by
             default or `Credible(level)`.
-        initial: Number of points of the initial design.
+        initial: Number of points of the initial design; none by default, also where the kernel is
+            fitted.
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
             often than all points before it.
@@ -244,8 +246,8 @@ class Optimizer:
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
-            sem: Standard error of the reward, in its units: the deviation of an error of known
-                size beside the noise, such as that of a mean over replicates; 0 for none.
+            sem: Standard error of the reward, in reward units: the standard deviation of a known
+                error in addition to the noise, such as that of a mean over replicates; 0 for none.
             constraints: Values by name of the constraints that were measured; some may be missing.
             worker: Name of who or what measured it, such as a machine. Where hyperparameters are
                 fitted, workers have random effects, if the data support that.
@@ -254,13 +256,13 @@ class Optimizer:
                 the workers.
 
         Returns:
-            What the estimate did.
+            Diagnostics of the update.
 
         Raises:
             InvalidInput: With nothing changed, for a reward that is not a finite number, a point
-                that is not of the space, a `sem` below 0, or one above 0 beside an estimator that
-                cannot use it, a worker without a name, a time that is not finite, or either beside
-                a given kernel.
+                that is not of the space, a `sem` below 0, or one above 0 with an estimator that
+                cannot use it, a worker without a name, a time that is not finite, or a worker or a
+                time where a kernel is given.
         """
         started = perf_counter()
         location, query = self._locate(where, environment)
@@ -296,7 +298,7 @@ class Optimizer:
             times: When each was measured; some may be None.
 
         Returns:
-            What the estimate did.
+            Diagnostics of the update.
 
         Raises:
             InvalidInput: With nothing changed, where `tell` would for one of them.
@@ -381,7 +383,8 @@ class Optimizer:
 
         Args:
             by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
-                for the largest one of its own round (see `acquisition.Recorded`); a function of a
+                for the query whose lower bound was largest in the round in which it was chosen
+                (requires `acquisition.Recorded` as the policy); a function of a
                 `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
                 score of any design; None for the `recommendation` of the optimizer.
 
