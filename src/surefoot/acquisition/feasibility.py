@@ -23,7 +23,7 @@ _TINY = 1e-12
 
 
 class Votes(NamedTuple):
-    """What successes and failures say of some points."""
+    """Kernel-weighted successes and failures near some points."""
 
     in_favour: Tensor  # (n,), of the successes nearby
     against: Tensor  # (n,), of the failures nearby

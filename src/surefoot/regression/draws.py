@@ -17,9 +17,9 @@ _NEGLIGIBLE = 1e-6  # of the kernel, that features may leave unexplained
 
 
 class ResidualDraw(NamedTuple):
-    """A draw h(x) - phi(x)'p of the process with covariance k(x, x') - phi(x)'phi(x').
+    """A draw h(x) - phi(x)^T p of the process with covariance k(x, x') - phi(x)^T phi(x').
 
-    h is a draw of the prior, of which p are the coefficients that the features explain.
+    h is a draw of the prior, and p are the coefficients of its projection onto the features.
 
     Args:
         function: h, in the units of the model.
