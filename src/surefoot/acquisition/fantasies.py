@@ -87,7 +87,7 @@ class Fantasies:
 
     Attributes:
         designs: The designs (D, dx) that x' ranges over.
-        today: E[risk(f(x', Z))] (D,) before the measurement.
+        current: E[risk(f(x', Z))] (D,) before the measurement.
 
     References:
         Cakmak et al. 2020, "Bayesian optimization of risk measures", rho-KG^apx.
@@ -113,7 +113,7 @@ class Fantasies:
         self._roots = self._root(torch.cat(covariances))
         means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
-        self.today = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
+        self.current = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
 
     def best(self, x: Tensor, z: Tensor, outcomes: int | None = None) -> tuple[Tensor, Tensor]:
         """Values of pairs, and which x' is best after each fantasy.
@@ -197,8 +197,8 @@ class Fantasies:
         shift = step[:, :, None, None] - update.reduction.unsqueeze(1)  # (b, K, D, M)
         middle = shift.mean(-1)
         up = shift.clamp_min_(0.0).mean(-1)
-        upper = self.today + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
-        return upper + 1e-12 * self.today.abs().max()  # of rounding
+        upper = self.current + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
+        return upper + 1e-12 * self.current.abs().max()  # of rounding
 
     def _measurement(self, x: Tensor, z: Tensor) -> _Measurement:
         at = self._posterior.evaluate(self._joint.pairs(x, z))

@@ -60,7 +60,7 @@ class SurrogateBound:
         checks.count("starts", self.starts)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse all but `VaR` on a `Box` beside a `ContinuousEnvironment`."""
+        """Refuse all but `VaR` on a `Box` with a `ContinuousEnvironment`."""
         fits = (
             isinstance(risk, VaR)
             and isinstance(space, Joint)

@@ -40,7 +40,7 @@ def ada_bkb(
 ) -> Optimizer:
     r"""Ada-BKB: BKB on a box, over the cells of a partition that is refined as it learns.
 
-    The next point is the center of the cell with the largest upper bound of the function, which
+    The next point is the centre of the cell with the largest upper bound of the function, which
     takes no search in the box: a cell is split once its center is known to within the variation
     of the function over the cell (`acquisition.AdaptivePartition`). The first point is random.
     Rewards of any other points may be told as well.

@@ -324,8 +324,9 @@ def rho_kg(
         samples: Number of functions drawn from each posterior.
         values: Number of values that represent a continuous environment; those of a finite one are
             all used.
-        recommendation: How `recommend` does it: by the "mean" or the "lower" bound among the
-            designs measured, or by a score among all designs. The authors' rule is
+        recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
+            at risk of the posterior mean; "lower" for that with the largest value at risk of the
+            lower bound; or a function of a `Context`, a score of all designs. The authors' rule is
             `acquisition.ExpectedRisk(values, samples)`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
@@ -475,7 +476,7 @@ def cvar_ts(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, or `ridge` came
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, or `ridge` is given
             without a kernel.
 
     References:

@@ -53,7 +53,7 @@ def robust_ucb(
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none if a kernel is given.
-        constraints: Limits of other quantities that are told with the reward, by their names.
+        constraints: Limits of other quantities that are measured with the reward, by name.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
             random intercept for each `worker` passed to `tell`, and "drift", a drift over the
             `time` passed to `tell`; see `HyperparameterFit`.

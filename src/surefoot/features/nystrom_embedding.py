@@ -32,7 +32,7 @@ class NystromEmbedding:
 
     Args:
         kernel: The prior covariance.
-        dictionary: Points (m, d), with linearly independent features under the triangular root.
+        dictionary: Points (m, d), linearly independent in the RKHS under the triangular root.
         inverse_root: L^{-1} (m, m), or the symmetric (K_S^{1/2})^+ (`symmetric`).
 
     Example:
@@ -51,7 +51,7 @@ class NystromEmbedding:
 
     @classmethod
     def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
-        """The embedding of a dictionary, without the points that the others explain.
+        """The embedding of a dictionary, without points that depend linearly on the others.
 
         Args:
             kernel: The prior covariance.
@@ -102,7 +102,7 @@ class NystromEmbedding:
 
     @classmethod
     def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
-        """The embedding of a dictionary (m, d) of points that do not explain each other."""
+        """The embedding of a dictionary (m, d) of linearly independent points."""
         root = cholesky(kernels.block(kernel, dictionary, dictionary))
         return cls(kernel, dictionary, _inverse(root))
 
@@ -112,7 +112,7 @@ class NystromEmbedding:
 
         Args:
             kernel: The prior covariance.
-            dictionary: Points (m, d), which may explain each other.
+            dictionary: Points (m, d), which may be linearly dependent.
             gram: Their kernel matrix (m, m).
 
         Returns:

@@ -91,7 +91,7 @@ class Optimizer:
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
             often than all points before it.
-        constraints: Limits of other quantities that are told with the reward, by their names.
+        constraints: Limits of other quantities that are measured with the reward, by name.
         instability: Which points have replicates that differ too much: they are avoided like
             points that failed. By default none has.
         seed: Seed of all random choices.

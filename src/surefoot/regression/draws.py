@@ -31,7 +31,7 @@ class ResidualDraw(NamedTuple):
 
 
 def no_residual(like: Tensor, dimension: int) -> ResidualDraw:
-    """The residual of features that explain the kernel."""
+    """The residual, 0, of features that represent the kernel."""
     return ResidualDraw(lambda points: points.new_zeros(len(points)), like.new_zeros(dimension))
 
 
@@ -39,7 +39,7 @@ def residual_draw(embedding: Embedding, prior: Callable[[], Path], like: Tensor)
     """A draw of the residual process of a feature map.
 
     A map that leaves a residual has a method `residual_draw(prior)`, as `NystromEmbedding` has.
-    One without that method must explain the kernel, as Fourier features do.
+    One without that method must represent the kernel, as Fourier features do.
 
     Args:
         embedding: The feature map.
