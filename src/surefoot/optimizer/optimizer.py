@@ -772,7 +772,7 @@ class Optimizer:
         self._limited.append([(one.point, one.arm, each, under) for one, each, under in rows])
 
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
-        """The environment of a measurement without a reward: nobody knows what the world drew."""
+        """The environment of a pending measurement; one is drawn where it is not yet observed."""
         space = self.space
         if environment is None and space.observed and isinstance(space, Joint):
             point = where.point if isinstance(where, Query) else where

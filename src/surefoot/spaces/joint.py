@@ -35,7 +35,7 @@ class Joint:
             `ContinuousEnvironment`.
         observed: Whether z is drawn from the environment during a measurement, and passed to
             `tell` with the reward; otherwise the optimizer chooses it. The regret bounds of the
-            algorithms are for a chosen z.
+            algorithms require a chosen z (Nguyen et al. 2021, Remark 1).
         perturbation: Optional map from x and z to the point at which the function is evaluated.
             Control noise is `lambda x, z: x + z`; `lambda x, z: x + x * z` is noise in proportion
             to x. It must be differentiable in x where the designs are a `Box`.
