@@ -49,7 +49,7 @@ class Recorded:
         as_policy(self.policy)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse what the policy refuses."""
+        """Raise what the wrapped policy raises."""
         as_policy(self.policy).check(space, risk)
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:

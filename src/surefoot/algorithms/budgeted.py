@@ -56,7 +56,7 @@ def bkb(
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
             function from the posterior, including the residual of the sketch.
@@ -143,7 +143,7 @@ def bbkb(
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
             function from the posterior, including the residual of the sketch.

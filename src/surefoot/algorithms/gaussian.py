@@ -113,7 +113,7 @@ def gp_ts(
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of v_t.
         ridge: Regularisation lambda, the noise variance in squared reward units.
         scale: Factor of v_t.

@@ -100,7 +100,9 @@ def ata_gp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """ATA-GP-UCB: rewards are truncated in each direction of feature space, all in every round.
+    """ATA-GP-UCB: GP-UCB with rewards truncated in each direction of feature space.
+
+    All rewards are truncated anew in every round.
 
     Args:
         space: `Arms` or `Box`.
@@ -110,10 +112,10 @@ def ata_gp_ucb(
         horizon: Number of rounds T; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
-            Lemma 1 bounds the error of the mean by the width and O(B e^(1/2) t^2), e the largest
-            error of the approximate kernel, which is left out here. "nystrom" is for any kernel on
-            arms. "exact" are those of the Gaussian process itself, with the width of Lemma 1, which
-            is not proved for them.
+            Lemma 1 bounds the error of the mean by beta sigma + O(B e^(1/2) t^2), e the largest
+            error of the approximate kernel, of which the second term is left out here. "nystrom" is
+            for any kernel on arms. "exact" are those of the Gaussian process itself, with the width
+            of Lemma 1, which is not proved for them.
         nodes: Quadrature nodes on each axis.
         oversampling: Factor q of the probability with which a measured arm is in the dictionary.
             The default of 4 is not covered by Theorem 4, which requires

@@ -68,7 +68,7 @@ def v_ucb(
             evenly, or by the paper's local neural "surrogate", which takes seconds a round.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
             from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
@@ -164,7 +164,7 @@ def cvar_ucb(
             one of all.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
@@ -239,7 +239,7 @@ def stable_opt(
             other estimator.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
@@ -330,7 +330,7 @@ def rho_kg(
             `acquisition.ExpectedRisk(values, samples)`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6));
             only the interval of `recommend` depends on it.
@@ -461,7 +461,7 @@ def cvar_ts(
             "unif" a random one.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width of the bounds by which the lacing value is chosen;
             `widths.srinivas()`, which is sqrt(2 ln(t^2 pi^2 / 0.6)), by default.
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward

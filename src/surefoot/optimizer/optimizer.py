@@ -72,7 +72,7 @@ class Optimizer:
             fits one, on spaces with coordinates.
         risk: Risk measure over the environment that is maximised, on a `Joint` space.
         features: Feature map; `Exact()` by default.
-        estimator: How rewards become coefficients; `LeastSquares()` by default.
+        estimator: Estimator of the coefficients; `LeastSquares()` by default.
         width: Multiplier of the standard deviation in the bounds; `widths.srinivas()` by default.
         policy: Where to measure next, a policy or an acquisition function; the upper confidence
             bound by default.
