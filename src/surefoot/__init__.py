@@ -1,4 +1,7 @@
-"""Bayesian optimisation that keeps its footing under heavy-tailed noise."""
+"""Bayesian optimisation and kernel bandits under heavy-tailed noise.
+
+With sketched features for many arms, and risk measures for uncertain environments.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

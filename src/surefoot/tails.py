@@ -51,8 +51,8 @@ def check_moment(value: object) -> None:
 class Moment:
     """Moment assumption on the rewards, E|y|^(1 + alpha) <= bound.
 
-    It concerns the raw moment, about zero. Far from zero the offset dominates it, so center the
-    rewards first.
+    It must hold at every point, given the past (E[|y_t|^(1 + alpha) | F_{t-1}] <= bound), for the
+    raw moment, about zero. For rewards far from zero the offset dominates it: centre them first.
 
     Args:
         alpha: Order of the moment less 1, in (0, 1]; 1 means a finite variance.

@@ -55,8 +55,8 @@ class Query:
         repeats: How often to take the measurement.
         environment: Environment z (dz,) to measure under, in a `Joint` whose environment is chosen
             by the optimizer; None otherwise.
-        owner: Token of the optimizer that made the query. To any other, the query is no more than
-            the point that it names.
+        owner: Token of the optimizer that made the query. Any other optimizer treats the query as
+            its point.
 
     Example:
         >>> import surefoot as sf
@@ -82,8 +82,10 @@ class Info:
     Args:
         round: Number of rewards so far.
         width: Multiplier of the standard deviation in the next confidence bounds.
-        threshold: Residual beyond which a reward is downweighted, in reward units; None for least
-            squares.
+        threshold: Threshold of the estimator, in reward units (of transformed rewards, if they are
+            transformed): on |residual|, where `Huber` starts to reduce the weight and where that
+            of `StudentT` is 1/2; on |y| in `Truncation`, on |u_i y| in `AdaptiveTruncation`,
+            and on h |y| in `TuningFreeTruncation`. None for least squares.
         truncated: 1 if the new reward was truncated or given less than half its weight, else 0.
         truncated_total: Number of all such rewards in the current estimate.
         dimension: Dimension m of the features.
@@ -103,12 +105,13 @@ class Info:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """Recommended point, with its posterior mean and an interval.
+    """Recommended point, with the predicted value and an interval.
 
     Args:
         point: Point (d,), in the units of the space; the design x of a `Joint`.
         arm: Index of the point in `Arms`, None in a `Box`.
-        value: Posterior mean there, in reward units; in a `Joint` the risk of the posterior mean.
+        value: Predicted value of f at `point`, in reward units: the posterior mean, or the
+            posterior median if rewards are transformed; on a `Joint` space the risk of it.
         lower: Lower end of an interval of that value, in reward units (see `Optimizer`).
         upper: Upper end.
         feasibility: Probability that all constraints hold there, 1 without constraints.
@@ -130,11 +133,11 @@ class Constraint:
 
     Args:
         maximum: Largest allowed value, in the units of the quantity.
-        minimum: Smallest allowed value; either of the two is given.
-        confidence: Probability with which it is to hold at a recommended point.
+        minimum: Smallest allowed value. Exactly one of `maximum` and `minimum` must be given.
+        confidence: Posterior probability with which it must hold at a recommended point.
 
     Raises:
-        InvalidInput: If an argument is out of range, or not exactly one limit came.
+        InvalidInput: If an argument is out of range, or not exactly one limit is given.
 
     Example:
         >>> import surefoot as sf

@@ -5,9 +5,9 @@ that of the theorem.
 
 Where `norm_bound`, a bound on ||f||, may be None it is found by doubling: it starts at the size of
 the rewards, v^(1/(1+a)) or the noise, and doubles after 4, 16, 256, 65536, ... rewards. The bounds
-of the theorem then hold, with its probability 1 - delta, simultaneously in all rounds from which on
-it is at least ||f||: after 2^(2 ||f|| / start) rewards at the latest, and from the first if ||f||
-is at most the start. Before, there is no guarantee. Where `horizon` may be None it starts at 1024
+of the theorem then hold, with its probability 1 - delta, simultaneously in all rounds after it has
+reached ||f||: after at most 2^(2 ||f|| / start) rewards, and from the first if ||f|| is at most the
+start. There is no guarantee before. Where `horizon` may be None it starts at 1024
 and doubles whenever it is reached, each epoch with its share of delta; the bounds then hold in all
 rounds, without end, with probability 1 - delta.
 """
@@ -48,12 +48,12 @@ class Progress:
         round: Number of rewards so far, t.
         information_gain: Half the log determinant of I + K_t / ridge, in nats.
         dimension: Dimension m of the features.
-        ridge: Regularisation, in squared (standardised) reward units.
+        ridge: Regularisation lambda, in squared (standardised) reward units.
         effective_dimension: Function without arguments that returns the sum of
             sigma^2(x_s) / ridge over all pulls s, with the present variance.
         prior_variance: Largest prior variance k(x, x).
-        threshold: Threshold of the estimate, in (standardised) reward units; infinite for least
-            squares.
+        threshold: Threshold of the estimator (see `Info`), in (standardised) reward units; infinite
+            for least squares.
 
     Example:
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
@@ -115,14 +115,14 @@ class srinivas:  # noqa: N801
     """Width sqrt(2 ln(t^2 pi^2 / (6 delta))), t the next round.
 
     The theorem bounds the rounds in which a point is chosen, with the posterior given all rewards
-    before it. Rewards of an initial design, or of an earlier run, precede the first of these rounds
-    and need not count: with `initial`, t is 1 after so many. By default every reward counts, which
-    is valid too, and wider.
+    before it. Rewards of an initial design, or of an earlier run, only condition the posterior of
+    the first of these rounds and need not count: with `initial=n`, t is 1 after n rewards. By
+    default every reward counts, which gives a larger width.
 
     Args:
         delta: Probability that the bounds fail in some round, in (0, 1).
         scale: Factor on the whole width; 1 is that of the theorem.
-        initial: Number of rewards before the first chosen point that do not count.
+        initial: Number of rewards to leave out of t: those before the first chosen point.
 
     Raises:
         InvalidInput: For an argument out of range.
@@ -159,7 +159,9 @@ class chowdhury_gopalan:  # noqa: N801
 
     .. math:: B + \frac{R}{\sqrt\lambda} \sqrt{2 (\gamma_t + 1 + \ln(1 / \delta))}
 
-    gamma_t is the information gain of the observed points. The theorem has lambda = 1 + 2 / T.
+    gamma_t is the information gain of the observed points, half the log determinant of
+    I + K_t / lambda; the theorem states its maximum over sets of points in its place, and
+    lambda = 1 + 2 / T.
 
     Args:
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
@@ -204,8 +206,10 @@ class bkb:  # noqa: N801
     :math:`a = (1 + \epsilon) / (1 - \epsilon)`, :math:`\kappa^2` the prior variance and D the
     effective dimension. It is that of the theorem divided by :math:`\sqrt{\lambda}`, since the
     deviation of the paper is :math:`\sigma / \sqrt{\lambda}`. The theorem requires an oversampling
-    of at least :math:`6 a \ln(4 T / \delta) / \epsilon^2`. A logarithm below 0 counts as 0; the
-    last step of the proof requires :math:`\kappa^2 t \geq 1 + e / \min(\lambda, 1)`.
+    of at least :math:`6 a \ln(4 T / \delta) / \epsilon^2`. The logarithm is
+    clipped at 0. The last step of the proof requires
+    :math:`\kappa^2 t \geq 1 + e / \min(\lambda, 1)`: for smaller t the theorem does not cover the
+    width.
 
     Args:
         norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
@@ -251,8 +255,8 @@ class bkb:  # noqa: N801
 class bkb_as_published:  # noqa: N801
     """Width F + xi sqrt((D ln t + ln(1 / delta)) / ridge) of the published code of BKB.
 
-    Theorem 2 without its constants, three to four times as narrow, without a guarantee. D is the
-    effective dimension.
+    It is Theorem 2 without its constants, a quarter to a third of that width, and has no guarantee.
+    D is the effective dimension.
 
     Args:
         norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
@@ -291,7 +295,7 @@ class bkb_as_published:  # noqa: N801
 
 @dataclass(frozen=True)
 class truncated:  # noqa: N801
-    """Width of truncated rewards, for rewards with a moment of order 1 + a.
+    """Width of TGP-UCB, for rewards with a bounded moment of order 1 + a.
 
     B + (3 / sqrt(ridge)) b_t sqrt(ln det(I + K_t / ridge) + 2 ln(1 / delta)), with the threshold
     b_t of `Truncation`.
@@ -376,6 +380,9 @@ class adaptive_fourier:  # noqa: N801
 
     B + 4 sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta).
 
+    Lemma 1 has the term O(B e^(1/2) t^2) in addition, with e < 1 the largest error of the
+    approximate kernel. It is not included here: the bounds are proved for exact quadrature only.
+
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
@@ -419,8 +426,9 @@ class adaptive_nystrom:  # noqa: N801
     """Width of adaptive truncation in Nyström features.
 
     That of `adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta). The
-    oversampling q = 6 a ln(4 T / delta) / accuracy^2 of the dictionary must use the same T
-    and delta.
+    theorem requires the oversampling q = 6 rho ln(4 T / delta) / accuracy^2 of the dictionary,
+    rho = (1 + accuracy) / (1 - accuracy), with the same T and delta; it does not cover the default
+    of `ata_gp_ucb`, which is 4.
 
     Args:
         moment: Bound v on the raw moment of order 1 + a of the rewards.
@@ -509,23 +517,25 @@ class tuning_free:  # noqa: N801
     """Width of rewards that are truncated by leverage, for no known moment.
 
     B + (4.1 + 3.8 K) b_t L_t / sqrt(ridge), with the threshold b_t and the logarithm L_t of
-    `TuningFreeTruncation`. In place of a moment, K says how regular tails are:
-    E[|y|; |y| > s] <= K s P(|y| > s) beyond the threshold. Pareto tails of index p have
+    `TuningFreeTruncation`. In place of a known moment, the tails are assumed to be regular:
+    E[|y| 1{|y| > s}] <= K s P(|y| > s) for all s above the threshold. Pareto tails of index p have
     K = p / (p - 1), lighter ones less; 2 is for p >= 2, and 3 for p >= 1.5.
 
-    The parts are Pinelis's inequality for the sum of what is kept, of squares at most
-    V <= 3.73 b^2 L (Bernstein's inequality for the empirical sum b^2 L), and the bias K V / b of
-    what is truncated; the union over thresholds is not in the constants. By the equation of b_t,
-    b_t L_t is at most a constant times sqrt(m) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), the
-    width of `adaptive_fourier`, for every a and v for which the moment is bounded.
+    No theorem has these constants: they treat the threshold as fixed, though it depends on the
+    rewards, and so do not account for a union over thresholds. The rewards that are kept
+    contribute by Pinelis's inequality, with their sum of squares at most 3.73 b^2 L (Bernstein's
+    inequality for the empirical sum b^2 L), and those that are truncated by the bias 3.73 K b L.
+    By the equation of b_t, b_t L_t is at most a constant times
+    sqrt(m) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), the rate of `adaptive_fourier`, for every a
+    and v for which the moment is bounded.
 
     Args:
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
             b_t sqrt(L_t), which bounds the root mean square of a reward.
-        delta: Probability that the bounds fail in some round, in (0, 1); give it to
-            `TuningFreeTruncation` too.
-        tail: K, at least 1.
-        scale: Factor on the whole width; 1 is that of the bound.
+        delta: Nominal probability that the bounds fail in some round, in (0, 1); pass the same
+            value to `TuningFreeTruncation`.
+        tail: Constant K of the assumption on the tails, at least 1.
+        scale: Factor on the whole width; 1 has the constants above.
 
     Raises:
         InvalidInput: For an argument out of range.

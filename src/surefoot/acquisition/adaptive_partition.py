@@ -27,7 +27,7 @@ _LIKELY = 0.5  # probability of success from which the center of a cell is measu
 
 @dataclass(frozen=True)
 class AdaptivePartition:
-    r"""The upper confidence bound over the cells of a partition that is refined where it pays.
+    r"""The upper confidence bound over the cells of an adaptively refined partition.
 
     A function of norm B varies by at most :math:`V_h = B\,d_k(r_h)` between the center and any
     other point of a cell of depth h, :math:`r_h` being half its diagonal and :math:`d_k` the metric

@@ -51,7 +51,7 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
 
     Args:
         score: Function of designs (n, dx) -> (n,), differentiable where they fill a box.
-        context: The state of the optimization.
+        context: The state of the optimisation.
         among: The only designs to choose from, None for all of the space.
 
     Returns:

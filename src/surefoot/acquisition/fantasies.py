@@ -68,12 +68,13 @@ class _Measurement(NamedTuple):
 class Fantasies:
     """E max over x' of E[risk(f(x', Z))] after a measurement of f at a pair (x, z).
 
-    x' are the designs measured so far and x own_update. The constant that is today's best is left
-    out. With c the posterior covariance of f(x', Z) and f(x, z), and s the variance of the
-    observation, fantasy k moves the mean by c n_k / sqrt(s), and every fantasy subtracts c c' / s
-    from the covariance C = L L'. With w = L^{-1} c, a root of the new covariance is
-    L (I - g w w'), g = 1 / (s + sqrt(s (s - w'w))). So draw m of f(x', Z) becomes today's draw
-    plus c (n_k / sqrt(s) - g w'xi_m), and C is factorised once for a search.
+    x' ranges over the measured designs and x itself. The current maximum, which does not depend on
+    (x, z), is omitted. With c the posterior covariance of f(x', Z) and f(x, z), and s the variance
+    of the observation, fantasy k moves the mean by c n_k / sqrt(s), and every fantasy subtracts
+    c c^T / s from the covariance C = L L^T. With w = L^{-1} c, a root of the new covariance is
+    L (I - g w w^T), g = 1 / (s + sqrt(s (s - w^T w))). So draw m of f(x', Z) becomes the draw
+    before the measurement plus c (n_k / sqrt(s) - g w^T xi_m), and C is factorised once for a
+    search.
 
     The covariance is that of the full posterior: residuals of the features and pending queries
     (as if their rewards were their means) included. All designs and pairs share the draws, so that
@@ -81,12 +82,12 @@ class Fantasies:
     those of largest risk of the mean are kept.
 
     Args:
-        context: The state of the optimization, on a `Joint` space.
+        context: The state of the optimisation, on a `Joint` space.
         draws: Values of Z and standard normals.
 
     Attributes:
         designs: The designs (D, dx) that x' ranges over.
-        today: E[risk(f(x', Z))] (D,) before the measurement.
+        current: E[risk(f(x', Z))] (D,) before the measurement.
 
     References:
         Cakmak et al. 2020, "Bayesian optimization of risk measures", rho-KG^apx.
@@ -112,7 +113,7 @@ class Fantasies:
         self._roots = self._root(torch.cat(covariances))
         means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
-        self.today = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
+        self.current = torch.stack([self._many(v.clone()).mean() for v in self._values])  # (D,)
 
     def best(self, x: Tensor, z: Tensor, outcomes: int | None = None) -> tuple[Tensor, Tensor]:
         """Values of pairs, and which x' is best after each fantasy.
@@ -196,8 +197,8 @@ class Fantasies:
         shift = step[:, :, None, None] - update.reduction.unsqueeze(1)  # (b, K, D, M)
         middle = shift.mean(-1)
         up = shift.clamp_min_(0.0).mean(-1)
-        upper = self.today + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
-        return upper + 1e-12 * self.today.abs().max()  # of rounding
+        upper = self.current + up * most.unsqueeze(1) - (up - middle) * least.unsqueeze(1)
+        return upper + 1e-12 * self.current.abs().max()  # of rounding
 
     def _measurement(self, x: Tensor, z: Tensor) -> _Measurement:
         at = self._posterior.evaluate(self._joint.pairs(x, z))

@@ -12,7 +12,7 @@ from surefoot import kernels
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-_DOUBT = 0.02  # share of successes at a point whose only neighbour failed
+_PRIOR_RATE = 0.02  # share of successes at a point whose only neighbour failed
 _SPOT = 64  # power of the correlation that is 0 but near a failed point
 _REACH = 4  # power of the correlation: weights reach half a lengthscale
 _MUCH_CLOSER = 100.0  # ratio of squared distances
@@ -22,8 +22,8 @@ _GRID = 2.0**32  # weights of arms are multiples of its inverse: sums do not dep
 _TINY = 1e-12
 
 
-class Votes(NamedTuple):
-    """What successes and failures say of some points."""
+class LocalOutcomes(NamedTuple):
+    """Kernel-weighted successes and failures near some points."""
 
     in_favour: Tensor  # (n,), of the successes nearby
     against: Tensor  # (n,), of the failures nearby
@@ -31,26 +31,26 @@ class Votes(NamedTuple):
     failure: Tensor  # (n,), correlation with the nearest failure
 
     @property
-    def share(self) -> Tensor:
-        """Share (n,) of successes nearby."""
-        return (self.in_favour + _DOUBT) / (self.in_favour + self.against + _DOUBT)
+    def success_rate(self) -> Tensor:
+        """Kernel-weighted rate (n,) of successes nearby, with a prior that favours success."""
+        return (self.in_favour + _PRIOR_RATE) / (self.in_favour + self.against + _PRIOR_RATE)
 
-    def doubt(self, power: int, ratio: float = 1.0) -> Tensor:
+    def failure_penalty(self, power: int, ratio: float = 1.0) -> Tensor:
         """1 at a point that has only failed, 0 away from it or closer to a success (n,).
 
         Args:
-            power: Power of the correlation with the failure, by which doubt falls with distance.
-            ratio: Of the squared distances to failure and success, from which there is no doubt.
+            power: Power of the correlation with the failure: how fast the penalty decreases.
+            ratio: Of the squared distances to failure and success, from which there is no penalty.
         """
         failure, success = (-one.clamp_min(1e-300).log() for one in (self.failure, self.success))
         closer = (1.0 - failure / (ratio * success + _TINY)).clamp_min(0.0)
         alone = torch.where(success > _TINY, closer, 0.0)
         return alone * self.failure.pow(power)
 
-    def chance(self, doubt: Tensor, typical: float = 1.0) -> Tensor:
-        """Probability (n,) of success, 1 from a share of `_TOLERANCE` * `typical` on."""
-        relative = (self.share / (_TOLERANCE * typical)).clamp_max(1.0)
-        return relative * (1.0 - (1.0 - _DOUBT) * doubt)
+    def probability(self, penalty: Tensor, typical: float = 1.0) -> Tensor:
+        """Probability (n,) of success, 1 where the rate is at least `_TOLERANCE` * `typical`."""
+        relative = (self.success_rate / (_TOLERANCE * typical)).clamp_max(1.0)
+        return relative * (1.0 - (1.0 - _PRIOR_RATE) * penalty)
 
 
 class Feasibility:
@@ -73,24 +73,24 @@ class Feasibility:
         self._arms = arms
         self._succeeded = self._failed = arms[:0]
         self._counts = arms.new_zeros(0)
-        self._votes = Votes(*arms.new_zeros(4, len(arms)))
+        self._outcomes = LocalOutcomes(*arms.new_zeros(4, len(arms)))
         self._typical = 1.0
 
     def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to search, differentiable in the points."""
-        votes = self._votes_of(points)
-        doubt = torch.where(votes.failure > 1.0 - _TINY, 1.0, votes.doubt(_SPOT))
-        return votes.chance(doubt)
+        outcomes = self._outcomes_of(points)
+        penalty = torch.where(outcomes.failure > 1.0 - _TINY, 1.0, outcomes.failure_penalty(_SPOT))
+        return outcomes.probability(penalty)
 
     def of_recommendation(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
         """The probabilities by which to recommend, differentiable in the points.
 
-        Relative to the share around the successes themselves, since failures by chance may be
+        Relative to the success rate at the successes themselves, since failures by chance may be
         frequent. A point that has succeeded may be recommended though it has failed, too; one that
-        has not been measured is doubted unless it is much closer to a success than to a failure.
+        has not been measured is penalised unless it is much closer to a success than to a failure.
         """
-        votes = self._votes_of(points)
-        return votes.chance(votes.doubt(_REACH, _MUCH_CLOSER), self._typical)
+        outcomes = self._outcomes_of(points)
+        return outcomes.probability(outcomes.failure_penalty(_REACH, _MUCH_CLOSER), self._typical)
 
     def updated(
         self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
@@ -117,12 +117,12 @@ class Feasibility:
         self._succeeded, self._counts, self._failed = succeeded, counts.clone(), failed
         if len(self._arms):
             self._add_to_arms(more, worse)
-        self._typical = self._typical_share()
+        self._typical = self._typical_rate()
         return self
 
     def _add_to_arms(self, more: Tensor, worse: Tensor) -> None:
         """Count new successes (s,) of the sites, and failures at new sites (f, d), for the arms."""
-        in_favour, against, success, failure = self._votes
+        in_favour, against, success, failure = self._outcomes
         for index in more.nonzero()[:, 0].tolist():
             near = self._of_arms(self._succeeded[index])
             in_favour = in_favour + more[index] * _on_grid(near.pow(_REACH))
@@ -131,32 +131,32 @@ class Feasibility:
             near = self._of_arms(site)
             against = against + _on_grid(near.pow(_REACH))
             failure = torch.maximum(failure, near)
-        self._votes = Votes(in_favour, against, success, failure)
+        self._outcomes = LocalOutcomes(in_favour, against, success, failure)
 
-    def _votes_of(self, points: Tensor) -> Votes:
-        return self._votes if points is self._arms else self._votes_at(points)
+    def _outcomes_of(self, points: Tensor) -> LocalOutcomes:
+        return self._outcomes if points is self._arms else self._outcomes_at(points)
 
-    def _votes_at(self, points: Tensor) -> Votes:
+    def _outcomes_at(self, points: Tensor) -> LocalOutcomes:
         success = _correlation(self._kernel, points, self._succeeded)
         failure = _correlation(self._kernel, points, self._failed)
-        return Votes(
+        return LocalOutcomes(
             (success.pow(_REACH) * self._counts).sum(-1),
             failure.pow(_REACH).sum(-1),
             _largest(success),
             _largest(failure),
         )
 
-    def _typical_share(self) -> float:
-        """Mean share of successes at the sites of successes, each but for one of its own."""
+    def _typical_rate(self) -> float:
+        """Mean success rate at the sites of successes, each without one success of its own."""
         number = len(self._succeeded)
         if not number:
             return 1.0
         among = torch.linspace(0, number - 1, min(number, _COMPARED)).round().long()
         with torch.no_grad():
-            votes = self._votes_at(self._succeeded[among])
-        share = votes._replace(in_favour=(votes.in_favour - 1.0).clamp_min(0.0)).share
+            outcomes = self._outcomes_at(self._succeeded[among])
+        rate = outcomes._replace(in_favour=(outcomes.in_favour - 1.0).clamp_min(0.0)).success_rate
         counts = self._counts[among]
-        return float((counts * share).sum() / counts.sum())
+        return float((counts * rate).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
         return _correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]

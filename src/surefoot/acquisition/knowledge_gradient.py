@@ -129,7 +129,7 @@ class RiskKnowledgeGradient:
         """The points (n, e) that may be best."""
         candidates = pairs.box.sample(self.raw, generator)
         if pairs.designs is None:
-            anchors = gain.designs[gain.today.argsort(descending=True)[:_ANCHORS]]
+            anchors = gain.designs[gain.current.argsort(descending=True)[:_ANCHORS]]
             candidates = torch.cat([candidates, pairs.around(anchors, generator)])
         screened = gain.best(*pairs(candidates), self.screening)[0]
         starts = diverse(candidates, screened, pairs.box, self.starts)

@@ -40,7 +40,7 @@ def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
     """A lacing value (dz,) for a design (dx,), among the values that represent Z.
 
     Args:
-        context: The state of the optimization on a `Joint` space, with values of Z.
+        context: The state of the optimisation on a `Joint` space, with values of Z.
         x: The design.
         lacing: Which of them.
 

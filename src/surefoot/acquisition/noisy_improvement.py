@@ -20,9 +20,10 @@ from surefoot.types import InvalidInput
 
 @dataclass(frozen=True)
 class NoisyExpectedImprovement:
-    r"""Noisy expected improvement, :math:`\log E[(f(x) - \max f(sites))_+]`.
+    r"""Logarithm of noisy expected improvement, :math:`\log E[(f(x) - \max_s f(x_s))_+]`.
 
-    The expectation is over functions from the posterior. Given their coefficients
+    The expectation is over functions from the posterior, and x_s are the distinct points measured
+    or pending. Given their coefficients
     :math:`\theta_s`, what remains of f(x) is
     :math:`N(\phi(x)^\top\theta_s, k(x,x) - \|\phi(x)\|^2)`, so that each sample has the closed
     form of noiseless expected improvement, and all of them are one product of matrices. With the

@@ -53,7 +53,7 @@ class Policy(Protocol):
         """Choose a location.
 
         Args:
-            context: The state of the optimization.
+            context: The state of the optimisation.
             among: The only designs to choose from, None for all of the space.
 
         Returns:

@@ -67,7 +67,7 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
     Section 3.2); by a score any design.
 
     Args:
-        context: The state of the optimization, without pending queries.
+        context: The state of the optimisation, without pending queries.
         by: "mean", "lower", "rounds", or a function of a `Context` that returns a score.
         interval: What the ends of its interval are.
 

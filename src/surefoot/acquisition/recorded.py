@@ -16,11 +16,13 @@ from surefoot.spaces.locations import Location
 
 @dataclass(frozen=True)
 class Recorded:
-    """Chooses as another policy does, and keeps the design of the best lower bound of any round.
+    """Chooses as another policy does, and records the best lower bound over all rounds.
 
-    With `recommendation="rounds"`, that design is recommended: the one chosen in the round t of
-    largest risk of the lower bound, with the bounds and the width of that round. Its regret is at
-    most sqrt(C beta_T gamma_T / T), with the probability of the bounds.
+    With `recommendation="rounds"`, the recommended design is x_t with t the round of the largest
+    risk of l_{t-1}(x_t, Z), the lower bound of the round in which x_t was chosen. With V-UCB, its
+    regret is at most beta_T sqrt(C_1 gamma_T / T) whenever the bounds hold in all rounds, with
+    beta the width (the square root of the paper's beta), C_1 = 8 / ln(1 + 1 / sigma_n^2), sigma_n^2
+    the noise variance and gamma_T the maximum information gain.
 
     Args:
         policy: The policy, or a score.
@@ -47,7 +49,7 @@ class Recorded:
         as_policy(self.policy)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse what the policy refuses."""
+        """Raise what the wrapped policy raises."""
         as_policy(self.policy).check(space, risk)
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:

@@ -29,8 +29,8 @@ class SurrogateBound:
 
     The design is found from `starts` designs by neural networks fitted to VaR(u(x, Z)) around
     them, the best end by the minimiser of the pinball loss; z by descent on the loss that is least
-    at a lacing value. For `VaR` on a `Box` beside a continuous environment. `UpperConfidenceBound`
-    takes a tenth of the time (benchmarks/risk_ask_time.md).
+    at a lacing value. For `VaR` on a `Box` with a continuous environment. `UpperConfidenceBound`
+    takes about a ninth of the time.
 
     Args:
         lacing: "prob" for the lacing value of largest density, "unif" for a random one.
@@ -60,7 +60,7 @@ class SurrogateBound:
         checks.count("starts", self.starts)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse all but `VaR` on a `Box` beside a `ContinuousEnvironment`."""
+        """Refuse all but `VaR` on a `Box` with a `ContinuousEnvironment`."""
         fits = (
             isinstance(risk, VaR)
             and isinstance(space, Joint)

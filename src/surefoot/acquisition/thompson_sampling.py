@@ -19,20 +19,20 @@ class ThompsonSampling:
 
     .. math:: \tilde f \sim GP(\mu, \beta^2 \Sigma),
 
-    with the posterior's mean and covariance, and the design maximises it; beside an environment,
+    with the posterior's mean and covariance, and the design maximises it; on a `Joint` space,
     :math:`\mathrm{risk}\,[\tilde f(x, Z)]`. The factor :math:`\beta` is `scale`, times the
     optimizer's width with `by_width`, as in the theorems on GP-TS.
 
-    Draws are joint over all designs. In the features it takes m normal numbers; what they do not
-    explain (the residual of a sketch, and on a box everything far from the data) is a draw of the
+    Draws are joint over all designs. In the features it takes m normal numbers; the residual that
+    they do not represent (that of a sketch, and on a box that far from the data) is a draw of the
     prior less its interpolation (see `Posterior.path`). Prior draws are exact on arms; on a box
     they are random Fourier features of squared exponential and Matérn kernels, and for other
     kernels combinations of the kernel at a grid of points. A kernel that the grid does not
-    explain is refused when the first draw is due.
+    represent is refused at the first draw.
 
     Pending queries need no correction, since every query maximises a draw of its own. Where
     measurements have failed, a failure counts as the lowest value that the draw has at a site.
-    Beside an environment, `ScorePolicy` measures under a lacing value of the confidence bounds, as
+    On a `Joint` space, `ScorePolicy` measures under a lacing value of the confidence bounds, as
     for the upper confidence bound: that is what bounds the regret of the design in terms of the
     deviation at the measured pair.
 

@@ -40,8 +40,8 @@ def ada_bkb(
 ) -> Optimizer:
     r"""Ada-BKB: BKB on a box, over the cells of a partition that is refined as it learns.
 
-    The next point is the center of the cell with the largest upper bound of the function, which
-    takes no search in the box: a cell is split once its center is known to within the variation
+    The next point is the centre of the cell with the largest upper bound of the function, which
+    takes no search in the box: a cell is split once its centre is known to within the variation
     of the function over the cell (`acquisition.AdaptivePartition`). The first point is random.
     Rewards of any other points may be told as well.
 
@@ -53,15 +53,16 @@ def ada_bkb(
         branching: Number N of cells that a cell is split into, at least 2.
         max_depth: Depth of the smallest cells, which measure N^(-max_depth / d) of the box along
             each of d coordinates of equal lengthscale.
-        oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
-            `accuracy`.
+        oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
+            None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
+            nearly all measured points; 5 suffices in practice, without a guarantee.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives a point of n pulls n chances, "per-arm" a single one.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of that of BKB's Theorem 2.
-        ridge: Regularization lambda.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width and of the variation of f over a cell.
         seed: Seed of all random choices.
         device: Device of the tensors.

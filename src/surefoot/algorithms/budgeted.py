@@ -49,17 +49,18 @@ def bkb(
         kernel: The prior covariance.
         noise: Sub-Gaussian constant xi of the noise, in reward units.
         norm_bound: Bound F on the norm of f, in reward units; None finds it by doubling.
-        oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
-            `accuracy`.
+        oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
+            None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
+            nearly all pulled arms; 5 suffices in practice, without a guarantee.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
-            function in the sketch, with what the sketch does not explain.
-        ridge: Regularization lambda.
+            function from the posterior, including the residual of the sketch.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -122,11 +123,12 @@ def bbkb(
 ) -> Optimizer:
     """BBKB: BKB in batches, within which only the variance is updated.
 
-    Mean and dictionary stay until the pulls since have explained enough,
-    1 + sum of sigma^2 / lambda > `ratio`. Within a batch bounds only fall, and only the arms whose
-    stale bound exceeds the best are evaluated again. `ask_batch` gives parallel workers arms of
-    one batch; rewards may come late and in any order. At `ratio` = 1 it asks what `bkb` asks. On a
-    `Box` only the dictionary is that of the batch: every reward moves the mean.
+    Mean and dictionary are kept until 1 + sum of sigma^2(x_s) / lambda, over the pulls since the
+    dictionary was last drawn, exceeds `ratio`. Within a batch bounds only decrease, and only the
+    arms whose stale bound exceeds the best are evaluated again. `ask_batch` gives parallel workers
+    arms of one batch; rewards may arrive late and in any order. With `ratio` = 1 the queries are
+    those of `bkb`. On a `Box` only the dictionary is that of the batch: every reward updates the
+    mean.
 
     Args:
         space: `Arms` or `Box`.
@@ -134,17 +136,18 @@ def bbkb(
         noise: Sub-Gaussian constant xi of the noise, in reward units.
         norm_bound: Bound F on the norm of f, in reward units; None finds it by doubling.
         ratio: The ratio C of variances at which a batch ends, at least 1.
-        oversampling: q-bar. In practice 5 does; None is the theory's for `horizon`, `delta` and
-            `accuracy`.
+        oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
+            None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
+            nearly all pulled arms; 5 suffices in practice, without a guarantee.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of that of Theorem 2.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
-            function in the sketch, with what the sketch does not explain.
-        ridge: Regularization lambda.
+            function from the posterior, including the residual of the sketch.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
         device: Device of the tensors.

@@ -30,14 +30,19 @@ def gp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """GP-UCB, on rewards as they are.
+    r"""GP-UCB: maximises :math:`\mu(x) + \beta_t \sigma(x)`, by least squares.
+
+    Rewards are not centred or scaled, and there is no initial design. The default width is that of
+    Srinivas et al. for a single point. For a simultaneous bound over D arms pass
+    `width=widths.srinivas(delta / D)`, and for a function of bounded RKHS norm
+    `widths.chowdhury_gopalan`.
 
     Args:
         space: `Arms` or `Box`.
         kernel: The prior covariance.
         features: The feature map; exact by default.
         width: The width in place of `widths.srinivas(scale=scale)`.
-        ridge: Regularization, the noise variance in reward units.
+        ridge: Regularisation lambda, the noise variance in squared reward units.
         scale: Factor of the default width.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -46,7 +51,8 @@ def gp_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, or both `scale` and `width` are
+            given.
 
     References:
         Srinivas, Krause, Kakade and Seeger 2010, "Gaussian process optimization in the bandit
@@ -95,7 +101,8 @@ def gp_ts(
     :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
     theorem, where :math:`\lambda` is about 1. At `scale` = 1 it hardly differs from random arms for
     a thousand rounds. `width=widths.constant(1.0)` draws from the posterior itself, as is usual in
-    practice, and `recommend` then gives an interval of one deviation. With
+    practice, and the interval of
+    `recommend` is then the posterior mean plus or minus one standard deviation. With
     `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier features.
 
     Args:
@@ -106,9 +113,9 @@ def gp_ts(
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of v_t.
-        ridge: Regularization lambda, the noise variance in reward units.
+        ridge: Regularisation lambda, the noise variance in squared reward units.
         scale: Factor of v_t.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -117,7 +124,8 @@ def gp_ts(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, or both `scale` and `width` are
+            given.
 
     References:
         Chowdhury and Gopalan 2017, "On kernelized multi-armed bandits", Algorithm 2 and Theorem 4;

@@ -34,7 +34,7 @@ def tgp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """TGP-UCB: rewards beyond a growing threshold count as zero.
+    """TGP-UCB: GP-UCB on rewards that are set to zero beyond a growing threshold.
 
     Args:
         space: `Arms` or `Box`.
@@ -43,7 +43,7 @@ def tgp_ucb(
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         width: The width in place of that of Theorem 1.
-        ridge: Regularization lambda.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -100,7 +100,9 @@ def ata_gp_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """ATA-GP-UCB: rewards are truncated in each direction of feature space, all in every round.
+    """ATA-GP-UCB: GP-UCB with rewards truncated in each direction of feature space.
+
+    All rewards are truncated anew in every round.
 
     Args:
         space: `Arms` or `Box`.
@@ -110,16 +112,21 @@ def ata_gp_ucb(
         horizon: Number of rounds T; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
-            "nystrom" is for any kernel on arms; "exact" are those of the Gaussian process itself.
+            Lemma 1 bounds the error of the mean by beta sigma + O(B e^(1/2) t^2), e the largest
+            error of the approximate kernel, of which the second term is left out here. "nystrom" is
+            for any kernel on arms. "exact" are those of the Gaussian process itself, with the width
+            of Lemma 1, which is not proved for them.
         nodes: Quadrature nodes on each axis.
-        oversampling: q-bar of the dictionary. The paper's is
-            `features.oversampling(horizon, delta, accuracy)`, and that of its experiments
-            `features.oversampling_as_published(horizon)`; both include nearly every arm.
+        oversampling: Factor q of the probability with which a measured arm is in the dictionary.
+            The default of 4 is not covered by Theorem 4, which requires
+            `features.oversampling(horizon, delta, accuracy)`. The paper's experiments have
+            `features.oversampling_as_published(horizon)`. Both include nearly every arm.
         accuracy: Relative accuracy epsilon of the sketched variance, for the width of Theorem 4.
-        resample: When the dictionary is drawn.
+        resample: "every-round" draws the dictionary after each reward; "adaptive" when the
+            posterior variances of the points measured since the last draw sum to more than lambda.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound and costs less.
         width: The width in place of that of Lemma 1 or Theorem 4.
-        ridge: Regularization lambda.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -181,19 +188,21 @@ def tuning_free_gp_ucb(
 ) -> Optimizer:
     """GP-UCB for heavy-tailed rewards of which no moment is known.
 
-    Fewer than ln(pi^2 t^2 / (3 delta)) rewards are truncated, those of largest size times leverage;
-    threshold and width come from the rewards.
+    Rewards are truncated where h |y| exceeds a threshold, with h^2 = phi(x)^T V^{-1} phi(x) the
+    leverage. Threshold and width are computed from the rewards, such that fewer than
+    ln(pi^2 t^2 / (3 delta)) rewards are truncated. The constants of the width do not account for
+    the union over thresholds, so that the probability 1 - delta is not proved.
 
     Args:
         space: `Arms` or `Box`.
         kernel: The prior covariance, with k(x, x) <= 1.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
-        tail: K >= 1, which says how regular the tails are: see `widths.tuning_free`. 2 is for
-            tails of index 2 and above, 3 for those of 1.5 and above.
+        tail: Constant K >= 1 of the assumption on the tails that replaces a known moment, see
+            `widths.tuning_free`: 2 for Pareto tails of index 2 and above, 3 for 1.5 and above.
         features: The feature map, `Exact()` by default.
         width: The width in place of `widths.tuning_free`.
-        ridge: Regularization lambda.
+        ridge: Regularisation lambda, in squared reward units.
         scale: Factor of that width.
         seed: Seed of all random choices.
         device: Device of the tensors.

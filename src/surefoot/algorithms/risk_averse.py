@@ -68,19 +68,21 @@ def v_ucb(
             evenly, or by the paper's local neural "surrogate", which takes seconds a round.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
             from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
         hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel.
-        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
-            default.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
-            environment; by default none beside a kernel.
-        recommendation: How `recommend` does it: by the "mean" or the "lower" bound among the
-            designs measured, by the lower bound of the "rounds" in which they were chosen, for
-            which the paper has a bound, or by a score.
+            environment; by default none if a kernel is given.
+        recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
+            at risk of the posterior mean; "lower" for that with the largest value at risk of the
+            lower bound; "rounds" for that whose lower bound was largest in the round in which it
+            was chosen, which has the regret bound of Appendix F (`acquisition.Recorded`); or a
+            function of a `Context`, a score of designs.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -88,8 +90,8 @@ def v_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
-            a kernel, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
@@ -162,14 +164,14 @@ def cvar_ucb(
             one of all.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
-        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
-            default.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
-            environment; by default none beside a kernel.
+            environment; by default none if a kernel is given.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -177,8 +179,8 @@ def cvar_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
-            a kernel, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Optimizing conditional value-at-risk of black-box
@@ -237,14 +239,14 @@ def stable_opt(
             other estimator.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
-        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
-            default.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
-            environment; by default none beside a kernel.
+            environment; by default none if a kernel is given.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -252,8 +254,8 @@ def stable_opt(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
-            a kernel, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Bogunovic, Scarlett, Jegelka and Cevher 2018, "Adversarially robust optimization with
@@ -322,23 +324,24 @@ def rho_kg(
         samples: Number of functions drawn from each posterior.
         values: Number of values that represent a continuous environment; those of a finite one are
             all used.
-        recommendation: How `recommend` does it: by the "mean" or the "lower" bound among the
-            designs measured, or by a score among all designs. The authors' rule is
+        recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
+            at risk of the posterior mean; "lower" for that with the largest value at risk of the
+            lower bound; or a function of a `Context`, a score of all designs. The authors' rule is
             `acquisition.ExpectedRisk(values, samples)`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width in place of `widths.srinivas(scale=scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6));
             only the interval of `recommend` depends on it.
         hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel;
             `HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")` is as in the authors'
             code.
-        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
-            default.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
-            environment; by default none beside a kernel.
+            environment; by default none if a kernel is given.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -346,8 +349,8 @@ def rho_kg(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` came without
-            a kernel, or `scale` came beside `width`.
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, or both `scale` and `width` are.
 
     References:
         Cakmak, Astudillo, Frazier and Zhou 2020, "Bayesian optimization of risk measures".
@@ -458,14 +461,14 @@ def cvar_ts(
             "unif" a random one.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
-        estimator: How rewards become coefficients; least squares by default.
+        estimator: Estimator of the coefficients; least squares by default.
         width: The width of the bounds by which the lacing value is chosen;
             `widths.srinivas()`, which is sqrt(2 ln(t^2 pi^2 / 0.6)), by default.
-        ridge: Regularization beside a kernel, the noise variance in squared reward units; 1 by
-            default.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
         scale: Factor of the draw's deviation from the posterior mean.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
-            environment; by default none beside a kernel.
+            environment; by default none if a kernel is given.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -473,7 +476,7 @@ def cvar_ts(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, `space` is not a `Joint`, or `ridge` came
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, or `ridge` is given
             without a kernel.
 
     References:

@@ -38,7 +38,7 @@ def robust_ucb(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
-    """The default for noise of any tail; needs no constants from its user.
+    """The default algorithm, for noise of unknown scale and tail; needs no hyperparameters.
 
     Without a kernel, lengthscales, noise scale and tail are fitted under Student-t noise, and
     outliers lose their weight. With one, the estimate is Huber's, with an empirical-Bayes prior
@@ -49,13 +49,14 @@ def robust_ucb(
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
         policy: Where to measure next, `UpperConfidenceBound()` by default.
-        ridge: The noise variance as a share of the prior variance, beside a kernel; 1 by default.
+        ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
+            of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
-        initial: Number of points of the initial design; by default none beside a kernel.
-        constraints: Limits of other quantities that are told with the reward, by their names.
-        effects: Effects of the conditions of measurements that are taken out where the data
-            support them strongly: "worker", of the `worker` that is told with a reward, and
-            "drift", over the `time` that is told with it; see `HyperparameterFit`.
+        initial: Number of points of the initial design; by default none if a kernel is given.
+        constraints: Limits of other quantities that are measured with the reward, by name.
+        effects: Nuisance effects to include in the model if the data support them: "worker", a
+            random intercept for each `worker` passed to `tell`, and "drift", a drift over the
+            `time` passed to `tell`; see `HyperparameterFit`.
         instability: Which points have replicates that differ too much, and are avoided.
         seed: Seed of all random choices.
         device: Device of the tensors.
@@ -64,7 +65,7 @@ def robust_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If `ridge` came without a kernel, or an argument is out of range.
+        InvalidInput: If `ridge` is given without a kernel, or an argument is out of range.
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models"; Huber 1964,

@@ -1,4 +1,4 @@
-"""Estimators: how rewards become coefficients; this is where robustness lives."""
+"""Estimators of the regression coefficients: least squares, robust and truncated ones."""
 
 from surefoot.estimators.adaptive_truncation import AdaptiveTruncation
 from surefoot.estimators.estimator import Constants, Estimate, Estimator

@@ -1,4 +1,4 @@
-"""Truncation in each direction of feature space, at the price of least squares."""
+"""Truncation in each direction of feature space, at the cost of least squares."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class AdaptiveTruncation:
     r"""ATA-GP-UCB's estimate :math:`\theta = V^{-1/2} r`,
     :math:`r_i = \sum_\tau u_{i\tau} y_\tau 1\{|u_{i\tau} y_\tau| \le b_t\}`.
 
-    Over all rewards at today's b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta) or
-    with Nyström features ln(4 m T / delta). The same number is the ridge estimate less
-    V^{-1/2} c, c_i the sum of the terms that are truncated. Since |u_{i tau}| <= h_tau, the root of
-    the leverage, only rewards with |y| h > b can have any.
+    The sum is over all rewards, with the threshold of the current round,
+    b_t = (v / L)^(1/(1+a)) t^((1-a)/(2(1+a))), and L = ln(2 m T / delta), or ln(4 m T / delta) with
+    Nyström features. It is computed as the ridge estimate less V^{-1/2} c, with c_i the sum of the
+    truncated terms. Since |u_{i tau}| <= h_tau, the root of the leverage, only rewards with
+    h |y| > b_t have truncated terms.
 
     Args:
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
@@ -38,7 +39,8 @@ class AdaptiveTruncation:
             L = ln(m T) as in the paper's experiments, without a guarantee.
         root: "symmetric" is the paper's V^{-1/2}; "cholesky" obeys the same bound (its rows have
             norm at most 1 as well) and costs less.
-        unions: 2, or 4 with Nyström features; 1 in the paper's experiments.
+        unions: Factor c of L = ln(c m T / delta), from the union bounds: 2 with quadrature features
+            (Lemma 1), 4 with Nyström features (Theorem 4), 1 in the paper's experiments.
 
     Raises:
         InvalidInput: If an argument is out of range.

@@ -21,7 +21,7 @@ class Constants:
     """What is known of a run before its rewards.
 
     Args:
-        ridge: Regularization, the noise variance in the units of the model.
+        ridge: Regularisation, the noise variance in the units of the model.
         prior_variance: The largest k(x, x).
         dimension: The largest number of features that there can be.
         dof: Fitted degrees of freedom of Student-t noise; infinite where none were fitted.

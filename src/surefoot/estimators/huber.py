@@ -51,9 +51,10 @@ class HuberState:
 class Huber:
     """Ridge regression with weights min(1, k s / |residual|), s = 1.4826 median |residual|.
 
-    Needs no bound on rewards or moments. The geometry stays that of x alone, unless rewards have
-    standard errors: then residuals and features are multiplied by the root of noise /
-    (noise + sem^2), where the noise variance is the ridge in the units of the prior.
+    It needs no bound on rewards or moments. Weights enter the coefficients only: V and the
+    posterior variance depend on the points alone, unless rewards have standard errors. Then
+    residuals and features are multiplied by the root of noise / (noise + sem^2), where the noise
+    variance is the ridge in the units of the prior.
 
     Args:
         k: Threshold in robust standard deviations; 1.345 keeps 95 % of the efficiency of least

@@ -41,12 +41,12 @@ class StudentT:
 
     Each reward has its own precision tau ~ Gamma; its expectation
     w = (nu + 1) / (nu + E[r^2] / ridge), with E[r^2] = (y - mu)^2 + sigma^2, is the weight of the
-    reward in both the coefficients and the geometry. Rewards must be in units in which the noise
-    variance is the ridge. Fitted hyperparameters bring their own degrees of freedom.
+    reward in the coefficients, in V and so in the posterior variance. Rewards must be in units in
+    which the noise variance is the ridge. Fitted hyperparameters include the degrees of freedom.
 
-    A reward with a standard error has that error, which is Gaussian, beside the Student-t noise:
-    its noise variance is ridge / w + sem^2, and w is from the expected square of the Student-t
-    noise alone.
+    A reward with a standard error has a Gaussian error of that size in addition to the Student-t
+    noise: its noise variance is ridge / w + sem^2, where w is computed from the expected square of
+    the Student-t noise alone.
 
     Args:
         dof: Degrees of freedom nu, where none are fitted.

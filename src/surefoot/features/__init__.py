@@ -1,4 +1,4 @@
-"""Feature maps: points to the coordinates in which everything is ridge regression."""
+"""Feature maps of a kernel, in which the posterior is a ridge regression."""
 
 from surefoot.features.dictionary import Dictionary
 from surefoot.features.exact import Exact

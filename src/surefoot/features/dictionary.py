@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Dictionary:
     """Nyström features on inducing points that are fixed beforehand.
 
-    The variance far from them does not starve: what the dictionary does not explain of k(x, x)
-    stays.
+    The posterior variance includes the part of k(x, x) that the features do not represent, so that
+    it is not underestimated far from the points.
 
     Args:
         points: The dictionary (m, d), in the coordinates of the space.

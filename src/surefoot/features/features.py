@@ -55,7 +55,7 @@ class Features(Protocol):
         Args:
             kernel: The prior covariance.
             space: Where the function is defined.
-            ridge: Regularization, the noise variance in the units of the model.
+            ridge: Regularisation, the noise variance in the units of the model.
             generator: Source of all random choices.
             lasting: Whether the kernel stays for the whole run; one that is fitted changes.
 
@@ -79,7 +79,7 @@ def fixed_features(
         embedding: The feature map.
         kernel: The prior covariance, whose diagonal bounds the variance.
         space: Where the function is defined.
-        ridge: Regularization, the noise variance in the units of the model.
+        ridge: Regularisation, the noise variance in the units of the model.
         lasting: Whether the kernel stays for the whole run.
 
     Returns:

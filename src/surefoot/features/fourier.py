@@ -29,7 +29,7 @@ MOST_FEATURES = 16384
 
 @dataclass(frozen=True, eq=False)
 class FourierEmbedding:
-    """phi(x) = [a cos(omega'x), a sin(omega'x)]; ||phi(x)||^2 = k(x, x) everywhere."""
+    """phi(x) = [a cos(omega^T x), a sin(omega^T x)]; ||phi(x)||^2 = k(x, x) everywhere."""
 
     frequencies: Tensor  # (w, d)
     amplitudes: Tensor  # (w,)
@@ -51,7 +51,7 @@ class FourierEmbedding:
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
+        """k(x, x') - phi(x)^T phi(x') of points (..., n, d) and (..., p, d), as (..., n, p)."""
         return left_features.new_zeros(*left_features.shape[:-1], right_features.shape[-2])
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
@@ -66,14 +66,15 @@ class QuadratureFourier:
     With `nodes` nodes z and weights w on each axis,
     :math:`\omega = \sqrt{2} z / l` and :math:`\nu = \prod w_i / \sqrt{\pi}`. Nodes come in pairs
     +-z that span the same functions, so each pair is folded into one of twice the weight, which
-    leaves nodes^d features. Points should lie within a unit of each other in each coordinate; the
-    error of the kernel then falls faster than exponentially in `nodes` (`error_bound`).
+    leaves nodes^d features. The error of the kernel falls faster than exponentially in `nodes` once
+    there are more than 1 / l^2, with l the smallest lengthscale relative to the extent of the space
+    in that coordinate (`error_bound`, for the unit cube); with fewer, a run starts with a warning.
 
     Args:
         nodes: Number of nodes on each axis, even; the grid has nodes^d features in d dimensions.
         folded: Whether pairs of nodes are folded. Without, there are 2 nodes^d features, a cosine
-            and a sine of every node, as in the paper. The kernel is the same, while widths and
-            thresholds that depend on the number of features are larger and smaller.
+            and a sine of every node, as in the paper. The kernel is the same; widths that
+            grow with the number of features are larger, and thresholds that fall with it smaller.
 
     Raises:
         InvalidInput: If `nodes` is odd or below 2, or `folded` is not a boolean; at the start of a
@@ -116,7 +117,8 @@ class QuadratureFourier:
 
         Args:
             kernel: A squared exponential kernel, which may be scaled.
-            space: Where the function is defined; its extent decides whether nodes suffice.
+            space: Domain of the function; a warning is given if there are too few nodes for the
+                lengthscale relative to its extent.
 
         Returns:
             The feature map.

@@ -31,11 +31,12 @@ class LeverageSampling:
     each round draws. With :math:`q = \bar q / \lambda` this is the sampling of ATA-GP-UCB.
 
     Args:
-        oversampling: q-bar. In practice 5 does, while at 2 an arm that is known drops out with
-            probability e^-2 each time and is explored again. None takes the theory's value for
-            `horizon`, `delta` and `accuracy` (`oversampling`).
-        resample: "every-round" draws the dictionary after each pull; "adaptive" only when the pulls
-            since the last draw have explained enough, 1 + sum of sigma^2 / lambda > `ratio`.
+        oversampling: Factor q-bar. 5 suffices in practice, without a guarantee; with 2, an arm that
+            has been pulled often drops out with probability e^-2 at each draw and is explored
+            again. None takes the theory's value for `horizon`, `delta` and `accuracy`
+            (`oversampling`).
+        resample: "every-round" draws the dictionary after each pull; "adaptive" only when
+            1 + sum of sigma^2 / lambda over the pulls since the last draw exceeds `ratio`.
             "incremental" is experimental: a member stays with probability p_new / p_old and the
             last pull enters with its own, which BKB's authors leave as an open question.
         ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
@@ -48,10 +49,10 @@ class LeverageSampling:
             mean of the last draw, and only the variance changes; with "immediate", every reward
             moves the mean.
         root: Root of the dictionary's kernel matrix K_S in the features. "cholesky" leaves out
-            arms that the others explain, so that there are as many features as the numerical rank.
-            "symmetric" are those of the paper on heavy-tailed payoffs, (K_S^{1/2})^+ k_S(x), as
-            many as there are arms in the dictionary; mean and variance of least squares are the
-            same.
+            arms whose features depend linearly on the others, so that there are as many features
+            as the numerical rank. "symmetric" are those of the paper on heavy-tailed payoffs,
+            (K_S^{1/2})^+ k_S(x), as many as there are arms in the dictionary; mean and variance of
+            least squares are the same.
 
     Raises:
         InvalidInput: If an argument is out of range, and at the start of a run for a kernel that

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Nystrom:
     r"""Nyström features :math:`\phi(x) = K_S^{-1/2} k_S(x)` of a dictionary S of measured points.
 
-    The variance keeps what the dictionary does not explain, k(x, x) - ||phi(x)||^2 (DTC), so that
-    it does not starve far from the dictionary.
+    The posterior variance includes the residual k(x, x) - ||phi(x)||^2 (DTC), so that it is not
+    underestimated far from the dictionary (variance starvation, Wang et al. 2018).
 
     Args:
         dictionary: The rule that chooses the dictionary: `PivotedCholesky(size)`,

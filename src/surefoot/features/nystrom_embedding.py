@@ -24,7 +24,7 @@ _NULL = 1e-12  # eigenvalue, relative to the largest, that is rounding
 
 @dataclass(frozen=True, eq=False)
 class NystromEmbedding:
-    r"""phi(x) = L^{-1} k_S(x) with L L' = K_S.
+    r"""phi(x) = L^{-1} k_S(x) with L L^T = K_S.
 
     :math:`\phi(x)^\top \phi(x') = k_S(x)^\top K_S^{+} k_S(x')`, the same for any root of K_S;
     the triangular one lets a point join without changing the features that are there. Where the
@@ -32,7 +32,7 @@ class NystromEmbedding:
 
     Args:
         kernel: The prior covariance.
-        dictionary: Points (m, d), which do not explain each other under the triangular root.
+        dictionary: Points (m, d), linearly independent in the RKHS under the triangular root.
         inverse_root: L^{-1} (m, m), or the symmetric (K_S^{1/2})^+ (`symmetric`).
 
     Example:
@@ -51,7 +51,7 @@ class NystromEmbedding:
 
     @classmethod
     def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:
-        """The embedding of a dictionary, without the points that the others explain.
+        """The embedding of a dictionary, without points that depend linearly on the others.
 
         Args:
             kernel: The prior covariance.
@@ -102,7 +102,7 @@ class NystromEmbedding:
 
     @classmethod
     def rooted(cls, kernel: Kernel, dictionary: Tensor) -> NystromEmbedding:
-        """The embedding of a dictionary (m, d) of points that do not explain each other."""
+        """The embedding of a dictionary (m, d) of linearly independent points."""
         root = cholesky(kernels.block(kernel, dictionary, dictionary))
         return cls(kernel, dictionary, _inverse(root))
 
@@ -112,7 +112,7 @@ class NystromEmbedding:
 
         Args:
             kernel: The prior covariance.
-            dictionary: Points (m, d), which may explain each other.
+            dictionary: Points (m, d), which may be linearly dependent.
             gram: Their kernel matrix (m, m).
 
         Returns:
@@ -143,7 +143,7 @@ class NystromEmbedding:
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
+        """k(x, x') - phi(x)^T phi(x') of points (..., n, d) and (..., p, d), as (..., n, p)."""
         return kernels.block(self.kernel, left, right) - left_features @ right_features.mT
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:

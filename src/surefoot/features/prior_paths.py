@@ -35,7 +35,7 @@ class PriorPaths:
 
     On arms, and for kernels whose spectrum is not known, a draw is
     :math:`k_G(x)^\top K_G^{-1/2} \eta` with :math:`\eta \sim N(0, I)`, where G are points (of the
-    arms, or of a grid on a box) chosen by pivoted Cholesky until they explain the kernel: a joint
+    arms, or of a grid on a box) chosen by pivoted Cholesky until they represent the kernel: a joint
     draw of all arms up to rounding. Squared exponential and Matérn kernels on a box, or on more
     arms than a factorisation can handle, are drawn by random Fourier features, with frequencies
     drawn anew each time, so that the covariance of the draws is the kernel.

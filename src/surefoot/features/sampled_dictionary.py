@@ -26,7 +26,7 @@ class SampledDictionary:
     Args:
         rule: Says when to draw, and with which probabilities.
         kernel: The prior covariance.
-        ridge: Regularization.
+        ridge: Regularisation.
         generator: Source of the draws.
     """
 
@@ -63,7 +63,7 @@ class SampledDictionary:
             self._map = NystromEmbedding.of(self.kernel, self.members)
 
     def _draw(self, last: Tensor) -> None:
-        """A new dictionary, without the points that the rest of it explains."""
+        """A new dictionary, without points that depend linearly on the others."""
         sites, counts = self.pulled.sites, self.pulled.counts
         relative = self._variance(sites) / self.ridge
         chosen = sites[self.rule.draw(relative, counts, self.generator).to(sites.device)]

@@ -50,7 +50,7 @@ class Sketched:
         kernel: The prior covariance.
         points: The arms (A, d).
         prior: k(x, x) of the arms (A,).
-        ridge: Regularization.
+        ridge: Regularisation.
         generator: Source of the draws.
         pulls: Pulls by arm, in order of the first; in batches also those without rewards.
     """

@@ -134,8 +134,8 @@ class Evidence:
         group: Which lengthscale each coordinate has (d,).
         nu: Smoothness of the Matérn kernel, None for the squared exponential.
         prior: Log density of the lengthscales, by their logarithms; None for no prior at all.
-        errors: Known variances (n,) of the rewards beside the noise, in squared standardised
-            units.
+        errors: Known variances (n,) of the rewards in addition to the noise, in squared
+            standardised units.
         effects: Random effects of the conditions of the rewards.
     """
 

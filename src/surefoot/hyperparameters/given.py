@@ -1,4 +1,4 @@
-"""Hyperparameters that are given, and the units of rewards beside them."""
+"""Given hyperparameters, and the units of the rewards."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class GivenHyperparameters:
 
     Args:
         kernel: The prior covariance.
-        ridge: Regularization, the noise variance in the units of the model.
-        standardise: Whether rewards are centered by their median and scaled by their MAD.
+        ridge: Regularisation, the noise variance in the units of the model.
+        standardise: Whether rewards are centred by their median and scaled by their MAD.
     """
 
     kernel: Kernel

@@ -319,7 +319,7 @@ class Screening(NamedTuple):
 
 
 def screened(effect: NuisanceEffect, inverse: Tensor, solved: Tensor) -> Screening:
-    """Score test of an effect, with no more than its derivative at a variance of 0.
+    """Score test of an effect, from its derivative at a variance of 0.
 
     Args:
         effect: The effect.

@@ -168,13 +168,13 @@ class HyperparameterFit:
             median that grows with the square root of the dimension (Hvarfner et al. 2024);
             "short" is Gamma(3, 6) with mode 1/3. Few rewards hardly distinguish a constant from a
             slowly varying function, and an acquisition function that relies on the credible
-            interval then stops exploring: it needs "short". "flat" is no prior at all, neither of
-            lengthscales nor of variances: maximum likelihood.
-        warped: Whether to fit a transformation of the rewards too, of which the identity is one;
-            see `regression.units.Warp`. What the posterior then predicts is the median.
-        effects: Effects of the conditions of measurements that are fitted where they are known
-            and the data support them strongly: "worker", a random effect of each worker, and
-            "drift", a drift over time. What the posterior then predicts is the function at the
+            interval then stops exploring: it needs "short". "flat" has no prior of the
+            lengthscales, and none of the variances either: maximum likelihood.
+        warped: Whether to fit a transformation of the rewards too, which may be the identity; see
+            `regression.units.Warp`. Predictions are then posterior medians.
+        effects: Nuisance effects to include, where conditions of measurements are known and the
+            data support them: "worker", a random intercept for each worker, and "drift", a drift
+            over time. What the posterior then predicts is the function at the
             time of the latest reward and for the average of the workers.
 
     Raises:

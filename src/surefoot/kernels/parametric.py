@@ -51,7 +51,7 @@ def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
     microsecond for a value.
 
     Args:
-        nu: Smoothness in (0, 50].
+        nu: Smoothness in (0, 50], the first argument: `matern(2.5, 0.2)` has lengthscale 0.2.
         lengthscale: One number for all coordinates, or (d,) for ARD, in the units of the
             coordinates; above 0.
 
@@ -83,7 +83,7 @@ def matern(nu: float, lengthscale: float | Sequence[float] | Tensor) -> Kernel:
 
 
 def linear() -> Kernel:
-    """Linear kernel, k(x, x') = x'x, for functions that are linear in the coordinates.
+    r"""Linear kernel, :math:`k(x, x') = x^\top x'`, for functions linear in the coordinates.
 
     Returns:
         A GPyTorch `LinearKernel` with variance 1.

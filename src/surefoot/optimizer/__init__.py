@@ -1,4 +1,4 @@
-"""The optimization loop: ask, tell, recommend, save and load."""
+"""The optimisation loop: ask, tell, recommend, save and load."""
 
 from surefoot.optimizer.optimizer import Optimizer
 

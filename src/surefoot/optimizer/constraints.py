@@ -180,7 +180,7 @@ class FeasibleDesigns:
     Args:
         chance: Probability (n,) that all constraints hold at inputs of the model (n, d).
         assured: The same on a scale where 0.95 is as much as the constraints ask for.
-        context: State of the optimization of the objective, without its constraints.
+        context: State of the optimisation of the objective, without its constraints.
     """
 
     chance: Score

@@ -104,7 +104,7 @@ class Model:
         space: Where the function is defined.
         hyperparameters: Where kernel, noise and reward units come from.
         features: The rule for the features.
-        estimator: How rewards become coefficients.
+        estimator: Estimator of the coefficients.
         width: The rule for the width.
         generator: Source of all random choices.
         initial: Size of the initial design.

@@ -72,24 +72,26 @@ class Optimizer:
             fits one, on spaces with coordinates.
         risk: Risk measure over the environment that is maximised, on a `Joint` space.
         features: Feature map; `Exact()` by default.
-        estimator: How rewards become coefficients; `LeastSquares()` by default.
+        estimator: Estimator of the coefficients; `LeastSquares()` by default.
         width: Multiplier of the standard deviation in the bounds; `widths.srinivas()` by default.
         policy: Where to measure next, a policy or an acquisition function; the upper confidence
             bound by default.
         hyperparameters: How kernel and noise are fitted, where no kernel is given.
-        ridge: Regularization beside a kernel: the noise variance as a share of the prior variance
-            (in squared reward units where rewards are not standardised).
-        standardise: Whether rewards are centered by their median and scaled by their MAD, beside a
-            kernel; with `Huber()`, the prior has an empirical-Bayes mean and output scale then.
-        recommendation: How `recommend` does it unless told otherwise: by "mean", "lower", or a
-            function of a `Context` that returns a score.
+        ridge: Regularisation lambda where a kernel is given: the noise variance in the units of the
+            kernel, that is in squared reward units, or in multiples of the squared output scale
+            with `standardise=True`.
+        standardise: Whether rewards are centred by their median and scaled by their MAD, where a
+            kernel is given; with `Huber()`, by an empirical-Bayes prior mean and output scale.
+        recommendation: Default of `recommend(by=...)`: "mean", "lower", "rounds", or a function of
+            a `Context` that returns a score.
         interval: What the intervals of `recommend` and `assess` are, `ConfidenceBounds()` by
             default or `Credible(level)`.
-        initial: Number of points of the initial design.
+        initial: Number of points of the initial design; none by default, also where the kernel is
+            fitted.
         repeat_until: With a factor above 1, a point is to be measured until its variance has
             fallen by that factor (`Query.repeats`; Calandriello et al. 2022), though never more
             often than all points before it.
-        constraints: Limits of other quantities that are told with the reward, by their names.
+        constraints: Limits of other quantities that are measured with the reward, by name.
         instability: Which points have replicates that differ too much: they are avoided like
             points that failed. By default none has.
         seed: Seed of all random choices.
@@ -244,8 +246,8 @@ class Optimizer:
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
-            sem: Standard error of the reward, in its units: the deviation of an error of known
-                size beside the noise, such as that of a mean over replicates; 0 for none.
+            sem: Standard error of the reward, in reward units: the standard deviation of a known
+                error in addition to the noise, such as that of a mean over replicates; 0 for none.
             constraints: Values by name of the constraints that were measured; some may be missing.
             worker: Name of who or what measured it, such as a machine. Where hyperparameters are
                 fitted, workers have random effects, if the data support that.
@@ -254,13 +256,13 @@ class Optimizer:
                 the workers.
 
         Returns:
-            What the estimate did.
+            Diagnostics of the update.
 
         Raises:
             InvalidInput: With nothing changed, for a reward that is not a finite number, a point
-                that is not of the space, a `sem` below 0, or one above 0 beside an estimator that
-                cannot use it, a worker without a name, a time that is not finite, or either beside
-                a given kernel.
+                that is not of the space, a `sem` below 0, or one above 0 with an estimator that
+                cannot use it, a worker without a name, a time that is not finite, or a worker or a
+                time where a kernel is given.
         """
         started = perf_counter()
         location, query = self._locate(where, environment)
@@ -296,7 +298,7 @@ class Optimizer:
             times: When each was measured; some may be None.
 
         Returns:
-            What the estimate did.
+            Diagnostics of the update.
 
         Raises:
             InvalidInput: With nothing changed, where `tell` would for one of them.
@@ -381,7 +383,8 @@ class Optimizer:
 
         Args:
             by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
-                for the largest one of its own round (see `acquisition.Recorded`); a function of a
+                for the query whose lower bound was largest in the round in which it was chosen
+                (requires `acquisition.Recorded` as the policy); a function of a
                 `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
                 score of any design; None for the `recommendation` of the optimizer.
 
@@ -769,7 +772,7 @@ class Optimizer:
         self._limited.append([(one.point, one.arm, each, under) for one, each, under in rows])
 
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
-        """The environment of a measurement without a reward: nobody knows what the world drew."""
+        """The environment of a pending measurement; one is drawn where it is not yet observed."""
         space = self.space
         if environment is None and space.observed and isinstance(space, Joint):
             point = where.point if isinstance(where, Query) else where

@@ -17,9 +17,9 @@ _NEGLIGIBLE = 1e-6  # of the kernel, that features may leave unexplained
 
 
 class ResidualDraw(NamedTuple):
-    """A draw h(x) - phi(x)'p of the process with covariance k(x, x') - phi(x)'phi(x').
+    """A draw h(x) - phi(x)^T p of the process with covariance k(x, x') - phi(x)^T phi(x').
 
-    h is a draw of the prior, of which p are the coefficients that the features explain.
+    h is a draw of the prior, and p are the coefficients of its projection onto the features.
 
     Args:
         function: h, in the units of the model.
@@ -31,7 +31,7 @@ class ResidualDraw(NamedTuple):
 
 
 def no_residual(like: Tensor, dimension: int) -> ResidualDraw:
-    """The residual of features that explain the kernel."""
+    """The residual, 0, of features that represent the kernel."""
     return ResidualDraw(lambda points: points.new_zeros(len(points)), like.new_zeros(dimension))
 
 
@@ -39,7 +39,7 @@ def residual_draw(embedding: Embedding, prior: Callable[[], Path], like: Tensor)
     """A draw of the residual process of a feature map.
 
     A map that leaves a residual has a method `residual_draw(prior)`, as `NystromEmbedding` has.
-    One without that method must explain the kernel, as Fourier features do.
+    One without that method must represent the kernel, as Fourier features do.
 
     Args:
         embedding: The feature map.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Embedding(Protocol):
-    """A fixed feature map phi with phi(x)'phi(x') close to k(x, x').
+    """A fixed feature map phi with phi(x)^T phi(x') close to k(x, x').
 
     One that leaves a residual needs a method `residual_draw(prior)` for Thompson sampling, as
     `NystromEmbedding` has; see `surefoot.regression.draws`.
@@ -30,5 +30,5 @@ class Embedding(Protocol):
     def cross_residual(
         self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
     ) -> Tensor:
-        """k(x, x') - phi(x)'phi(x') between points (..., n, d) and (..., p, d), as (..., n, p)."""
+        """k(x, x') - phi(x)^T phi(x') of points (..., n, d) and (..., p, d), as (..., n, p)."""
         ...

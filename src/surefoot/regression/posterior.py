@@ -110,7 +110,7 @@ class Posterior(Protocol):
 
         Args:
             generator: Source of randomness.
-            prior: Draws a function of the prior, for what the features do not explain.
+            prior: Draws a function of the prior, for the residual of the features.
             width: Factor of the deviation of the draw from the mean.
 
         Returns:

@@ -49,7 +49,7 @@ class Refitted:
 
     Args:
         choice: Chooses the feature map.
-        ridge: Regularization.
+        ridge: Regularisation.
         version: A number that changes with the features.
     """
 

@@ -34,7 +34,7 @@ class RidgeFactor:
     """V = ridge I + F' diag(counts) F in m features, with its Cholesky factor when it is needed.
 
     Args:
-        ridge: Regularization, the noise variance in the units of the model.
+        ridge: Regularisation, the noise variance in the units of the model.
         gram: V (m, m).
         known_inverse: V^{-1} (m, m), where rank-one updates have kept it up to date.
         known_gain: Information gain, where rank-one updates have kept it up to date.

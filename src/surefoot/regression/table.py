@@ -106,7 +106,7 @@ class Table:
         return self.embedding.cross_residual(left, left_features, right, right_features)
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
-        """A draw of the residual process, which is 0 where the features explain all arms."""
+        """A draw of the residual process, which is 0 where the features represent all arms."""
         most = _EXPLAINED * float(self.prior.max())
         if self._is_plain and float(self.residuals.max()) <= most:
             return no_residual(self.columns, self.dimension)

@@ -35,7 +35,7 @@ class Tabulated:
 
     Args:
         table: The features of all arms.
-        ridge: Regularization.
+        ridge: Regularisation.
         pulls: Rewarded pulls by arm, in order of the first.
         version: A number that changes with the features.
     """

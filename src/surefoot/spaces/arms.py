@@ -121,7 +121,7 @@ class Arms:
         """The location of an arm, by its index or its point (d,).
 
         Raises:
-            InvalidInput: If there is no such arm, or an environment came.
+            InvalidInput: If there is no such arm, or an environment is given.
         """
         check_no_environment(environment)
         arm = checks.integer(where)

@@ -256,7 +256,7 @@ class Box:
         """The location of a point (d,).
 
         Raises:
-            InvalidInput: If the point is outside the box, or an environment came.
+            InvalidInput: If the point is outside the box, or an environment is given.
         """
         check_no_environment(environment)
         point = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]

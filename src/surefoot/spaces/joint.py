@@ -33,8 +33,9 @@ class Joint:
         design: Designs x, the decision: `Arms` or `Box`.
         environment: Distribution of the environment Z: `FiniteEnvironment` or
             `ContinuousEnvironment`.
-        observed: Whether z is drawn by the environment during a measurement, and told with the
-            reward; otherwise the optimizer chooses it.
+        observed: Whether z is drawn from the environment during a measurement, and passed to
+            `tell` with the reward; otherwise the optimizer chooses it. The regret bounds of the
+            algorithms require a chosen z (Nguyen et al. 2021, Remark 1).
         perturbation: Optional map from x and z to the point at which the function is evaluated.
             Control noise is `lambda x, z: x + z`; `lambda x, z: x + x * z` is noise in proportion
             to x. It must be differentiable in x where the designs are a `Box`.
@@ -178,7 +179,7 @@ class Joint:
         """The location of a design, by its point (dx,) or its arm, under an environment (dz,).
 
         Raises:
-            InvalidInput: If there is no such design or environment, or no environment came.
+            InvalidInput: If there is no such design or environment, or no environment is given.
         """
         design = self.design.locate(where)
         if environment is None:

@@ -210,10 +210,10 @@ class StudyBelief:
 
         In a conditional search space, trials of the same parameters form a branch, of which there
         is a model with all of them. The configuration is that of the branch with the best end of
-        the confidence interval in the bad direction, and has all its parameters.
+        the credible interval in the bad direction, and has all its parameters.
 
         Returns:
-            The configuration, with its predicted value or risk and confidence interval.
+            The configuration, with its predicted value or risk and 95 % credible interval.
         """
         best = max(self._recommendations(), key=self._merit)
         if not best.feasible:
@@ -407,7 +407,8 @@ class StudyBelief:
                 in a study without an environment.
 
         Returns:
-            Posterior mean, lower and upper end of the confidence interval, each (n,).
+            Posterior mean (median, where values are transformed), lower and upper end of the 95 %
+            credible interval, each (n,).
 
         Raises:
             InvalidInput: If a configuration is not in the search space, or an environment not in
@@ -439,7 +440,8 @@ class StudyBelief:
             other: Those of the other configuration.
 
         Returns:
-            Posterior mean of the difference, lower and upper end of its confidence interval.
+            Posterior mean of the difference (median, where values are transformed), lower and
+            upper end of its 95 % credible interval.
 
         Raises:
             InvalidInput: If a configuration is not in the search space, or the study has an

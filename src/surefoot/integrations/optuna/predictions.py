@@ -12,12 +12,13 @@ from surefoot.types import Constraint
 
 @dataclass(frozen=True)
 class StudyRecommendation:
-    """Configuration with the best posterior mean, in the units and direction of the study.
+    """Recommended configuration, in the units and direction of the study.
 
     Args:
         params: Values by parameter name.
-        value: Predicted value without noise; in a study with an environment the predicted risk.
-        lower: Lower end of its confidence interval.
+        value: Predicted value without noise: the posterior mean, or the posterior median where
+            values are transformed; in a study with an environment the predicted risk.
+        lower: Lower end of its 95 % credible interval; of a risk, the risk of the lower ends.
         upper: Upper end.
         feasibility: Probability that all constraints of the study hold, 1 without constraints.
         feasible: Whether they hold with the confidence asked for.
@@ -38,7 +39,7 @@ class PredictedConstraint:
     Args:
         limit: The constraint.
         value: Predicted value without noise.
-        lower: Lower end of its 95 % interval.
+        lower: Lower end of its 95 % credible interval.
         upper: Upper end.
         probability: Probability that the constraint holds.
     """
@@ -56,7 +57,7 @@ class StudyDrift(NamedTuple):
     Args:
         trials: Numbers of the trials, in order of their time.
         mean: Predicted values (n,) at their times, without noise and for the average worker.
-        lower: Lower ends (n,) of 95 % intervals of what the drift has changed.
+        lower: Lower ends (n,) of 95 % credible intervals of what the drift has changed.
         upper: Upper ends (n,).
     """
 
@@ -72,7 +73,7 @@ class OverEnvironment(NamedTuple):
     Args:
         values: Environments (n, dz).
         mean: Predicted values (n,), without noise.
-        lower: Lower ends (n,) of their confidence intervals.
+        lower: Lower ends (n,) of their 95 % credible intervals.
         upper: Upper ends (n,).
         weights: Probabilities (n,) of the environments, which sum to 1.
     """
