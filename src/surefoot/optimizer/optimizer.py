@@ -709,9 +709,8 @@ class Optimizer:
         if any(errors) and not self._model.uses_errors:
             estimator = type(self._model.estimator).__name__
             raise InvalidInput(
-                f"a standard error came, but the estimator `{estimator}` has no use for it: pass "
-                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or tell the reward "
-                "without it."
+                f"standard errors are not supported by the estimator `{estimator}`: pass "
+                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or leave them out."
             )
         return errors
 
@@ -747,8 +746,11 @@ class Optimizer:
         limits = self.constraints.limits
         for name, value in ((name, each[name]) for each in given if each for name in each):
             if name not in limits:
-                known = ", ".join(map(repr, limits)) or "none, as none was declared"
-                raise InvalidInput(f"{name!r} is not a constraint, expected {known}.")
+                known = f"expected {', '.join(map(repr, limits))}" if limits else "none is declared"
+                raise InvalidInput(
+                    f"{name!r} is not a constraint, {known}: declare it by "
+                    f"`constraints={{{name!r}: Constraint(maximum=...)}}`."
+                )
             if not (isinstance(value, int | float) and math.isfinite(value)):
                 raise InvalidInput(
                     f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "
