@@ -134,7 +134,9 @@ class Optimizer:
     ) -> None:
         _check_parts(space, features, estimator, width)
         if kernel is not None and hyperparameters is not None:
-            raise InvalidInput("both `kernel` and `hyperparameters` came: pass one of them.")
+            raise InvalidInput(
+                "`kernel` and `hyperparameters` cannot both be given: pass one of them."
+            )
         if isinstance(space.design, Arms) and not space.design.has_coordinates and kernel is None:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
@@ -733,7 +735,7 @@ class Optimizer:
             told = any(getattr(each, name) is not None for each in found)
             if told and effect not in self._model.hyperparameters.effects:
                 raise InvalidInput(
-                    f"a {name} came, but no effect of it is fitted: pass "
+                    f"`{name}` requires a fitted effect of it: pass "
                     f"`hyperparameters=HyperparameterFit(effects=[{effect!r}])` and no kernel, or "
                     f"tell the reward without its {name}."
                 )
