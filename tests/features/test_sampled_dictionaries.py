@@ -43,3 +43,8 @@ class TestBoxes:
         optimizer = bkb(box, sf.kernels.squared_exponential(0.3), width=width, **SETTINGS)
         play(optimizer, 40)
         assert value(optimizer.recommend().point) > 0.95
+
+
+def test_a_size_is_not_a_rule():
+    with pytest.raises(sf.InvalidInput, match=r"pass `PivotedCholesky\(50\)`"):
+        sf.Nystrom(50)

@@ -37,7 +37,7 @@ class TestRefusals:
             lambda o: o.tell(x[0], 1.0),
             lambda o: o.tell_all(x, [1.0, 2.0]),
         ):
-            match = "the world draws it: pass `environment=z`"
+            match = "with `observed=True`: pass `environment=z`"
             check_refused(inform(build(name, observed=True)), match, call, tmp_path)
 
     def test_a_design_without_an_environment(self, tmp_path: Path) -> None:

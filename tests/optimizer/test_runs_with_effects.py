@@ -119,10 +119,10 @@ def test_wrong_lists_of_conditions_are_refused(conditions, message):
 
 def test_effects_need_a_fit():
     given = sf.algorithms.gp_ucb(SPACE, sf.kernels.squared_exponential(0.2))
-    with pytest.raises(sf.InvalidInput, match="a worker came, but no effect of it is fitted"):
+    with pytest.raises(sf.InvalidInput, match="`worker` requires a fitted effect"):
         given.tell([0.1], 1.0, worker="a")
     off = sf.algorithms.robust_ucb(SPACE, effects=["worker"])
-    with pytest.raises(sf.InvalidInput, match="a time came, but no effect of it is fitted"):
+    with pytest.raises(sf.InvalidInput, match="`time` requires a fitted effect"):
         off.tell([0.1], 1.0, time=1.0)
     assert off.tell([0.1], 1.0, worker=3).round == 1
     assert off.history.worker_names == ["3"]

@@ -181,7 +181,7 @@ class TestRefusedParts:
             ("`design` is", lambda: sf.Joint(JOINTS["arms"](), finite())),
             ("`environment` is.*FiniteEnvironment", lambda: sf.Joint(sf.Arms(LINE), [0.0, 1.0])),
             ("pass `Arms\\(points\\)`", lambda: sf.Joint(sf.Arms(4), DENSITY)),
-            ("without a `risk`.*pass one", lambda: sf.Optimizer(JOINTS["arms"](), KERNEL)),
+            ("requires a `risk`.*pass one", lambda: sf.Optimizer(JOINTS["arms"](), KERNEL)),
             (
                 r"no environment: pass\s`Joint",
                 lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, risk=sf.VaR(0.3)),
@@ -199,7 +199,7 @@ class TestRefusedParts:
             ("`risk` is 'var'", lambda: build("arms", risk="var")),
             ("`risk` is .*VaR", lambda: build("arms", risk=sf.VaR)),
             ("`lacing`", lambda: v_ucb(JOINTS["arms"](), KERNEL, level=0.3, lacing="both")),
-            ("`ridge` came without", lambda: v_ucb(JOINTS["arms"](), level=0.3, ridge=0.1)),
+            ("`ridge` requires a `kernel`", lambda: v_ucb(JOINTS["arms"](), level=0.3, ridge=0.1)),
             ("needs a kernel", lambda: v_ucb(JOINTS["bare"](), level=0.3)),
             (
                 "PivotedCholesky",

@@ -205,7 +205,7 @@ def vector(
 ) -> Tensor:
     """Convert to a finite float64 vector, of the given length if any, a copy."""
     row = tensor(name, value, device)
-    wanted = "(d,)" if length is None else f"({length},)"
+    wanted = "(n,)" if length is None else f"({length},)"
     if row.ndim != 1 or row.numel() == 0 or (length is not None and len(row) != length):
         squeezable = row.ndim == 2 and row.shape[-1] == 1
         hint = f": pass `{name}.squeeze(-1)`" if squeezable else ""

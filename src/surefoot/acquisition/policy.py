@@ -200,9 +200,9 @@ def risk_on(space: Arms | Box | Joint, risk: object) -> Risk:
     if isinstance(space, Joint):
         if risk is None:
             raise InvalidInput(
-                "a `Joint` space came without a `risk`: pass one, such as `risk=VaR(0.1)`, "
-                "`CVaR(0.1)`, `Mean()` or `WorstCase()`; by name, such spaces are for `v_ucb`, "
-                "`cvar_ucb`, `stable_opt` and `rho_kg`."
+                "a `Joint` space requires a `risk`: pass one, such as `risk=VaR(0.1)`, "
+                "`CVaR(0.1)`, `Mean()` or `WorstCase()`, or use `algorithms.v_ucb`, `cvar_ucb`, "
+                "`cvar_ts`, `stable_opt` or `rho_kg`."
             )
         return risks.checked(risk)
     if risk is not None:

@@ -17,5 +17,8 @@ def initial_design_size(space: Space) -> int:
 def width_or(given: Width | None, scale: float, default: Width) -> Width:
     """The width given, or the default; `InvalidInput` for a scale beside a width."""
     if given is not None and scale != 1.0:
-        raise InvalidInput(f"`scale` = {scale!r} came beside `width`: scale the width itself.")
+        raise InvalidInput(
+            f"`scale` = {scale!r} and `width` cannot both be given: pass the scale to the "
+            f"width, as in `widths.srinivas(scale={scale!r})`."
+        )
     return default if given is None else given

@@ -405,7 +405,7 @@ def _risk_averse(
     if not isinstance(space, Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
-        raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
+        raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
     estimator = estimator or LeastSquares()
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
     fit = hyperparameters or HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")

@@ -82,7 +82,7 @@ def robust_ucb(
     """
     if kernel is None:
         if ridge is not None:
-            raise InvalidInput("`ridge` came without a `kernel`: a fit brings its own noise.")
+            raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
         seen = space.seen if isinstance(space, Joint) else space
         return Optimizer(
             space,

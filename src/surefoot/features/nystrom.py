@@ -10,6 +10,7 @@ import torch
 from surefoot.features.features import Features
 from surefoot.features.pivoted_cholesky import PivotedCholesky
 from surefoot.spaces import Space
+from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -39,6 +40,13 @@ class Nystrom:
     """
 
     dictionary: Features = field(default_factory=PivotedCholesky)
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.dictionary, "init"):
+            raise InvalidInput(
+                f"`dictionary` is {self.dictionary!r}, expected a rule that chooses it: pass "
+                "`PivotedCholesky(50)` or `LeverageSampling(5.0)`."
+            )
 
     def init(
         self,

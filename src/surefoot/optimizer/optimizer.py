@@ -136,7 +136,9 @@ class Optimizer:
     ) -> None:
         _check_parts(space, features, estimator, width)
         if kernel is not None and hyperparameters is not None:
-            raise InvalidInput("both `kernel` and `hyperparameters` came: pass one of them.")
+            raise InvalidInput(
+                "`kernel` and `hyperparameters` cannot both be given: pass one of them."
+            )
         if isinstance(space.design, Arms) and not space.design.has_coordinates and kernel is None:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
@@ -712,9 +714,8 @@ class Optimizer:
         if any(errors) and not self._model.uses_errors:
             estimator = type(self._model.estimator).__name__
             raise InvalidInput(
-                f"a standard error came, but the estimator `{estimator}` has no use for it: pass "
-                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or tell the reward "
-                "without it."
+                f"standard errors are not supported by the estimator `{estimator}`: pass "
+                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or leave them out."
             )
         return errors
 
@@ -737,7 +738,7 @@ class Optimizer:
             told = any(getattr(each, name) is not None for each in found)
             if told and effect not in self._model.hyperparameters.effects:
                 raise InvalidInput(
-                    f"a {name} came, but no effect of it is fitted: pass "
+                    f"`{name}` requires a fitted effect of it: pass "
                     f"`hyperparameters=HyperparameterFit(effects=[{effect!r}])` and no kernel, or "
                     f"tell the reward without its {name}."
                 )
@@ -750,8 +751,11 @@ class Optimizer:
         limits = self.constraints.limits
         for name, value in ((name, each[name]) for each in given if each for name in each):
             if name not in limits:
-                known = ", ".join(map(repr, limits)) or "none, as none was declared"
-                raise InvalidInput(f"{name!r} is not a constraint, expected {known}.")
+                known = f"expected {', '.join(map(repr, limits))}" if limits else "none is declared"
+                raise InvalidInput(
+                    f"{name!r} is not a constraint, {known}: declare it by "
+                    f"`constraints={{{name!r}: Constraint(maximum=...)}}`."
+                )
             if not (isinstance(value, int | float) and math.isfinite(value)):
                 raise InvalidInput(
                     f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "

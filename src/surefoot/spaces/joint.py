@@ -183,10 +183,10 @@ class Joint:
         """
         design = self.design.locate(where)
         if environment is None:
-            drawn = "the world draws it" if self.observed else "the reward says nothing without it"
+            space = "a `Joint` space with `observed=True`" if self.observed else "a `Joint` space"
             raise InvalidInput(
-                f"no environment came with the design {design.design.tolist()}, and {drawn}: pass "
-                "`environment=z` with the reward."
+                f"`environment` is required for the design {design.design.tolist()} on {space}: "
+                "pass `environment=z` with the reward."
             )
         z = _checked_value(self.environment, environment)
         return self.location(design.design, design.arm, z)

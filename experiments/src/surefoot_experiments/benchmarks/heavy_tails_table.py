@@ -30,9 +30,9 @@ same problem, through `ask` and `tell`.
 - **tgp**, **ata-exact**, **ata-fourier** (32 nodes), **ata-nystrom**: `tgp_ucb` and `ata_gp_ucb`
   with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),
   given alpha, v and B = max|f| as there; the Nyström dictionary is resampled adaptively.
-- **robust**: `robust_ucb(arms, kernel)`, given the kernel only. With known moments, it is from
-  before its prior mean and scale were empirical-Bayes ones, when rewards were centred
-  and scaled by median and MAD.
+- **robust**: `robust_ucb(arms, kernel)`, given the kernel only. In the tables with known
+  moments, its rows are those of an earlier version, which centred and scaled rewards by median
+  and MAD; the prior mean and output scale are now estimated by empirical Bayes.
 - **gp-ucb**, **median-of-means** (9 blocks): least squares and `MedianOfMeans()` with the width of
   `robust_ucb`, half of sqrt(2 ln(t^2 pi^2 / 0.6)), on rewards as they are; **-standardised**:
   on rewards centred and scaled by median and MAD.

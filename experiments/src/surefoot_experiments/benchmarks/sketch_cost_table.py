@@ -45,7 +45,8 @@ ROUNDS = """## A round
 Means over {seeds} problems, times medians. "plain" is the same algorithm as its paper writes it, in
 NumPy, everything computed again for each dictionary (`plain_bkb.py`). An arm of n pulls is drawn
 once with n times the probability, as the authors' code does; "per pull", as their paper has it, n
-times. Regret is R_t / t ± its standard error. Dictionary: mean over the later half of the rounds.
+times. "plain / this" is the ratio of the times, "this / plain" that of the regrets. Regret is
+R_t / t ± its standard error. Dictionary: mean over the later half of the rounds.
 """
 
 ANCHORS = """

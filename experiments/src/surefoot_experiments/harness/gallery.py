@@ -172,7 +172,8 @@ def _section(experiment: Experiment, result: Result) -> str:
     checks = output.checks(tables)
     parts = [
         f"## {experiment.name}: {experiment.title}",
-        f"{experiment.figure}; {manifest.trials} trials of {manifest.rounds:,} rounds (published: "
+        f"{experiment.figure}; {manifest.trials} trial{'s' if manifest.trials != 1 else ''} of "
+        f"{manifest.rounds:,} rounds (published: "
         f"{experiment.published.trials} of {experiment.published.rounds:,}), "
         f"{manifest.seconds:,.0f} s."
         + ("" if manifest.data is None else f" Data: {manifest.data.source}."),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 VERDICTS = (
     "A claim that one method is below another is undecided where the mean of their paired "
     "differences is within two of its standard errors of 0, or there are fewer than five trials. "
+    '"No worse" means a mean of at most 1.05 times that of the other; such claims, and claims that '
+    "regret falls, are answered from the means alone, even where there is only one trial. "
     "± is one standard error."
 )
 _SHOWN = {"no": "**no**"}

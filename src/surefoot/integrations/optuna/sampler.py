@@ -123,7 +123,9 @@ class SurefootSampler(BaseSampler):
         self._constraints, self._log = constraints, checks.truth("log", log)
         self._effects = checks.names("effects", effects, *EFFECTS)
         if log and environment is not None:
-            raise InvalidInput("`log` came with `environment`, whose risk is of the values.")
+            raise InvalidInput(
+                "`log` and `environment` cannot both be given: the risk is that of the values."
+            )
         self._repeats = checks.count("repeats", repeats)
         self._unstable = unstable if unstable is None else checks.positive("unstable", unstable)
         if (repeats > 1 or unstable is not None) and environment is not None:
