@@ -12,9 +12,8 @@ import optuna
 import pandas as pd
 import torch
 
-from surefoot.tune.schedule import Schedule
-from surefoot.tune.study import create_study, fitted_model, recommendation
-from surefoot.tune.study_file import StudyFile
+from surefoot.tune import open_study
+from surefoot.tune import run as tune
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
@@ -25,6 +24,17 @@ NOISE = 0.02  # standard deviation between workers, of the logarithm
 SPIKE = 3.0  # factor of an outlier
 CASES = {"unstable": (0.3, 0.0), "spikes": (0.0, 0.05)}  # shares: unstable cells, outliers
 SECTIONS = {"": "", "repeats": "[repeats]"}
+MODULE = "system_with_unstable_configurations"
+FUNCTION = """
+import itertools
+import numpy as np
+from surefoot_experiments.benchmarks.repeats import CASES, System
+
+system, numbers = System(*CASES["{case}"]), itertools.count()
+
+def measure(**params):
+    return system.measure(params, np.random.default_rng([{index}, next(numbers)]))
+"""
 PACKAGES = ["surefoot", "torch", "optuna", "numpy"]
 
 INTRODUCTION = """# Repeats
@@ -46,7 +56,7 @@ Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """
 
 
-class _System:
+class System:
     """A bowl, on which cells of configurations are unstable."""
 
     def __init__(self, share: float, spikes: float) -> None:
@@ -85,39 +95,34 @@ def run(trial: Trial) -> Rows:
 def _runs(trial: Trial) -> Iterator[dict[str, object]]:
     optuna.logging.set_verbosity(logging.WARNING)
     torch.set_num_threads(1)
+    system = System(*CASES[trial.case])
     for name, section in SECTIONS.items():
-        system = _System(*CASES[trial.case])
         with tempfile.TemporaryDirectory() as folder:
-            study_file = _study_file(Path(folder), trial, section)
-            study = create_study(study_file).study
-            schedule = Schedule(study_file, study, trial.rounds)
-            for number in range(trial.rounds):
-                planned = schedule.planned(number)
-                if planned is not None:
-                    study.enqueue_trial(planned.params, user_attrs=planned.attributes)
-                asked = study.ask(dict(study_file.space.distributions))
-                generator = np.random.default_rng([trial.index, number])
-                study.tell(asked, system.measure(asked.params, generator))
-            model = fitted_model(study_file, study)
-            best = recommendation(study_file, study, model).params
+            path = _written(Path(folder), trial, section)
+            summary = tune(path, quiet=True).summary
+            study = open_study(path)[1]
+            unstable = study.sampler.belief(study).unstable
+        best = summary.recommended.params  # type: ignore[union-attr]
         yield {
             "case": trial.case,
             "study file": name,
             "rounds": trial.rounds,
             "unstable": system.is_unstable(best),
             "loss": system.value(best) / 10.0 - 1.0,
-            "avoided": len(model.unstable),
-            "rightly": sum(map(system.is_unstable, model.unstable)),
+            "avoided": len(unstable),
+            "rightly": sum(map(system.is_unstable, unstable)),
         }
 
 
-def _study_file(folder: Path, trial: Trial, section: str) -> StudyFile:
-    file = folder / "study.toml"
+def _written(folder: Path, trial: Trial, section: str) -> Path:
+    """The study file, beside the module with its objective function."""
     parameters = [f'x{i} = {{ type = "float", low = 0.0, high = 1.0 }}' for i in range(3)]
     lines = ["[study]", 'name = "system"', 'direction = "minimize"', f"rounds = {trial.rounds}"]
-    lines += [f"seed = {trial.index}", "[objective]", 'function = "builtins:max"', section]
-    file.write_text("\n".join([*lines, "[parameters]", *parameters]))
-    return StudyFile.load(file)
+    lines += [f"seed = {trial.index}", "[objective]", f'function = "{MODULE}:measure"', section]
+    (folder / f"{MODULE}.py").write_text(FUNCTION.format(case=trial.case, index=trial.index))
+    path = folder / "study.toml"
+    path.write_text("\n".join([*lines, "[parameters]", *parameters]))
+    return path
 
 
 def report(tables: Tables) -> str:
