@@ -11,7 +11,9 @@ from surefoot_experiments import BENCHMARKS, EXPERIMENTS
 from surefoot_experiments.harness.store import TrialStore
 
 PACKAGE = Path(surefoot_experiments.__file__).parent
-PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", "integrations.optuna")}
+PUBLIC = {
+    f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", "integrations.optuna", "tune")
+}
 
 
 # The storms are tests of `surefoot.tune` from within.
