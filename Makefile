@@ -36,7 +36,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 2
 
 # Tools that only one target needs.
 $(READY)-%: $(READY)

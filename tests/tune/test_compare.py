@@ -285,7 +285,11 @@ def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_stu
         assert (path.parent / "log").read_text().split() == ["setup", "teardown"]
 
 
-SLOW = "import os, sys, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(0.3)\n"
+SLOW = """import os, sys, time
+open('new', 'w').write(str(os.getpid()))
+os.replace('new', 'pid')  # which is whole whenever the process is killed
+time.sleep(0.3)
+"""
 
 
 @pytest.mark.slow
