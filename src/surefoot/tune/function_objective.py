@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import time
@@ -22,6 +23,7 @@ from surefoot.tune.measurement import (
     timed_out,
 )
 from surefoot.tune.observed_constraints import check_constraints
+from surefoot.tune.replicates import robust_location
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import POLL, SupervisedProcess
 
@@ -36,7 +38,9 @@ class FunctionObjective:
     The module is imported once, in a process that serves all calls, so its state (connections, a
     random generator) lasts from call to call. A call that exceeds the timeout or ends the process
     is a failure, and the next call starts a new process. Where the environment is observed or there
-    are constraints, the function returns a pair: the value, and a dictionary of all of these.
+    are constraints, the function returns a pair: the value, and a dictionary of all of these. That
+    may also have `sem`, the standard error of the value, and `worker`, who measured. A value that
+    is a list or an array of numbers is replicates of one run.
 
     Args:
         target: `"module:name"`.
@@ -111,8 +115,9 @@ class FunctionObjective:
         if self._observed is not None:
             environment = self._observed.check(reply["reported"], _NO_KEY)
         constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
-        value, worker = float(reply["value"]), reply.get("worker")
-        return outcome(value, output, seconds, environment, left, constraints, worker=worker)
+        value, sem = _value(reply["value"], reply.get("sem"))
+        worker = reply.get("worker")
+        return outcome(value, output, seconds, environment, left, constraints, sem, worker)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -122,6 +127,15 @@ class FunctionObjective:
     def _start(self) -> FunctionServer:
         self._server = FunctionServer(self._arguments, self._folder, self._timeout, self._kept)
         return self._server
+
+
+def _value(value: float | list[float], sem: float | None) -> tuple[float, float]:
+    """A value and its standard error; of replicates their robust location, unless one is given."""
+    if not isinstance(value, list):
+        return float(value), sem or 0.0
+    not_finite = [one for one in value if not math.isfinite(one)]
+    location, error = (not_finite[0], 0.0) if not_finite else robust_location(value)
+    return location, error if sem is None else sem
 
 
 class FunctionServer:

@@ -4,9 +4,11 @@ A script, run by its path so that nothing of surefoot is imported beside the use
 `function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
 descriptors, and a parameter that may be left out being followed by `?`. It imports the function,
 replies whether it can be called with these parameters, and then answers each request, a line of
-JSON with the keyword arguments, by a line of JSON with `value` or `error`. Where REPORTED, names
-with commas between them, is not empty, the function returns its value with a dictionary of these,
-which goes into the answer as `reported`.
+JSON with the keyword arguments, by a line of JSON with `value` or `error`. The value is a number,
+or a list of numbers if the function returned a list or an array of replicates. Where REPORTED,
+names with commas between them, is not empty, the function returns its value with a dictionary of
+these, which goes into the answer as `reported`. The names `worker` and `sem` of a dictionary go
+into the answer by themselves, unless they are in REPORTED.
 """
 
 import importlib
@@ -56,13 +58,13 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
 
 
 def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str) -> dict[str, Any]:
+    names = reported.split(",") if reported else []
     try:
-        result, worker = _without_worker(function(**keywords), reported)
+        result = function(**keywords)
         try:
-            reply = _with_reported(*result) if reported else {"value": float(result)}
-            return reply | worker
+            return _reply_of(result, names)
         except (TypeError, ValueError, AttributeError):
-            shown = ", ".join(f"{name!r}: number" for name in reported.split(","))
+            shown = ", ".join(f"{name!r}: number" for name in names)
             wanted = f"(number, {{{shown}}})" if reported else "a number"
             return {"error": f"returned {result!r:.200}, expected {wanted}"}
     except Exception as error:
@@ -70,19 +72,31 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
         return {"error": _describe(error)}
 
 
-def _without_worker(result: Any, reported: str) -> tuple[Any, dict[str, str]]:
-    """What a function returned but for the name of its worker, and a reply with that."""
-    pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
-    if not pair or "worker" not in result[1] or "worker" in reported.split(","):
-        return result, {}
-    others = {name: value for name, value in result[1].items() if name != "worker"}
-    named = {"worker": str(result[1]["worker"])}
-    return ((result[0], others) if reported or others else result[0]), named
+def _reply_of(result: Any, reported: list[str]) -> dict[str, Any]:
+    """The answer with what a function returned: a value, or a pair of it and a dictionary."""
+    pair = isinstance(result, tuple | list) and len(result) == 2 and hasattr(result[1], "items")
+    value, others = (result[0], dict(result[1].items())) if pair else (result, {})
+    reply: dict[str, Any] = {}
+    if "worker" in others and "worker" not in reported:
+        reply["worker"] = str(others.pop("worker"))
+    if "sem" in others and "sem" not in reported:
+        reply["sem"] = float(others.pop("sem"))
+    if reported:
+        if not pair:
+            raise TypeError("no pair")
+        reply["reported"] = {str(name): float(one) for name, one in others.items()}
+    elif others:
+        raise TypeError("names that were not asked for")
+    return {"value": _numbers(value), **reply}
 
 
-def _with_reported(value: Any, reported: Any) -> dict[str, Any]:
-    numbers = {str(name): float(one) for name, one in reported.items()}
-    return {"value": float(value), "reported": numbers}
+def _numbers(value: Any) -> float | list[float]:
+    """A number, or several of a list or an array."""
+    if not isinstance(value, list) and getattr(value, "ndim", 0):
+        value = value.tolist()
+    if isinstance(value, list) and value:
+        return [float(one) for one in value]
+    return float(value)
 
 
 def _describe(error: BaseException) -> str:

@@ -16,9 +16,10 @@ larger error has less weight.
 *Exactness.* If both configurations are the same, then so is the distribution of a pair's two
 measurements whichever of them is called A. The order is drawn by a fair coin, independent of the
 two measurements and of all that came before. So, given the past, :math:`|d_i|` and :math:`e_i`
-(which both labels leave as they are), both signs are equally likely, while :math:`w_i` is known, and :math:`E[1 \pm \lambda s_i w_i] = 1`: each
-capital is a non-negative martingale that starts at 1, and so is an average of them. By Ville's
-inequality :math:`P(\exists n : M_n^+ \ge 2/\alpha \text{ or } M_n^- \ge 2/\alpha) \le \alpha`.
+(which do not depend on the labels), both signs are equally likely, while :math:`w_i` is known, and
+:math:`E[1 \pm \lambda s_i w_i] = 1`: each capital is a non-negative martingale that starts at 1,
+and so is an average of them. By Ville's inequality
+:math:`P(\exists n : M_n^+ \ge 2/\alpha \text{ or } M_n^- \ge 2/\alpha) \le \alpha`.
 Nothing is assumed of the noise: it may be heavy-tailed, drift, jump, and depend on the past. A tie
 (:math:`s_i = 0`) and a pair that is left out whichever label is which keep the capital as it is.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ MOST_PAIRS = 1600  # of a comparison of different configurations
 WELL_MEASURED = 9  # measurements of a configuration of the recorded systems
 DIFFERENCES = (0.05, 0.1, 0.3)
 PACKAGES = ["surefoot", "numpy"]
-Measurements = np.ndarray  # (comparisons, pairs, 2), in the order of time
+Measurements = Any  # array (comparisons, pairs, 2), in the order of time
 Law = Callable[[tuple[int, int, int], np.random.Generator], Measurements]
 
 INTRODUCTION = """# Comparing two configurations

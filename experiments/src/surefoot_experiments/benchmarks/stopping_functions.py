@@ -165,12 +165,10 @@ def grid_minimum(known: Known, points: int = 9) -> float:
         if isinstance(distribution, CategoricalDistribution):
             axes.append(list(distribution.choices))
         else:
-            low, high = distribution.low, distribution.high  # type: ignore[attr-defined]
-            space = np.geomspace if distribution.log else np.linspace  # type: ignore[attr-defined]
+            low, high = distribution.low, distribution.high
+            space = np.geomspace if distribution.log else np.linspace
             values = space(low, high, points)
             whole = isinstance(distribution, IntDistribution)
             axes.append([int(v) if whole else float(v) for v in values])
     names = list(known.space)
-    return min(
-        known.value(dict(zip(names, row, strict=True))) for row in itertools.product(*axes)
-    )
+    return min(known.value(dict(zip(names, row, strict=True))) for row in itertools.product(*axes))
