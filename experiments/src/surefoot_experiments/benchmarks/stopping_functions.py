@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -138,37 +136,22 @@ def _database() -> Known:
     return Known(space, value)
 
 
-@cache
-def known_functions(half: str) -> dict[str, Known]:
-    """The functions of one half: "tuning", by which the rule was chosen, or "confirming"."""
-    if half == "tuning":
-        return {
-            "branin-2": _of_literature(branin()),
-            "hartmann-3": _of_literature(hartmann(dimension=3)),
-            "bowl-3": _on_unit_cube(3, _bowl),
-            "valleys-2": _on_unit_cube(2, _valleys([0.2, 0.3], [0.7, 0.65], 0.1, 0.12)),
-            "server": _server(),
-        }
-    return {
-        "rosenbrock-2": _of_literature(rosenbrock(dimension=2)),
-        "levy-2": _on_unit_cube(2, _levy),
-        "ellipsoid-4": _on_unit_cube(4, _ellipsoid),
-        "valleys-3": _on_unit_cube(3, _valleys([0.25, 0.7, 0.4], [0.7, 0.3, 0.6], 0.08, 0.2)),
-        "database": _database(),
-    }
-
-
-def grid_minimum(known: Known, points: int = 9) -> float:
-    """The smallest value on a grid: a check that none is below `BEST`."""
-    axes = []
-    for distribution in known.space.values():
-        if isinstance(distribution, CategoricalDistribution):
-            axes.append(list(distribution.choices))
-        else:
-            low, high = distribution.low, distribution.high
-            space = np.geomspace if distribution.log else np.linspace
-            values = space(low, high, points)
-            whole = isinstance(distribution, IntDistribution)
-            axes.append([int(v) if whole else float(v) for v in values])
-    names = list(known.space)
-    return min(known.value(dict(zip(names, row, strict=True))) for row in itertools.product(*axes))
+FUNCTIONS: dict[str, dict[str, Callable[[], Known]]] = {
+    "tuning": {
+        "branin-2": lambda: _of_literature(branin()),
+        "hartmann-3": lambda: _of_literature(hartmann(dimension=3)),
+        "bowl-3": lambda: _on_unit_cube(3, _bowl),
+        "valleys-2": lambda: _on_unit_cube(2, _valleys([0.2, 0.3], [0.7, 0.65], 0.1, 0.12)),
+        "server": _server,
+    },
+    "confirming": {
+        "rosenbrock-2": lambda: _of_literature(rosenbrock(dimension=2)),
+        "levy-2": lambda: _on_unit_cube(2, _levy),
+        "ellipsoid-4": lambda: _on_unit_cube(4, _ellipsoid),
+        "valleys-3": lambda: _on_unit_cube(
+            3, _valleys([0.25, 0.7, 0.4], [0.7, 0.3, 0.6], 0.08, 0.2)
+        ),
+        "database": _database,
+    },
+}
+"""By half: "tuning", by which the rule was chosen, and "confirming"."""
