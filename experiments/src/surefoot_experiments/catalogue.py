@@ -6,6 +6,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
     comparing,
+    confirming,
     coverage,
     nuisance_effects,
     recommendation_coverage,
@@ -50,6 +51,7 @@ _BENCHMARKS = (
     ask_time,
     heavy_tails_benchmark,
     comparing,
+    confirming,
     coverage,
     nuisance_effects,
     round_cost,
