@@ -91,4 +91,4 @@ def test_the_page_has_a_row_for_each_study(tmp_path):
     assert "-48 % (-60 to no bound), better" in row
     assert "-50 % (-60 to -40)" in row
     assert "11, inside | 10, 12 | yes | 0" in row
-    assert "aided: better than the defaults in 1 of 1 runs" in page
+    assert "aided: better than the defaults in 1 of 1 runs; the change" in page
