@@ -5,15 +5,13 @@ What a command needs is imported within it, so that `--help` answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from surefoot_experiments.console import one_line_errors, progress
 from surefoot_experiments.scoreboard.command import app as scoreboard
 
 if TYPE_CHECKING:
@@ -220,21 +218,6 @@ def _loaded(chosen: list[Experiment], folder: Path | None) -> Mapping[str, Data 
     return {one.name: read[one.load] if one.load else None for one in chosen}
 
 
-@contextmanager
-def progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("trials"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda finished, total: progress.update(task, completed=finished, total=total)
-
-
 def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
     from surefoot_experiments.harness.trial import count
 
@@ -244,18 +227,3 @@ def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
         how = "was complete already" + f", with {outcome.trials} trials" * more
     claims = f"{count(outcome.checks)}; " if outcome.checks else ""
     return f"{experiment.name}: {claims}{how}; {outcome.folder / 'page.md'}"
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Errors that are raised on purpose become one line on standard error and an exit code."""
-    from surefoot import InvalidInput, NotReady, SurefootError
-
-    try:
-        yield
-    except SurefootError as error:
-        typer.echo(" ".join(str(error).split()), err=True)
-        raise typer.Exit(2 if isinstance(error, InvalidInput | NotReady) else 1) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None
