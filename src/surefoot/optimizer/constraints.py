@@ -92,7 +92,7 @@ class ConstraintModels:
                 model.infer()
 
     def rule_out(self, inputs: Tensor) -> bool:
-        """Whether it is `UNLIKELY` that all constraints hold at inputs (d,).
+        """Whether it is `UNLIKELY` that all constraints hold, on average over inputs (n, d).
 
         Only by those of which more values are known than the inputs have coordinates.
         """
@@ -105,7 +105,7 @@ class ConstraintModels:
         if chance is None:
             return False
         with torch.no_grad():
-            return float(chance(inputs.unsqueeze(0))) < UNLIKELY
+            return float(chance(inputs).mean()) < UNLIKELY
 
     def probability(self) -> Score | None:
         """Probability that all constraints hold, as a function of inputs; None without any.
