@@ -18,7 +18,7 @@ from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
 from surefoot.regression.observations import Conditions
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import joint_draws
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
@@ -239,18 +239,6 @@ class FeasibleDesigns:
             points = self.context.space.points(designs, self.context.z)
             chances = chance(points.flatten(0, 1)).reshape(points.shape[:2])
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
-
-
-def joint_draws(
-    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-) -> Tensor:
-    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
-    with torch.no_grad():
-        at = posterior.evaluate(points)
-        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        root = vectors * values.clamp_min(0.0).sqrt()
-        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
 
 
 def both(left: Score | None, right: Score | None) -> Score | None:
