@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sys
 import time
@@ -23,7 +22,7 @@ from surefoot.tune.measurement import (
     timed_out,
 )
 from surefoot.tune.observed_constraints import check_constraints
-from surefoot.tune.replicates import robust_location
+from surefoot.tune.printed_value import of_replicates
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import POLL, SupervisedProcess
 
@@ -37,10 +36,10 @@ class FunctionObjective:
 
     The module is imported once, in a process that serves all calls, so its state (connections, a
     random generator) lasts from call to call. A call that exceeds the timeout or ends the process
-    is a failure, and the next call starts a new process. Where the environment is observed or there
-    are constraints, the function returns a pair: the value, and a dictionary of all of these. That
-    may also have `sem`, the standard error of the value, and `worker`, who measured. A value that
-    is a list or an array of numbers is replicates of one run.
+    is a failure, and the next call starts a new process. It returns a number, or a list of them,
+    which are replicates of one run. Where the environment is observed or there are constraints, it
+    returns a pair: this, and a dictionary of all of these. In that dictionary it may also name its
+    standard error, `sem`, and its `worker`.
 
     Args:
         target: `"module:name"`.
@@ -115,9 +114,9 @@ class FunctionObjective:
         if self._observed is not None:
             environment = self._observed.check(reply["reported"], _NO_KEY)
         constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
-        value, sem = _value(reply["value"], reply.get("sem"))
-        worker = reply.get("worker")
-        return outcome(value, output, seconds, environment, left, constraints, sem, worker)
+        measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
+        sem, worker = float(reply.get("sem", measured.sem)), reply.get("worker")
+        return outcome(measured.value, output, seconds, environment, left, constraints, sem, worker)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -129,20 +128,11 @@ class FunctionObjective:
         return self._server
 
 
-def _value(value: float | list[float], sem: float | None) -> tuple[float, float]:
-    """A value and its standard error; of replicates their robust location, unless one is given."""
-    if not isinstance(value, list):
-        return float(value), sem or 0.0
-    not_finite = [one for one in value if not math.isfinite(one)]
-    location, error = (not_finite[0], 0.0) if not_finite else robust_location(value)
-    return location, error if sem is None else sem
-
-
 class FunctionServer:
     """The process that runs the function, and two pipes of JSON lines to and from it.
 
-    A reply is `{"value": ..., "reported": ...}` or `{"error": reason}`. Once `broken`, the
-    server can only be closed.
+    A reply has `value` or `samples`, and where they were returned `reported`, `sem` and `worker`;
+    or it is `{"error": reason}`. Once `broken`, the server can only be closed.
     """
 
     def __init__(

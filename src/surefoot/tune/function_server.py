@@ -4,11 +4,9 @@ A script, run by its path so that nothing of surefoot is imported beside the use
 `function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
 descriptors, and a parameter that may be left out being followed by `?`. It imports the function,
 replies whether it can be called with these parameters, and then answers each request, a line of
-JSON with the keyword arguments, by a line of JSON with `value` or `error`. The value is a number,
-or a list of numbers if the function returned a list or an array of replicates. Where REPORTED,
-names with commas between them, is not empty, the function returns its value with a dictionary of
-these, which goes into the answer as `reported`. The names `worker` and `sem` of a dictionary go
-into the answer by themselves, unless they are in REPORTED.
+JSON with the keyword arguments, by a line of JSON with `value`, `samples` or `error`. The function
+may return a pair of its value and a dictionary: of the names in REPORTED, which has commas between
+them, that go into the answer as `reported`, and of `worker` and `sem`, which stand beside.
 """
 
 import importlib
@@ -61,42 +59,44 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
     names = reported.split(",") if reported else []
     try:
         result = function(**keywords)
+        pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+        others = {str(name): one for name, one in result[1].items()} if pair else {}
         try:
-            return _reply_of(result, names)
-        except (TypeError, ValueError, AttributeError):
-            shown = ", ".join(f"{name!r}: number" for name in names)
-            wanted = f"(number, {{{shown}}})" if reported else "a number"
+            if names and not pair:
+                raise TypeError
+            return _reply_of(result[0] if pair else result, others, names)
+        except (TypeError, ValueError):
+            named = [*names, *(["sem"] if "sem" in others and "sem" not in names else [])]
+            shown = ", ".join(f"{name!r}: number" for name in named)
+            wanted = f"(number, {{{shown}}})" if named else "a number or a list of numbers"
             return {"error": f"returned {result!r:.200}, expected {wanted}"}
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
 
 
-def _reply_of(result: Any, reported: list[str]) -> dict[str, Any]:
-    """The answer with what a function returned: a value, or a pair of it and a dictionary."""
-    pair = isinstance(result, tuple | list) and len(result) == 2 and hasattr(result[1], "items")
-    value, others = (result[0], dict(result[1].items())) if pair else (result, {})
-    reply: dict[str, Any] = {}
-    if "worker" in others and "worker" not in reported:
-        reply["worker"] = str(others.pop("worker"))
-    if "sem" in others and "sem" not in reported:
-        reply["sem"] = float(others.pop("sem"))
-    if reported:
-        if not pair:
-            raise TypeError("no pair")
-        reply["reported"] = {str(name): float(one) for name, one in others.items()}
-    elif others:
-        raise TypeError("names that were not asked for")
-    return {"value": _numbers(value), **reply}
+def _reply_of(value: Any, others: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The reply; `TypeError` or `ValueError` if something is not a number or not expected."""
+    optional = {"worker": str, "sem": float}
+    beside = {name: kind for name, kind in optional.items() if name not in names}
+    rest = {name: float(one) for name, one in others.items() if name not in beside}
+    if rest and not names:
+        raise TypeError
+    reply = _measured(value)
+    reply |= {name: kind(others[name]) for name, kind in beside.items() if name in others}
+    return reply | ({"reported": rest} if names else {})
 
 
-def _numbers(value: Any) -> float | list[float]:
-    """A number, or several of a list or an array."""
-    if not isinstance(value, list) and getattr(value, "ndim", 0):
-        value = value.tolist()
-    if isinstance(value, list) and value:
-        return [float(one) for one in value]
-    return float(value)
+def _measured(result: Any) -> dict[str, Any]:
+    """The part of a reply for a number, or for replicates."""
+    if hasattr(result, "tolist"):  # of NumPy, pandas or torch
+        result = result.tolist()
+    if not isinstance(result, list):
+        return {"value": float(result)}
+    samples = [float(sample) for sample in result]
+    if not samples:
+        raise ValueError
+    return {"samples": samples}
 
 
 def _describe(error: BaseException) -> str:

@@ -402,12 +402,9 @@ class StudyBelief:
         with torch.no_grad():
             predicted = self._constraints.predict(self._points([params]).to(self._best.device))
         found = {}
-        for name, (mean, deviation, chance) in predicted.items():
+        for name, one in predicted.items():
             if name in self._constraints.limits:
-                middle, margin = float(mean), _OF_95 * float(deviation)
-                ends = (middle - margin, middle + margin)
-                limit = self._constraints.limits[name]
-                found[name] = PredictedConstraint(limit, middle, *ends, float(chance))
+                found[name] = PredictedConstraint(self._constraints.limits[name], *map(float, one))
         return found
 
     def predict(
