@@ -96,9 +96,7 @@ class _Rows:
     def __init__(self, study_file: StudyFile, table: Path) -> None:
         self._study_file, self._table = study_file, table
         self._header, self._rows = read_table(table)
-        self._variables = (
-            {} if study_file.environment is None else study_file.environment.variables
-        )
+        self._variables = {} if study_file.environment is None else study_file.environment.variables
         self._parameters = {
             name: self._column(name, f"params_{name}") for name in study_file.parameters
         }

@@ -44,7 +44,7 @@ one that does not.
 The posterior and the checks were chosen by the functions of the half "tuning". Those of the half
 "confirming" were then run once, and showed that checks must not begin earlier: without a least
 number for each parameter, `database` stopped after 24 measurements for a gain of 5 %, with 7.5 %
-left. {trials} a function and noise. Run {date} on {cores} cores, CPU, one
+left. {trials} a function and noise; {run} of {all} combinations of both were run. Run {date} on {cores} cores, CPU, one
 thread a run. {versions}.
 """
 
@@ -116,6 +116,8 @@ def report(tables: Tables) -> str:
         every=EVERY,
         least=ROUNDS_PER_PARAMETER,
         rounds=int(rows["rounds"].max()),
+        run=rows.groupby(["function", "noise"]).ngroups,
+        all=len(NOISES) * sum(map(len, FUNCTIONS.values())),
         trials="One search" if trials == 1 else f"{trials} searches",
         **ran_on(PACKAGES),
     )
