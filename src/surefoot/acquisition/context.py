@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot import kernels
+from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.hyperparameters import Correction
 from surefoot.hyperparameters.laplace import no_correction
+from surefoot.kernels.closed_form import constant_diagonal
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
@@ -169,6 +172,26 @@ class Context:
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
+
+    def covariance_over_z(self, groups: Evaluation) -> Tensor:
+        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
+        prior = self._prior_over_z
+        if prior is None:
+            return self.posterior.covariance(groups, groups)
+        return self.posterior.covariance(groups, groups, prior)
+
+    @cached_property
+    def _prior_over_z(self) -> Tensor | None:
+        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
+        joint, embedding = self.space, self.posterior.embedding
+        plain = isinstance(joint, Joint) and joint.crosses_coordinates
+        if not plain or not isinstance(embedding, NystromEmbedding):
+            return None
+        if constant_diagonal(embedding.kernel) is None:  # not known to be stationary
+            return None
+        anywhere = self.z.new_zeros(1, joint.dimension)
+        points = joint.points(anywhere, self.z)[0]  # type: ignore[union-attr]
+        return kernels.block(embedding.kernel, points, points)
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
