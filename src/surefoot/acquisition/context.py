@@ -125,6 +125,10 @@ class Context:
         known = weights if callable(weights) else weights.to(device)
         return replace(self, z=z.to(device), weights=known)
 
+    def under(self, risk: Risk) -> Context:
+        """The same for another risk."""
+        return self if risk is self.risk else replace(self, risk=risk)
+
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
         return self.weights(x) if callable(self.weights) else self.weights
@@ -184,13 +188,14 @@ class Context:
     def _prior_over_z(self) -> Tensor | None:
         """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
         joint, embedding = self.space, self.posterior.embedding
-        plain = isinstance(joint, Joint) and joint.crosses_coordinates
-        if not plain or not isinstance(embedding, NystromEmbedding):
+        if not isinstance(joint, Joint) or not joint.crosses_coordinates:
+            return None
+        if not isinstance(embedding, NystromEmbedding):
             return None
         if constant_diagonal(embedding.kernel) is None:  # not known to be stationary
             return None
         anywhere = self.z.new_zeros(1, joint.dimension)
-        points = joint.points(anywhere, self.z)[0]  # type: ignore[union-attr]
+        points = joint.points(anywhere, self.z)[0]
         return kernels.block(embedding.kernel, points, points)
 
     @cached_property

@@ -10,7 +10,7 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context
 from surefoot.regression.posterior import Evaluation
-from surefoot.risks import CVaR, Mean, VaR, WorstCase
+from surefoot.risks import CVaR, Mean, VaR, WeightedVaR, WorstCase
 from surefoot.risks.batched import batched_risk, differentiable_risk
 from surefoot.spaces import Joint
 
@@ -18,7 +18,7 @@ _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
 _ENDS = 1e-6  # of the unit interval, where normals are cut off
-_SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
+_SHIFTING = Mean | VaR | CVaR | WeightedVaR | WorstCase  # risk(v + c) = risk(v) + c
 
 
 def quasi_normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:

@@ -160,7 +160,7 @@ class _Correlation(torch.autograd.Function):
         return values.mul_(polynomial)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         """The gradient in the exponents."""
         return gradient * ctx.saved_tensors[0], None
 
@@ -174,7 +174,7 @@ _SLOPES: dict[float, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _matern(nu: float) -> Callable[[Tensor], Tensor]:
-    return lambda exponents: _Correlation.apply(exponents, nu)  # type: ignore[no-any-return]
+    return lambda exponents: _Correlation.apply(exponents, nu)
 
 
 _CORRELATIONS: dict[tuple[type, float | None], Callable[[Tensor], Tensor]] = {
