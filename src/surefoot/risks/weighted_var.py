@@ -52,7 +52,7 @@ class WeightedVaR:
         levels = tuple(
             checks.probability("levels", each) for each in _listed("levels", self.levels)
         )
-        if not levels or any(a >= b for a, b in zip(levels, levels[1:], strict=False)):
+        if not levels or any(a >= b for a, b in pairwise(levels)):
             raise InvalidInput(
                 f"`levels` are {list(levels)}, expected one or more in increasing order."
             )
