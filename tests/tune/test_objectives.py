@@ -262,7 +262,7 @@ def test_failures_of_a_function(function):
     objective.check()
     reasons = {
         1: "ValueError: bad thing",
-        2: "returned 'no number', expected a number",
+        2: "returned 'no number', expected a number or a list of numbers",
         3: "the measurement is NaN, expected a finite number",
         4: "the process that runs the function ended: exit status 9",
         6: "the process that runs the function ended: exit status 1",

@@ -298,11 +298,6 @@ class Model:
         columns = known.rewards[-1:], known.workers[-1:], known.times[-1:]
         return float(self.fitted.without_effects(*columns))
 
-    @property
-    def uses_errors(self) -> bool:
-        """Whether the estimator can take in rewards with a standard error."""
-        return hasattr(self.estimator, "update_with_error")
-
     def _updated(self, state: Any, site: int, reward: float, sem: float) -> Any:
         """The state of the estimator after one more reward."""
         if sem == 0.0:
