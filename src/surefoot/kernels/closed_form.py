@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -79,14 +81,7 @@ def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] 
         halves = -0.5 * scaled.square().sum(-1, keepdim=True)
         columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
 
-    def formula(left: Tensor) -> Tensor:
-        left = (left - center) / lengthscale
-        half = -0.5 * left.square().sum(-1, keepdim=True)
-        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ columns
-        values = correlation(exponents.clamp_max_(0.0))
-        return values if variance is None else variance * values
-
-    return formula
+    return _FormulaTo(correlation, lengthscale, center, columns, variance)
 
 
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
@@ -108,6 +103,24 @@ def constant_diagonal(kernel: Kernel) -> Tensor | None:
         return None
     _, base, variance = parts
     return base.raw_lengthscale.new_ones(()) if variance is None else variance
+
+
+@dataclass(frozen=True, eq=False)
+class _FormulaTo:
+    """Kernel values with fixed points, of which `columns` has what does not change."""
+
+    correlation: Callable[[Tensor], Tensor]
+    lengthscale: Tensor
+    center: Tensor
+    columns: Tensor
+    variance: Tensor | None
+
+    def __call__(self, points: Tensor) -> Tensor:
+        left = (points - self.center) / self.lengthscale
+        half = -0.5 * left.square().sum(-1, keepdim=True)
+        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
+        values = self.correlation(exponents.clamp_max_(0.0))
+        return values if self.variance is None else self.variance * values
 
 
 def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
@@ -173,11 +186,12 @@ _SLOPES: dict[float, Callable[[Tensor, Tensor], Tensor]] = {
 """Derivative in the exponent -|x - y|^2 / 2, from sqrt(2 nu) |x - y| and exp of minus that."""
 
 
-def _matern(nu: float) -> Callable[[Tensor], Tensor]:
-    return lambda exponents: _Correlation.apply(exponents, nu)
+def _matern(exponents: Tensor, nu: float) -> Tensor:
+    values: Tensor = _Correlation.apply(exponents, nu)
+    return values
 
 
 _CORRELATIONS: dict[tuple[type, float | None], Callable[[Tensor], Tensor]] = {
     (RBFKernel, None): torch.exp,
-    **{(MaternKernel, nu): _matern(nu) for nu in _SLOPES},
+    **{(MaternKernel, nu): partial(_matern, nu=nu) for nu in _SLOPES},
 }
