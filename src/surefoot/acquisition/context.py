@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot import kernels
+from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.hyperparameters.laplace import Certain, Uncertainty
+from surefoot.kernels.closed_form import constant_diagonal
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
@@ -121,6 +124,10 @@ class Context:
         known = weights if callable(weights) else weights.to(device)
         return replace(self, z=z.to(device), weights=known)
 
+    def under(self, risk: Risk) -> Context:
+        """The same for another risk."""
+        return self if risk is self.risk else replace(self, risk=risk)
+
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
         return self.weights(x) if callable(self.weights) else self.weights
@@ -168,6 +175,27 @@ class Context:
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
+
+    def covariance_over_z(self, groups: Evaluation) -> Tensor:
+        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
+        prior = self._prior_over_z
+        if prior is None:
+            return self.posterior.covariance(groups, groups)
+        return self.posterior.covariance(groups, groups, prior)
+
+    @cached_property
+    def _prior_over_z(self) -> Tensor | None:
+        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
+        joint, embedding = self.space, self.posterior.embedding
+        if not isinstance(joint, Joint) or not joint.crosses_coordinates:
+            return None
+        if not isinstance(embedding, NystromEmbedding):
+            return None
+        if constant_diagonal(embedding.kernel) is None:  # not known to be stationary
+            return None
+        anywhere = self.z.new_zeros(1, joint.dimension)
+        points = joint.points(anywhere, self.z)[0]
+        return kernels.block(embedding.kernel, points, points)
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
 from surefoot.regression.observations import Conditions
 from surefoot.regression.posterior import joint_draws
+from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
@@ -204,6 +205,10 @@ class FeasibleDesigns:
             return None
         generator = torch.Generator().manual_seed(0)
         return cls(chance, assured, context.sampled(_VALUES, generator))
+
+    def under(self, risk: Risk) -> FeasibleDesigns:
+        """The same for another risk of the objective."""
+        return replace(self, context=self.context.under(risk))
 
     def probability(self, designs: Tensor) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), over the environment."""

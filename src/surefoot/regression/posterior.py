@@ -126,8 +126,17 @@ class Posterior(Protocol):
         """Posterior mean (p,) at points that were evaluated."""
         ...
 
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
-        """Posterior covariance (..., p, r) of the function, in squared reward units."""
+    def covariance(
+        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
+    ) -> Tensor:
+        """Posterior covariance (..., p, r) of the function, in squared reward units.
+
+        Args:
+            left: Points (..., p, d) that were evaluated.
+            right: Points (..., r, d) that were evaluated.
+            prior: Their prior covariance (p, r), in the units of the model, where it is known and
+                the features leave a residual of it.
+        """
         ...
 
 
@@ -267,11 +276,16 @@ class FeaturePosterior:
         """Posterior mean at points that were evaluated."""
         return self.center + self.scale * (at.features @ self.coefficients)
 
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
+    def covariance(
+        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
+    ) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units; also of groups."""
-        residual = self.embedding.cross_residual(
-            left.points, left.features, right.points, right.features
-        )
+        if prior is None:
+            residual = self.embedding.cross_residual(
+                left.points, left.features, right.points, right.features
+            )
+        else:
+            residual = prior - left.features @ right.features.mT
         covariance = residual + left.explained @ right.explained.mT
         if self.pulls:
             covariance = covariance - left.conditioned @ right.conditioned.mT
