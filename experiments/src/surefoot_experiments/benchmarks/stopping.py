@@ -44,8 +44,9 @@ one that does not.
 The posterior and the checks were chosen by the functions of the half "tuning". Those of the half
 "confirming" were then run once, and showed that checks must not begin earlier: without a least
 number for each parameter, `database` stopped after 24 measurements for a gain of 5 %, with 7.5 %
-left. {trials} a function and noise; {run} of {all} combinations of both were run. Run {date} on {cores} cores, CPU, one
-thread a run. {versions}.
+left. {trials} a function and noise; {run} of {all} combinations of both were run.
+
+Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """
 
 
