@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
+    constraints,
     coverage,
     nuisance_effects,
     recommendation_coverage,
@@ -49,6 +50,7 @@ _BENCHMARKS = (
     ask_time,
     heavy_tails_benchmark,
     coverage,
+    constraints,
     nuisance_effects,
     round_cost,
     sketch_cost,
