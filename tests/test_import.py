@@ -40,7 +40,7 @@ found["changed"] = [i for i, (x, y) in enumerate(zip(before, state())) if x != y
 optimizer = sf.algorithms.gp_ucb(sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2))
 optimizer.tell(optimizer.ask(), 1.0)
 optimizer.recommend()
-names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic")
+names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic", "scipy.stats")
 found["loaded"] = [name for name in names if name in sys.modules]
 
 before = generators()

@@ -103,8 +103,8 @@ def test_wrong_conditions_are_refused_and_nothing_changes(conditions, message):
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"workers": ["a"]}, "1 workers came with 2 times"),
-        ({"workers": ["a"], "times": [1.0]}, "2 rewards came with 1"),
+        ({"workers": ["a"]}, "2 rewards came with 1 `workers`"),
+        ({"workers": ["a", "b"], "times": [1.0]}, "2 rewards came with 1 `times`"),
         ({"workers": "ab"}, "`workers` is 'ab', expected one for each reward"),
         ({"times": 3.0}, "`times` is 3.0, expected one for each reward"),
         ({"times": [1.0, math.nan]}, "`time` is nan"),

@@ -355,7 +355,10 @@ class OptimizerMachine(RuleBasedStateMachine):
     def record(self, where: int | Tensor, z: Tensor | None, y: float) -> None:
         self.told.where.append(where)
         self.told.environments.append(z)
-        known = self.optimizer._model.uses_errors and self.subject.exact is None
+        known = (
+            hasattr(self.optimizer._model.estimator, "update_with_error")
+            and self.subject.exact is None
+        )
         self.told.sems.append(0.4 if known and len(self.told.rewards) % 3 == 2 else 0.0)
         self.told.rewards.append(y)
 

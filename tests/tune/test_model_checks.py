@@ -10,6 +10,8 @@ from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
 from surefoot.cli import app
+from surefoot.integrations.optuna import tracker
+from surefoot.regression.observations import Conditions
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.model_checks import change_point
 from surefoot.tune.stopping import Stop
@@ -21,6 +23,16 @@ DEFAULTS = (
     ("high = 1 }", "high = 1, default = 0.5 }"),
     ('"FULL"] }', '"FULL"], default = "FULL" }'),
 )
+
+
+@pytest.fixture(autouse=True)
+def steady_clock(monkeypatch):
+    """Trials are a second apart, however busy this machine is."""
+    monkeypatch.setattr(
+        tracker,
+        "conditions_of",
+        lambda trial, effects: Conditions(time=float(trial.number) if "drift" in effects else None),
+    )
 
 
 class Server(Scripted):

@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
+    comparing,
+    confirming,
     constraints,
     coverage,
     nuisance_effects,
@@ -49,6 +51,8 @@ _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
     heavy_tails_benchmark,
+    comparing,
+    confirming,
     coverage,
     constraints,
     nuisance_effects,

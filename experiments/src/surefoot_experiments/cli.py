@@ -1,19 +1,17 @@
-"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm` and `scoreboard`.
+"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm`, `live`, `scoreboard`.
 
 What a command needs is imported within it, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from surefoot_experiments.console import one_line_errors, progress
 from surefoot_experiments.scoreboard.command import app as scoreboard
 
 if TYPE_CHECKING:
@@ -166,6 +164,29 @@ def storm(
         raise typer.Exit(1)
 
 
+@app.command()
+def live(
+    name: Annotated[str, typer.Argument(help="sqlite, postgresql or redis.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the studies and the page.")] = Path("live"),
+    seed: Annotated[int, typer.Option(help="Seed of the searches and of the neighbour.")] = 0,
+    rounds: Annotated[int, typer.Option(help="Measurements of each study.")] = 60,
+    pairs: Annotated[int, typer.Option(help="Pairs of each comparison.")] = 30,
+) -> None:
+    """Tune a real system on this machine twice, beside a neighbour that comes and goes.
+
+    One study repeats configurations and models drift, the other does not; their measurements take
+    turns. `surefoot compare` then measures both recommendations against the defaults. OUT/page.md
+    has the figures of all runs in the folder. Needs PostgreSQL or Redis installed. The
+    same command continues an interrupted run.
+    """
+    with one_line_errors():
+        from surefoot_experiments.live.page import write_page
+        from surefoot_experiments.live.side_by_side import run_live
+
+        run_live(name, out, seed=seed, rounds=rounds, pairs=pairs, say=typer.echo)
+        typer.echo(write_page(out).rstrip())
+
+
 def _run(name: str, plan: Plan, say: Callable[[str], None]) -> None:
     from surefoot_experiments.catalogue import GROUPS, find
     from surefoot_experiments.harness.gallery import write_gallery
@@ -197,21 +218,6 @@ def _loaded(chosen: list[Experiment], folder: Path | None) -> Mapping[str, Data 
     return {one.name: read[one.load] if one.load else None for one in chosen}
 
 
-@contextmanager
-def progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("trials"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda finished, total: progress.update(task, completed=finished, total=total)
-
-
 def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
     from surefoot_experiments.harness.trial import count
 
@@ -221,18 +227,3 @@ def _result_line(experiment: Experiment, plan: Plan, outcome: Outcome) -> str:
         how = "was complete already" + f", with {outcome.trials} trials" * more
     claims = f"{count(outcome.checks)}; " if outcome.checks else ""
     return f"{experiment.name}: {claims}{how}; {outcome.folder / 'page.md'}"
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Errors that are raised on purpose become one line on standard error and an exit code."""
-    from surefoot import InvalidInput, NotReady, SurefootError
-
-    try:
-        yield
-    except SurefootError as error:
-        typer.echo(" ".join(str(error).split()), err=True)
-        raise typer.Exit(2 if isinstance(error, InvalidInput | NotReady) else 1) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(130) from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy import special
 
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context, ScoreRule
@@ -101,7 +101,7 @@ class Instability:
             ]
         )
         rate = (outlying.sum() - outlying + 0.5) / (numbers.sum() - numbers + 1.0)
-        chance = stats.binom.sf(outlying - 1, numbers, rate)
+        chance = special.bdtrc(outlying - 1, numbers.astype(int), rate)  # P(at least as many)
         return repeated[(outlying > 0) & (chance <= _SURE)]
 
 
@@ -185,4 +185,6 @@ def _pending(context: Context, location: Location) -> int:
 @lru_cache(maxsize=256)
 def _small_range(number: int) -> float:
     """The `_QUIET` quantile of the range of so many independent standard normal values."""
-    return float(stats.studentized_range.ppf(_QUIET, number, np.inf))
+    from scipy.stats import studentized_range  # half a second, which most runs never need
+
+    return float(studentized_range.ppf(_QUIET, number, np.inf))

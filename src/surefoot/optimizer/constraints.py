@@ -18,7 +18,8 @@ from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
 from surefoot.regression.observations import Conditions
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import joint_draws
+from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
@@ -92,7 +93,7 @@ class ConstraintModels:
                 model.infer()
 
     def rule_out(self, inputs: Tensor) -> bool:
-        """Whether it is `UNLIKELY` that all constraints hold at inputs (d,).
+        """Whether it is `UNLIKELY` that all constraints hold, on average over inputs (n, d).
 
         Only by those of which more values are known than the inputs have coordinates.
         """
@@ -105,7 +106,7 @@ class ConstraintModels:
         if chance is None:
             return False
         with torch.no_grad():
-            return float(chance(inputs.unsqueeze(0))) < UNLIKELY
+            return float(chance(inputs).mean()) < UNLIKELY
 
     def probability(self) -> Score | None:
         """Probability that all constraints hold, as a function of inputs; None without any.
@@ -205,6 +206,10 @@ class FeasibleDesigns:
         generator = torch.Generator().manual_seed(0)
         return cls(chance, assured, context.sampled(_VALUES, generator))
 
+    def under(self, risk: Risk) -> FeasibleDesigns:
+        """The same for another risk of the objective."""
+        return replace(self, context=self.context.under(risk))
+
     def probability(self, designs: Tensor) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), over the environment."""
         return self._over_environment(self.chance, designs)
@@ -239,18 +244,6 @@ class FeasibleDesigns:
             points = self.context.space.points(designs, self.context.z)
             chances = chance(points.flatten(0, 1)).reshape(points.shape[:2])
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
-
-
-def joint_draws(
-    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-) -> Tensor:
-    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
-    with torch.no_grad():
-        at = posterior.evaluate(points)
-        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        root = vectors * values.clamp_min(0.0).sqrt()
-        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
 
 
 def both(left: Score | None, right: Score | None) -> Score | None:

@@ -26,18 +26,26 @@ from surefoot.acquisition import (
 )
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
-from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
+from surefoot.acquisition.recommendation import (
+    ROUNDS,
+    By,
+    assess,
+    check_by,
+    first_location,
+    recommend,
+)
 from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
-from surefoot.optimizer import saved_run
+from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
+from surefoot.optimizer.success import success_probability
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces import Arms, Joint, Space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import Constraint, Info, InvalidInput, NotReady, Query, Recommendation
@@ -134,7 +142,7 @@ class Optimizer:
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
-        _check_parts(space, features, estimator, width)
+        arguments.check_parts(space, features, estimator, width)
         if kernel is not None and hyperparameters is not None:
             raise InvalidInput(
                 "`kernel` and `hyperparameters` cannot both be given: pass one of them."
@@ -181,7 +189,7 @@ class Optimizer:
         self._failed: list[Tensor] = []
         self._feasibility: Feasibility | None = None  # of the last round
         self._memory: dict[str, Any] = {}  # of the policy
-        _check_constraints(space, constraints)
+        arguments.check_constraints(space, constraints)
         self.constraints = ConstraintModels(self.space.seen, constraints)
         # Inputs, values and conditions of the constraints, as they were told together.
         self._limited: list[list[tuple[Tensor, int | None, dict[str, float], Conditions]]] = []
@@ -268,10 +276,12 @@ class Optimizer:
         """
         started = perf_counter()
         location, query = self._locate(where, environment)
-        reward, limited = checks.reward(y), self._constraint_values([constraints])
-        error = self._usable([checks.standard_error(sem)])[0]
-        told = worker is not None or time is not None
-        under = self._conditions([worker], [time]) if told else [UNKNOWN]
+        reward, error = checks.reward(y), checks.standard_error(sem)
+        arguments.standard_errors([error] if error else None, 1, self._model.estimator)
+        limited = arguments.constraint_values([constraints], 1, self.constraints.limits)
+        under = [UNKNOWN]
+        if worker is not None or time is not None:
+            under = arguments.conditions([worker], [time], 1, self.effects)
         with one_thread():
             self._record(location, query, reward, error, under[0])
             self._constrain([location], limited, under)
@@ -319,22 +329,9 @@ class Optimizer:
             raise InvalidInput(
                 f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
             )
-        errors = [0.0] * len(y) if sems is None else checks.standard_errors(sems, len(y))
-        self._usable(errors)
-        limited = self._constraint_values([None] * len(y) if constraints is None else constraints)
-        if len(limited) != len(y):
-            raise InvalidInput(
-                f"{len(y)} rewards came with constraints of {len(limited)}, expected as many."
-            )
-        conditions = self._conditions(
-            [None] * len(y) if workers is None else workers,
-            [None] * len(y) if times is None else times,
-        )
-        if len(conditions) != len(y):
-            raise InvalidInput(
-                f"{len(y)} rewards came with {len(conditions)} `workers` or `times`, expected as "
-                "many."
-            )
+        errors = arguments.standard_errors(sems, len(y), self._model.estimator)
+        limited = arguments.constraint_values(constraints, len(y), self.constraints.limits)
+        conditions = arguments.conditions(workers, times, len(y), self.effects)
         located, left = [], self._pending.copy()
         for where, environment in zip(points, z, strict=True):
             location, query = locate(self.space, where, environment, left)
@@ -374,7 +371,7 @@ class Optimizer:
         if failed:
             self._failed.append(location.point)
 
-    def recommend(self, by: By | None = None) -> Recommendation:
+    def recommend(self, by: By | None = None, *, risk: Risk | None = None) -> Recommendation:
         """The best point, with an interval of the function there (see `interval`).
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
@@ -389,44 +386,58 @@ class Optimizer:
                 (requires `acquisition.Recorded` as the policy); a function of a
                 `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
                 score of any design; None for the `recommendation` of the optimizer.
+            risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
+                space; with `WeightedVaR` that of one of its levels, for instance.
 
         Returns:
             The recommendation.
 
         Raises:
             NotReady: Before the first reward, and by "rounds" if none was recorded.
+            InvalidInput: If `risk` is given without an environment, or with "rounds".
 
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
         rule = self.recommendation if by is None else by
         check_by("by", rule)
+        measure = self._risk if risk is None else risk_on(self.space, risk)
+        if risk is not None and rule == ROUNDS:
+            raise InvalidInput(
+                'the lower bounds of `by="rounds"` are of the risk of the optimizer: pass '
+                '`by="lower"` for another `risk`.'
+            )
         with one_thread():
-            within = self.feasible_designs
+            context, within = self.context.under(measure), self.feasible_designs
             if within is None:
-                return recommend(self.context, rule, self.interval)
-            x = within.recommend(rule)
-            ends = assess(self.context, x.unsqueeze(0), self.interval)
+                return recommend(context, rule, self.interval)
+            x = within.under(measure).recommend(rule)
+            ends = assess(context, x.unsqueeze(0), self.interval)
             value, lower, upper = map(float, ends)
             arm, chance = self.space.design.locate(x).arm, within.probability(x.unsqueeze(0))
             return Recommendation(x.clone(), arm, value, lower, upper, float(chance))
 
-    def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
+    def assess(
+        self, designs: Tensor | Sequence, *, risk: Risk | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
 
         On a space without an environment, the mean and the bounds themselves.
 
         Args:
             designs: Designs (n, dx).
+            risk: The risk in place of the optimizer's, on a `Joint` space.
 
         Returns:
             Three tensors (n,).
 
         Raises:
             NotReady: Before the first reward.
-            InvalidInput: If the space has no such designs.
+            InvalidInput: If the space has no such designs, or `risk` is given without an
+                environment.
         """
-        context, design = self.context, self.space.design
+        measure = self._risk if risk is None else risk_on(self.space, risk)
+        context, design = self.context.under(measure), self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
         x = torch.stack([design.locate(row, name="designs").design for row in rows])
         return assess(context, x, self.interval)
@@ -476,8 +487,7 @@ class Optimizer:
     @property
     def unstable(self) -> Tensor:
         """Measured points (k, d) that are unstable, in the sense of `instability`."""
-        observations = self._model.observations
-        return observations.sites[self.instability(self._model.without_effects())]
+        return self._model.observations.sites[self._unstable()]
 
     @property
     def pending(self) -> list[Query]:
@@ -639,37 +649,28 @@ class Optimizer:
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
-            hyperparameter_correction=self._model.hyperparameter_correction,
+            hyperparameter_uncertainty=self._model.uncertainty,
         )
 
     def _feasible(self) -> Score | None:
         """Probability that measuring succeeds and all constraints hold."""
-        return both(self._without_failures(), self.constraints.probability())
+        return both(self._succeeds(), self.constraints.probability())
 
     def _known_to_succeed(self) -> Score | None:
         """Probability that measuring succeeds, by which designs are recommended."""
-        failures = self._without_failures()
-        return None if failures is None else failures.of_recommendation
+        success = self._succeeds()
+        return None if success is None else success.of_recommendation
 
-    def _without_failures(self) -> Feasibility | None:
+    def _succeeds(self) -> Feasibility | None:
         """Probability that measuring succeeds, by which the search goes on."""
-        unstable = torch.from_numpy(self.instability(self._model.without_effects()))
-        if not self._failed and not len(unstable):
-            return None
-        kernel, observations = self._model.fitted.kernel, self._model.observations
-        sites, counts = observations.sites, observations.counts
-        # Each replicate of an unstable point is a failure, none a success.
-        votes = counts[unstable].long()
-        failed = [*self._failed, *sites[unstable].repeat_interleave(votes, 0)]
-        stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
-        stable[unstable] = False
-        seen = self.space.seen
-        arms = seen.points if isinstance(seen, Arms) else sites[:0]
-        before = self._feasibility or Feasibility(kernel, arms)
-        self._feasibility = before.updated(
-            kernel, sites[stable], counts[stable], torch.stack(failed)
+        self._feasibility = success_probability(
+            self.space.seen, self._model, self._failed, self._unstable(), self._feasibility
         )
         return self._feasibility
+
+    def _unstable(self) -> Tensor:
+        """Indices of the sites that are unstable."""
+        return torch.from_numpy(self.instability(self._model.without_effects()))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""
@@ -708,60 +709,6 @@ class Optimizer:
             if not known:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
         self._model.observe(location.point, location.arm, reward, sem, conditions)
-
-    def _usable(self, errors: list[float]) -> list[float]:
-        """The standard errors, if the estimator can use them or all are 0."""
-        if any(errors) and not self._model.uses_errors:
-            estimator = type(self._model.estimator).__name__
-            raise InvalidInput(
-                f"standard errors are not supported by the estimator `{estimator}`: pass "
-                "`Huber()`, `StudentT()` or `LeastSquares()` as `estimator`, or leave them out."
-            )
-        return errors
-
-    def _conditions(
-        self, workers: Sequence[str | int | None], times: Sequence[float | None] | Tensor
-    ) -> list[Conditions]:
-        """Checked conditions, if effects of those that are known are looked for."""
-        for name, value in (("workers", workers), ("times", times)):
-            if isinstance(value, str) or not hasattr(value, "__len__"):
-                raise InvalidInput(
-                    f"`{name}` is {checks.shown(value)}, expected one for each reward."
-                )
-        if len(workers) != len(times):
-            raise InvalidInput(
-                f"{len(workers)} workers came with {len(times)} times, expected as many."
-            )
-        whens = times.tolist() if isinstance(times, Tensor) else times
-        found = [Conditions.validated(*each) for each in zip(workers, whens, strict=True)]
-        for name, effect in (("worker", "worker"), ("time", "drift")):
-            told = any(getattr(each, name) is not None for each in found)
-            if told and effect not in self._model.hyperparameters.effects:
-                raise InvalidInput(
-                    f"`{name}` requires a fitted effect of it: pass "
-                    f"`hyperparameters=HyperparameterFit(effects=[{effect!r}])` and no kernel, or "
-                    f"tell the reward without its {name}."
-                )
-        return found
-
-    def _constraint_values(
-        self, given: Sequence[Mapping[str, float] | None]
-    ) -> list[dict[str, float]]:
-        """Checked values of declared constraints, one dictionary for each reward."""
-        limits = self.constraints.limits
-        for name, value in ((name, each[name]) for each in given if each for name in each):
-            if name not in limits:
-                known = f"expected {', '.join(map(repr, limits))}" if limits else "none is declared"
-                raise InvalidInput(
-                    f"{name!r} is not a constraint, {known}: declare it by "
-                    f"`constraints={{{name!r}: Constraint(maximum=...)}}`."
-                )
-            if not (isinstance(value, int | float) and math.isfinite(value)):
-                raise InvalidInput(
-                    f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "
-                    "where it is unknown."
-                )
-        return [{name: float(value) for name, value in (one or {}).items()} for one in given]
 
     def _constrain(
         self,
@@ -802,33 +749,3 @@ class Optimizer:
             information_gain=inference.information_gain,
             seconds=seconds,
         )
-
-
-def _check_constraints(space: Space | Joint, constraints: object) -> None:
-    """`InvalidInput` unless they are `Constraint`s by name, on a space that can be modelled."""
-    if constraints is None:
-        return
-    if not isinstance(constraints, Mapping) or not all(
-        isinstance(name, str) and isinstance(one, Constraint) for name, one in constraints.items()
-    ):
-        raise InvalidInput(
-            f"`constraints` is {checks.shown(constraints)}, expected constraints by name, such as "
-            '{"p99": Constraint(maximum=20.0)}.'
-        )
-    if constraints and isinstance(space.design, Arms) and not space.design.has_coordinates:
-        raise InvalidInput("constraints need `Arms` with coordinates: pass `Arms(points)`.")
-
-
-def _check_parts(space: object, features: object, estimator: object, width: object) -> None:
-    """`InvalidInput` for a part that is none, such as its name or its class."""
-    if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
-    if width is not None and not callable(width):
-        raise InvalidInput(
-            f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
-        )
-    if features is not None and (not hasattr(features, "init") or isinstance(features, type)):
-        raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
-    right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))
-    if estimator is not None and (not right or isinstance(estimator, type)):
-        raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")

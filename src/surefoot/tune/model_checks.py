@@ -104,7 +104,12 @@ def _repeats(
 def _change_in_time(
     study_file: StudyFile, model: StudyBelief, trials: Sequence[FrozenTrial]
 ) -> str:
-    """Whether the residuals are larger or smaller after some trial than before it."""
+    """Whether the residuals are larger or smaller after some trial than before it.
+
+    Not where the model has a drift: it describes the change, and is reported by itself.
+    """
+    if "drift" in model.effects:
+        return ""
     environments = None
     if study_file.study_environment is not None:
         environments = [trial_environment(trial) for trial in trials]

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from surefoot_experiments.console import one_line_errors, progress
+
 app = typer.Typer(
     no_args_is_help=True,
     help="Compare surefoot with its rivals on test suites that others made.",
@@ -55,8 +57,6 @@ def run(
     source files have changed; `surefoot:LABEL` keeps the runs of one state under a name, so that
     several can be compared. OUT/SUITE holds the page, its tables and the performance profiles.
     """
-    from surefoot_experiments.cli import one_line_errors, progress
-
     with one_line_errors():
         from surefoot_experiments.scoreboard import page
         from surefoot_experiments.scoreboard.board import Selection, run
@@ -92,8 +92,6 @@ def environments(
     ] = None,
 ) -> None:
     """Build the environments of rivals that do not fit into this one."""
-    from surefoot_experiments.cli import one_line_errors
-
     with one_line_errors():
         from surefoot_experiments.scoreboard.environments import ENVIRONMENTS, FOLDER, build
 
