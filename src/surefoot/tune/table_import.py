@@ -60,9 +60,10 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
     of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
-    ignored, and a failure needs no environment. All rows are checked before the first is added. A row that is a trial of the study
-    already, imported or measured, is not added again: one with the same parameters, environment and
-    value, and the same `worker` and `time` (or `start`, of `export`) where both are given.
+    ignored, and a failure needs no environment. All rows are checked before the first is added. A
+    row that is a trial of the study already, imported or measured, is not added again: one with the
+    same parameters, environment and value, and the same `worker` and `time` (or `start`, of
+    `export`) where both are given.
 
     Args:
         path: The study file.
@@ -96,9 +97,7 @@ class _Rows:
     def __init__(self, study_file: StudyFile, table: Path) -> None:
         self._study_file, self._table = study_file, table
         self._header, self._rows = read_table(table)
-        self._variables = (
-            {} if study_file.environment is None else study_file.environment.variables
-        )
+        self._variables = {} if study_file.environment is None else study_file.environment.variables
         self._parameters = {
             name: self._column(name, f"params_{name}") for name in study_file.parameters
         }
