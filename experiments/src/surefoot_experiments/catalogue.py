@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
+    comparing,
+    confirming,
     coverage,
     nuisance_effects,
     recommendation_coverage,
@@ -48,6 +50,8 @@ _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
     heavy_tails_benchmark,
+    comparing,
+    confirming,
     coverage,
     nuisance_effects,
     round_cost,

@@ -1,4 +1,4 @@
-"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm` and `scoreboard`.
+"""The command line: `surefoot-experiments list`, `run`, `gallery`, `storm`, `live`, `scoreboard`.
 
 What a command needs is imported within it, so that `--help` answers at once.
 """
@@ -162,6 +162,29 @@ def storm(
         )
     if not all(one.is_clean for one in events):
         raise typer.Exit(1)
+
+
+@app.command()
+def live(
+    name: Annotated[str, typer.Argument(help="sqlite, postgresql or redis.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the studies and the page.")] = Path("live"),
+    seed: Annotated[int, typer.Option(help="Seed of the searches and of the neighbour.")] = 0,
+    rounds: Annotated[int, typer.Option(help="Measurements of each study.")] = 60,
+    pairs: Annotated[int, typer.Option(help="Pairs of each comparison.")] = 30,
+) -> None:
+    """Tune a real system on this machine twice, beside a neighbour that comes and goes.
+
+    One study repeats configurations and models drift, the other does not; their measurements take
+    turns. `surefoot compare` then measures both recommendations against the defaults. OUT/page.md
+    has the figures of all runs in the folder. Needs PostgreSQL or Redis installed. The
+    same command continues an interrupted run.
+    """
+    with one_line_errors():
+        from surefoot_experiments.live.page import write_page
+        from surefoot_experiments.live.side_by_side import run_live
+
+        run_live(name, out, seed=seed, rounds=rounds, pairs=pairs, say=typer.echo)
+        typer.echo(write_page(out).rstrip())
 
 
 def _run(name: str, plan: Plan, say: Callable[[str], None]) -> None:

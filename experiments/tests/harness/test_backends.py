@@ -53,7 +53,7 @@ def test_no_scheduler_is_said_in_words(monkeypatch):
 
 def test_a_backend_that_is_not_installed_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InvalidInput, match=r"needs ray: pip install 'surefoot-experiments\[clu"):
+    with pytest.raises(InvalidInput, match=r"needs ray; in a checkout .*\[cluster"):
         results(backend="ray://127.0.0.1:9")
 
 

@@ -16,6 +16,7 @@ from surefoot.tune.study_lock import study_lock
 from surefoot_experiments.storms import hosts
 from surefoot_experiments.storms.servers import postgresql
 from surefoot_experiments.storms.storm import run_storm
+from surefoot_experiments.storms.study_text import study_text
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_the_lock_of_a_server_excludes_other_copies_of_the_study_file(database, 
     for name in ("here", "there"):
         folder = tmp_path / name
         folder.mkdir()
-        text = hosts.STUDY.format(name="study", rounds=3, storage=database)
+        text = study_text(hosts.TABLES, rounds=3, storage=database)
         (folder / "study.toml").write_text(text)
         copies.append(StudyFile.load(folder / "study.toml"))
     waits = []

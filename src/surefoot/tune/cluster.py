@@ -37,6 +37,22 @@ class ClusterFailed(SurefootError):
     """A cluster, or a worker of it, cannot be reached or is gone."""
 
 
+def connection_lost(backend: str, what: str) -> ClusterFailed:
+    """The error of a cluster that no longer answers, or of a task that it could not run."""
+    return ClusterFailed(f"{backend}: {what}; {RESUME}")
+
+
+def worker_gone(backend: str, name: str) -> ClusterFailed:
+    """The error of a worker that is no longer part of its cluster."""
+    return connection_lost(backend, f"worker {name} is gone")
+
+
+def no_answer(backend: str, kind: str, error: BaseException) -> ClusterFailed:
+    """The error of an address at which there is no cluster of this kind."""
+    reason = " ".join(str(error).split())[:200]
+    return ClusterFailed(f"{backend}: no {kind} answers there: {reason}")
+
+
 class Call(Protocol):
     """A task on a worker. Its methods raise `ClusterFailed` if the worker is gone."""
 
@@ -113,7 +129,8 @@ def package_of(backend: str, name: str) -> ModuleType:
     except ImportError:
         extra = backend.partition("://")[0]
         raise InvalidInput(
-            f"{backend}: the package {name} is not installed: pip install 'surefoot[{extra}]'"
+            f"{backend}: the package {name} is not installed; in a checkout of surefoot: "
+            f"pip install '.[{extra}]'"
         ) from None
 
 

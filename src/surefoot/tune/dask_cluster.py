@@ -8,7 +8,15 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.tune.cluster import ANSWER, RESUME, ClusterFailed, Task, package_of
+from surefoot.tune.cluster import (
+    ANSWER,
+    ClusterFailed,
+    Task,
+    connection_lost,
+    no_answer,
+    package_of,
+    worker_gone,
+)
 
 PAUSE = 0.02  # seconds between looks at a future
 LOOK = 1.0  # seconds between looks at whether the worker is still there
@@ -42,7 +50,7 @@ class DaskCluster:
         """
         address = self._addresses.get(name) or self.workers().get(name)
         if address is None:
-            raise ClusterFailed(f"{self.backend}: worker {name} is gone; {RESUME}")
+            raise worker_gone(self.backend, name)
         self._addresses[name] = address
         try:
             future = self.client.submit(
@@ -65,7 +73,7 @@ class DaskCluster:
     def failed(self, error: BaseException) -> ClusterFailed:
         """An error of the connection or of a task, in one line."""
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
-        return ClusterFailed(f"{self.backend}: {what}; {RESUME}")
+        return connection_lost(self.backend, what)
 
 
 class DaskCall:
@@ -86,9 +94,7 @@ class DaskCall:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + LOOK
             if self._address not in self._cluster.workers().values():
-                raise ClusterFailed(
-                    f"{self._cluster.backend}: worker {self._name} is gone; {RESUME}"
-                )
+                raise worker_gone(self._cluster.backend, self._name)
         return False
 
     def result(self) -> Any:
@@ -115,8 +121,7 @@ def connect(backend: str) -> DaskCluster:
             warnings.simplefilter("ignore")  # versions that differ: a task would say so
             client = distributed.Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError, distributed.CommClosedError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ClusterFailed(f"{backend}: no Dask scheduler answers there: {reason}") from None
+        raise no_answer(backend, "Dask scheduler", error) from None
     return DaskCluster(backend, client)
 
 

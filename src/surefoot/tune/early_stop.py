@@ -18,7 +18,8 @@ STOP = "surefoot:stop"
 """Attribute of a study: the last check whether to end the search, and its result."""
 
 LEAST_ROUNDS = 15  # before the first check
-IN_A_ROW = 3  # checks that must agree, since the fit of the model varies
+EVERY = 3  # rounds from one check to the next
+IN_A_ROW = 2  # checks that must agree, since the fit of the model varies
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def stored_stop(study_file: StudyFile, study: optuna.Study, rounds: int) -> Earl
 def check_stop(
     study_file: StudyFile, study: optuna.Study, rounds: int, begun: int, confirm: int
 ) -> None:
-    """Compute the probability and record it; the search ends once it is low in several checks.
+    """Compute the probability and record it; the search ends once it is low in two checks.
 
     Args:
         study_file: A study file with `[stop]`.
@@ -87,7 +88,7 @@ def check_stop(
     if section is None or begun < LEAST_ROUNDS:
         return
     stored = _stored(study_file, study, rounds)
-    if stored.get("begun") == begun:
+    if begun < int(stored.get("begun", 0)) + EVERY:
         return
     try:
         model = fitted_model(study_file, study)

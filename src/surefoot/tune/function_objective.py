@@ -22,6 +22,7 @@ from surefoot.tune.measurement import (
     timed_out,
 )
 from surefoot.tune.observed_constraints import check_constraints
+from surefoot.tune.printed_value import of_replicates
 from surefoot.tune.stopping import Stop
 from surefoot.tune.supervised_process import POLL, SupervisedProcess
 
@@ -35,8 +36,10 @@ class FunctionObjective:
 
     The module is imported once, in a process that serves all calls, so its state (connections, a
     random generator) lasts from call to call. A call that exceeds the timeout or ends the process
-    is a failure, and the next call starts a new process. Where the environment is observed or there
-    are constraints, the function returns a pair: the value, and a dictionary of all of these.
+    is a failure, and the next call starts a new process. It returns a number, or a list of them,
+    which are replicates of one run. Where the environment is observed or there are constraints, it
+    returns a pair: this, and a dictionary of all of these. In that dictionary it may also name its
+    standard error, `sem`, and its `worker`.
 
     Args:
         target: `"module:name"`.
@@ -111,8 +114,9 @@ class FunctionObjective:
         if self._observed is not None:
             environment = self._observed.check(reply["reported"], _NO_KEY)
         constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
-        value, worker = float(reply["value"]), reply.get("worker")
-        return outcome(value, output, seconds, environment, left, constraints, worker=worker)
+        measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
+        sem, worker = float(reply.get("sem", measured.sem)), reply.get("worker")
+        return outcome(measured.value, output, seconds, environment, left, constraints, sem, worker)
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -127,8 +131,8 @@ class FunctionObjective:
 class FunctionServer:
     """The process that runs the function, and two pipes of JSON lines to and from it.
 
-    A reply is `{"value": ..., "reported": ...}` or `{"error": reason}`. Once `broken`, the
-    server can only be closed.
+    A reply has `value` or `samples`, and where they were returned `reported`, `sem` and `worker`;
+    or it is `{"error": reason}`. Once `broken`, the server can only be closed.
     """
 
     def __init__(

@@ -4,9 +4,9 @@ A script, run by its path so that nothing of surefoot is imported beside the use
 `function_server.py REQUESTS REPLIES MODULE NAME REPORTED PARAMETER...`, the first two being file
 descriptors, and a parameter that may be left out being followed by `?`. It imports the function,
 replies whether it can be called with these parameters, and then answers each request, a line of
-JSON with the keyword arguments, by a line of JSON with `value` or `error`. Where REPORTED, names
-with commas between them, is not empty, the function returns its value with a dictionary of these,
-which goes into the answer as `reported`.
+JSON with the keyword arguments, by a line of JSON with `value`, `samples` or `error`. The function
+may return a pair of its value and a dictionary: of the names in REPORTED, which has commas between
+them, that go into the answer as `reported`, and of `worker` and `sem`, which stand beside.
 """
 
 import importlib
@@ -56,33 +56,47 @@ def _load(module: str, name: str, parameters: list[str]) -> Callable[..., Any]:
 
 
 def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str) -> dict[str, Any]:
+    names = reported.split(",") if reported else []
     try:
-        result, worker = _without_worker(function(**keywords), reported)
+        result = function(**keywords)
+        pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+        others = {str(name): one for name, one in result[1].items()} if pair else {}
         try:
-            reply = _with_reported(*result) if reported else {"value": float(result)}
-            return reply | worker
-        except (TypeError, ValueError, AttributeError):
-            shown = ", ".join(f"{name!r}: number" for name in reported.split(","))
-            wanted = f"(number, {{{shown}}})" if reported else "a number"
+            if names and not pair:
+                raise TypeError
+            return _reply_of(result[0] if pair else result, others, names)
+        except (TypeError, ValueError):
+            named = [*names, *(["sem"] if "sem" in others and "sem" not in names else [])]
+            shown = ", ".join(f"{name!r}: number" for name in named)
+            wanted = f"(number, {{{shown}}})" if named else "a number or a list of numbers"
             return {"error": f"returned {result!r:.200}, expected {wanted}"}
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
 
 
-def _without_worker(result: Any, reported: str) -> tuple[Any, dict[str, str]]:
-    """What a function returned but for the name of its worker, and a reply with that."""
-    pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
-    if not pair or "worker" not in result[1] or "worker" in reported.split(","):
-        return result, {}
-    others = {name: value for name, value in result[1].items() if name != "worker"}
-    named = {"worker": str(result[1]["worker"])}
-    return ((result[0], others) if reported or others else result[0]), named
+def _reply_of(value: Any, others: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The reply; `TypeError` or `ValueError` if something is not a number or not expected."""
+    optional = {"worker": str, "sem": float}
+    beside = {name: kind for name, kind in optional.items() if name not in names}
+    rest = {name: float(one) for name, one in others.items() if name not in beside}
+    if rest and not names:
+        raise TypeError
+    reply = _measured(value)
+    reply |= {name: kind(others[name]) for name, kind in beside.items() if name in others}
+    return reply | ({"reported": rest} if names else {})
 
 
-def _with_reported(value: Any, reported: Any) -> dict[str, Any]:
-    numbers = {str(name): float(one) for name, one in reported.items()}
-    return {"value": float(value), "reported": numbers}
+def _measured(result: Any) -> dict[str, Any]:
+    """The part of a reply for a number, or for replicates."""
+    if hasattr(result, "tolist"):  # of NumPy, pandas or torch
+        result = result.tolist()
+    if not isinstance(result, list):
+        return {"value": float(result)}
+    samples = [float(sample) for sample in result]
+    if not samples:
+        raise ValueError
+    return {"samples": samples}
 
 
 def _describe(error: BaseException) -> str:

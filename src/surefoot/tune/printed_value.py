@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surefoot.tune.plain_text import without_escapes
@@ -60,8 +61,7 @@ def printed_value(text: str) -> PrintedValue | str:
     start = text.rfind("\n", 0, last.start()) + 1
     samples = _replicates(text[start:].partition("\n")[0])
     if samples:
-        not_finite = [sample for sample in samples if not math.isfinite(sample)]
-        return PrintedValue(*(not_finite[:1] or robust_location(samples)))
+        return of_replicates(samples)
     lead = text[start : last.start()].rstrip()
     if not lead.endswith("±"):
         return PrintedValue(float(last[0]))
@@ -69,6 +69,20 @@ def printed_value(text: str) -> PrintedValue | str:
     if before is None or before.end() > end or not _UNIT.fullmatch(text, before.end(), end):
         return f"no number before the standard error {last[0]} on standard output"
     return PrintedValue(float(before[0]), float(last[0]))
+
+
+def of_replicates(samples: Sequence[float]) -> PrintedValue:
+    """The measurement by replicates of one run; the first that is not finite, if there is one.
+
+    Args:
+        samples: The replicates, at least one.
+
+    Example:
+        >>> of_replicates([12.0, 12.0])
+        PrintedValue(value=12.0, sem=0.0)
+    """
+    not_finite = [sample for sample in samples if not math.isfinite(sample)]
+    return PrintedValue(*(not_finite[:1] or robust_location(samples)))
 
 
 def split_worker(text: str) -> tuple[str | None, str]:

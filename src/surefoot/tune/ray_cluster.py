@@ -7,7 +7,14 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.tune.cluster import RESUME, ClusterFailed, Task, package_of
+from surefoot.tune.cluster import (
+    ClusterFailed,
+    Task,
+    connection_lost,
+    no_answer,
+    package_of,
+    worker_gone,
+)
 
 
 class RayCluster:
@@ -58,12 +65,12 @@ class RayCluster:
         """An error of the connection or of a node, in one line."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         what = f"{type(error).__name__}: {lines[0][:300]}"
-        return ClusterFailed(f"{self.backend}: {what}; {RESUME}")
+        return connection_lost(self.backend, what)
 
     def _actor(self, name: str) -> Any:
         node = self.workers().get(name)
         if node is None:
-            raise ClusterFailed(f"{self.backend}: worker {name} is gone; {RESUME}")
+            raise worker_gone(self.backend, name)
         strategies = package_of(self.backend, "ray.util.scheduling_strategies")
         pinned = strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=False)
         options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": pinned}
@@ -112,8 +119,7 @@ def connect(backend: str) -> RayCluster:
     try:
         ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ClusterFailed(f"{backend}: no Ray cluster answers there: {reason}") from None
+        raise no_answer(backend, "Ray cluster", error) from None
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)  # Ray installs its own

@@ -137,6 +137,6 @@ def _cluster_package(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidInput(
-            f"this backend needs {module.partition('.')[0]}: "
-            "pip install 'surefoot-experiments[cluster]'"
+            f"this backend needs {module.partition('.')[0]}; in a checkout of surefoot: "
+            "pip install -e './experiments[cluster]'"
         ) from None

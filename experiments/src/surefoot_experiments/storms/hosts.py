@@ -28,6 +28,7 @@ from surefoot.tune.trial_attributes import is_round
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES
+from surefoot_experiments.storms.study_text import study_text
 
 KILLS = 20  # of a study
 LIMIT = 600.0  # seconds without a new round, after which a storm has failed
@@ -48,20 +49,10 @@ from surefoot.tune import run
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 run("study.toml", quiet=True, sampler=SAMPLER)
 """
-STUDY = """
-[study]
-name = "{name}"
-direction = "minimize"
-rounds = {rounds}
-storage = "{storage}"
-
-[objective]
-command = "sh bench.sh {{x}} {{mode}}"
-timeout = 20
-
+TABLES = """
 [parameters]
-x = {{ type = "int", low = 0, high = 19 }}
-mode = {{ type = "categorical", choices = ["a", "b", "c"] }}
+x = { type = "int", low = 0, high = 19 }
+mode = { type = "categorical", choices = ["a", "b", "c"] }
 
 [confirm]
 share = 0.0
@@ -82,8 +73,8 @@ class Search(NamedTuple):
 
 
 SEARCHES = {
+    "random": Search(2000, "optuna.samplers.RandomSampler()", 0),
     "surefoot": Search(200, "None", 2),
-    "random": Search(500, "optuna.samplers.RandomSampler()", 0),
 }
 
 
@@ -307,7 +298,7 @@ def _machines(folder: Path, name: str, url: str, search: Search, log: Path) -> l
     bench = BENCH.replace("LOG", str(log)).replace("SECONDS", str(search.seconds))
     for machine in machines:
         machine.folder.mkdir()
-        study = STUDY.format(name=name, rounds=search.rounds, storage=url)
+        study = study_text(TABLES, rounds=search.rounds, storage=url, name=name)
         (machine.folder / "study.toml").write_text(study)
         (machine.folder / "bench.sh").write_text(bench.replace("$PROCESS", f"${PROCESS}"))
         (machine.folder / "run.py").write_text(RUN.replace("SAMPLER", search.sampler))

@@ -24,6 +24,7 @@ from surefoot.tune.trial_attributes import is_round
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES, case_of
+from surefoot_experiments.storms.study_text import study_text
 
 Kind = Literal["kill", "terminate", "workers"]
 SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
@@ -40,20 +41,10 @@ echo $$ $1 >> begun
 sleep 30 &
 echo "$(date +%s%N | tail -c 13).$$"
 """
-STUDY = """
-[study]
-name = "storm"
-direction = "minimize"
-rounds = {rounds}
-storage = "{storage}"
-
-[objective]
-command = "sh bench.sh {{x}} {{mode}}"
-timeout = 20
-
+TABLES = """
 [parameters]
-x = {{ type = "float", low = 0, high = 1 }}
-mode = {{ type = "categorical", choices = ["a", "b"] }}
+x = { type = "float", low = 0, high = 1 }
+mode = { type = "categorical", choices = ["a", "b"] }
 """
 _REPORTED = re.compile(r"^trial (\d+): (\S+)  \|", re.MULTILINE)
 
@@ -79,7 +70,7 @@ def events(
     ):
         folder = Path(name)
         (folder / "bench.sh").write_text(BENCH)
-        (folder / "study.toml").write_text(STUDY.format(rounds=ROUNDS, storage=url))
+        (folder / "study.toml").write_text(study_text(TABLES, rounds=ROUNDS, storage=url))
         case = case_of(storage, workers)
         reported: dict[int, float] = {}
         for index in range(count):

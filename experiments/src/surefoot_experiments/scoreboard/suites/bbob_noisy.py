@@ -171,7 +171,7 @@ def _coco() -> Any:
         import cocoex
     except ImportError:
         raise InvalidInput(
-            "the suite bbob-noisy needs coco-experiment: "
-            "pip install 'surefoot-experiments[scoreboard]'"
+            "the suite bbob-noisy needs coco-experiment; in a checkout of surefoot: "
+            "pip install -e './experiments[scoreboard]'"
         ) from None
     return cocoex

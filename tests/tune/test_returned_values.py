@@ -1,0 +1,90 @@
+"""What a function may return: a number, replicates, a standard error, constraints, a worker."""
+
+import numpy as np
+import pytest
+import torch
+
+from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.function_server import _call
+from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.replicates import robust_location
+from surefoot.tune.stopping import Stop
+
+REPLICATES = [12.1, 12.9, 48.0, 12.3]
+MODULE = """
+import numpy as np
+RETURNED = [
+    (12.5, {{"sem": 0.4}}),
+    {replicates},
+    ({replicates}, {{"worker": "a"}}),
+    (np.float32(12.5), {{"sem": np.array(0.5)}}),
+    ([12.0, 14.0], {{"sem": 3.0}}),
+    (12.5, {{"sem": -0.1}}),
+    (12.5, {{"sem": float("nan")}}),
+    [12.5, float("nan")],
+    [12.5, float("inf")],
+    [],
+    (12.5, {{"sem": "small"}}),
+    (12.5, 0.4),
+]
+
+def measure(x):
+    return RETURNED[int(x)]
+"""
+BAD_ERROR = "the standard error is {}, expected a finite number of at least 0"
+FAILURES = {  # by index: the reason, and whether the configuration is not to blame
+    5: (BAD_ERROR.format("-0.1"), True),
+    6: (BAD_ERROR.format("nan"), True),
+    7: ("the measurement is NaN, expected a finite number", False),
+    8: ("the measurement is infinite, expected a finite number", False),
+    9: ("returned [], expected a number or a list of numbers", False),
+    10: ("returned (12.5, {'sem': 'small'}), expected (number, {'sem': number})", False),
+    11: ("returned (12.5, 0.4), expected a number or a list of numbers", False),
+}
+
+
+@pytest.mark.parametrize(
+    ("returned", "reported", "reply"),
+    [
+        (np.array([1.0, 2.0]), "", {"samples": [1.0, 2.0]}),
+        (torch.tensor(1.5), "", {"value": 1.5}),
+        (np.float64(1.5), "", {"value": 1.5}),
+        ([1, 2], "", {"samples": [1.0, 2.0]}),
+        ((1.5, {"p99": 2, "sem": 0.1}), "p99", {"value": 1.5, "reported": {"p99": 2}, "sem": 0.1}),
+        (([1.5], {"p99": 2}), "p99", {"samples": [1.5], "reported": {"p99": 2}}),
+        ((1.5, {"sem": 2}), "sem", {"value": 1.5, "reported": {"sem": 2.0}}),
+    ],
+)
+def test_replies(returned, reported, reply):
+    assert _call(lambda: returned, {}, reported) == reply
+
+
+@pytest.mark.parametrize(
+    ("returned", "reported", "wanted"),
+    [
+        ((1.5, {"p99": 2}), "", "a number or a list of numbers"),
+        (1.5, "p99", "(number, {'p99': number})"),
+        ((1.5, {"sem": "x", "p99": 2}), "p99", "(number, {'p99': number, 'sem': number})"),
+        ([[1.0], [2.0]], "", "a number or a list of numbers"),
+        ({"value": 1.0}, "", "a number or a list of numbers"),
+        (None, "", "a number or a list of numbers"),
+    ],
+)
+def test_what_is_not_expected_is_an_error(returned, reported, wanted):
+    expected = {"error": f"returned {returned!r}, expected {wanted}"}
+    assert _call(lambda: returned, {}, reported) == expected
+
+
+def test_measurements_and_failures(tmp_path):
+    (tmp_path / "returning.py").write_text(MODULE.format(replicates=REPLICATES))
+    objective = FunctionObjective("returning:measure", ["x"], tmp_path, 60.0)
+    try:
+        results = [objective.measure({"x": index}, Stop()) for index in range(12)]
+    finally:
+        objective.close()
+    good = [result for result in results if isinstance(result, Measurement)]
+    expected = [(12.5, 0.4), *[robust_location(REPLICATES)] * 2, (12.5, 0.5), (13.0, 3.0)]
+    assert [(one.value, one.sem) for one in good] == expected
+    assert good[2].worker == "a"
+    failed = [result for result in results if isinstance(result, Failure)]
+    assert {index: (one.reason, one.blameless) for index, one in enumerate(failed, 5)} == FAILURES
