@@ -18,6 +18,7 @@ from surefoot.tune.printed_value import split_worker
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import open_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.units import Units
 from surefoot.tune.worker_loop import tune
 
 
@@ -29,9 +30,9 @@ def test_the_largest_change_is_found():
 @pytest.mark.parametrize(("minimize", "word"), [(True, "worse"), (False, "better")])
 def test_the_drift_in_words(minimize, word):
     mean = np.array([10.0] * 7 + [13.0] * 5)
-    line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize)
+    line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize, Units("ms"))
     assert f"from trial 10 on, the same configuration is 30 % {word} than before" in line
-    assert "between 10 and 13" in line
+    assert "between 10 and 13 ms;" in line
 
 
 @pytest.mark.parametrize(
