@@ -95,9 +95,10 @@ def _walk(shape: tuple[int, int, int], random: np.random.Generator) -> Measureme
 
 
 def _neighbour(shape: tuple[int, int, int], random: np.random.Generator) -> Measurements:
-    chances = random.random((shape[0], 2 * shape[1]))
-    there = np.zeros(chances.shape, dtype=bool)
-    for run in range(1, there.shape[1]):
+    runs = 2 * shape[1]
+    chances = random.random((shape[0], runs))
+    there = np.zeros((shape[0], runs), dtype=bool)
+    for run in range(1, runs):
         there[:, run] = chances[:, run] < np.where(there[:, run - 1], 0.9, 0.05)
     return np.where(there.reshape(shape), 1.5, 1.0) * _of_log_noise(0.1)(shape, random)
 

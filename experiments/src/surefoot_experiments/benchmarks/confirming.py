@@ -198,7 +198,7 @@ def _measure(
             params=dict(point),
             distributions=study_file.distributions,
             user_attrs={**(attributes or {}), **({WORKER: worker} if worker else {})},
-            **({"state": TrialState.FAIL} if failed else {"value": value}),  # type: ignore[arg-type]
+            **({"state": TrialState.FAIL} if failed else {"value": value}),
         )
     )
 
