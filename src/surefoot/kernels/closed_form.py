@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,42 +52,56 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
     return formula
 
 
-def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] | None:
+@dataclass(frozen=True, eq=False)
+class ClosedFormTo:
     """The formula of a kernel with fixed points, whose part of it is computed once.
 
-    Args:
-        kernel: A GPyTorch kernel, whose parameters are not changed afterwards.
-        right: The fixed points (m, d).
+    Values (n, m) at points (n, d), differentiable in the points.
 
-    Returns:
-        Function of points (n, d) that returns values (n, m), differentiable in the points; None
-        as for `closed_form`.
+    Args:
+        kind: Type of the kernel and its smoothness.
+        center: What is subtracted from all points (d,).
+        lengthscale: Lengthscales (1, d) or (1, 1).
+        columns: The fixed points' factor (d + 2, m) of the exponents.
+        variance: Factor of the correlation, None for 1.
 
     Example:
         >>> from surefoot import kernels
         >>> x = torch.tensor([[0.0], [0.5]], dtype=torch.float64)
-        >>> formula = closed_form_to(kernels.squared_exponential(0.5), x)
+        >>> formula = ClosedFormTo.of(kernels.squared_exponential(0.5), x)
         >>> round(formula(x)[0, 1].item(), 4)
         0.6065
     """
-    parts = _parts(kernel)
-    if parts is None:
-        return None
-    correlation, base, variance = parts
-    with torch.no_grad():
-        lengthscale, center = base.lengthscale, right[:1].sum(0)
-        scaled = (right - center) / lengthscale
-        halves = -0.5 * scaled.square().sum(-1, keepdim=True)
-        columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
 
-    def formula(left: Tensor) -> Tensor:
-        left = (left - center) / lengthscale
+    kind: tuple[type, float | None]
+    center: Tensor
+    lengthscale: Tensor
+    columns: Tensor
+    variance: Tensor | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, right: Tensor) -> ClosedFormTo | None:
+        """The formula of a kernel, whose parameters do not change, and points (m, d).
+
+        None as for `closed_form`.
+        """
+        parts = _parts(kernel)
+        if parts is None:
+            return None
+        _, base, variance = parts
+        with torch.no_grad():
+            lengthscale, center = base.lengthscale, right[:1].sum(0)
+            scaled = (right - center) / lengthscale
+            halves = -0.5 * scaled.square().sum(-1, keepdim=True)
+            columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
+        return cls(_kind(base), center, lengthscale, columns, variance)
+
+    def __call__(self, left: Tensor) -> Tensor:
+        left = (left - self.center) / self.lengthscale
         half = -0.5 * left.square().sum(-1, keepdim=True)
-        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ columns
-        values = correlation(exponents.clamp_max_(0.0))
-        return values if variance is None else variance * values
-
-    return formula
+        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
+        values = _CORRELATIONS[self.kind](exponents.clamp_max_(0.0))
+        return values if self.variance is None else self.variance * values
 
 
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
@@ -114,7 +129,7 @@ def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor |
     """Correlation function, its kernel and the variance; None for any other or a batch of them."""
     scaled = type(kernel) is ScaleKernel
     base = kernel.base_kernel if scaled else kernel
-    correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
+    correlation = _CORRELATIONS.get(_kind(base))
     if correlation is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:
         return None
     if not scaled:
@@ -122,6 +137,10 @@ def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor |
     variance = kernel.outputscale
     single = kernel.active_dims is None and variance.ndim == 0
     return (correlation, base, variance) if single else None
+
+
+def _kind(base: Kernel) -> tuple[type, float | None]:
+    return type(base), getattr(base, "nu", None)
 
 
 def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
