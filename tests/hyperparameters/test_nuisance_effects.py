@@ -99,6 +99,23 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
         assert float(variance[row]) == pytest.approx(float(spread), rel=1e-6)
 
 
+@pytest.mark.parametrize("effects", [EFFECTS, ()])
+def test_drawn_functions_have_the_moments_of_the_mixture(effects):
+    model = MODEL if effects else MODEL.moved_to(MODEL.logs)
+    evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
+    uncertainty = HyperparameterUncertainty(evidence, model, REWARDS, WEIGHTS)
+    new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
+    drawn = uncertainty.deviations(new, 64_000, torch.Generator().manual_seed(0))
+    variance = uncertainty._at_most_likely(new)[1] + uncertainty(new).variance
+    assert drawn.shape == (3, 64_000)
+    error = (variance / 64_000).sqrt()
+    assert bool(((drawn.mean(1) - uncertainty(new).mean).abs() < 6.0 * error).all())
+    # The variance between the means of the samples is not inflated.
+    assert bool((drawn.var(1) < 1.05 * variance).all())
+    assert bool((drawn.var(1) > 0.6 * variance).all())
+    torch.testing.assert_close(drawn[0], drawn[2], rtol=0.0, atol=1e-2)
+
+
 def data(rewards, workers=None, times=None, seed=0, number=48) -> TrainingData:
     points = torch.from_numpy(np.random.default_rng(seed).random((number, 1)))
     return TrainingData(

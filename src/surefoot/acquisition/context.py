@@ -12,8 +12,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot.features.nystrom_embedding import NystromEmbedding
-from surefoot.hyperparameters import Correction
-from surefoot.hyperparameters.laplace import no_correction
+from surefoot.hyperparameters.laplace import Certain, Uncertainty
 from surefoot.kernels.closed_form import constant_diagonal
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
@@ -32,6 +31,7 @@ ScoreRule = Callable[["Context"], Score]  # an acquisition function
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)
+_KNOWN = Certain()
 
 
 def _no_prior(generator: torch.Generator) -> Path:
@@ -76,8 +76,7 @@ class Context:
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
         warp: Transformation of the rewards that the posterior is of.
-        hyperparameter_correction: What integrating over the hyperparameters adds to the mean and
-            the variance (n,) at model inputs (n, d).
+        hyperparameter_uncertainty: What is not known of the hyperparameters.
     """
 
     space: Arms | Box | Joint
@@ -94,7 +93,7 @@ class Context:
     weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
-    hyperparameter_correction: Callable[[Tensor], Correction] = no_correction
+    hyperparameter_uncertainty: Uncertainty = _KNOWN
 
     @property
     def round(self) -> int:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
-from surefoot.kernels.closed_form import ClosedFormTo, constant_diagonal
+from surefoot.kernels.closed_form import closed_form_to, constant_diagonal
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.types import InvalidInput
 
@@ -143,9 +143,9 @@ class NystromEmbedding:
         return values @ self.inverse_root.T
 
     @cached_property
-    def _formula(self) -> ClosedFormTo | None:
+    def _formula(self) -> Callable[[Tensor], Tensor] | None:
         """Kernel values with the dictionary, where the kernel has a closed form."""
-        return ClosedFormTo.of(self.kernel, self.dictionary)
+        return closed_form_to(self.kernel, self.dictionary)
 
     @cached_property
     def _variance(self) -> Tensor | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -26,10 +26,10 @@ from surefoot.hyperparameters.evidence import (
     solve,
 )
 from surefoot.hyperparameters.laplace import (
-    Correction,
+    Certain,
     CorrectionInSpace,
     HyperparameterUncertainty,
-    no_correction,
+    Uncertainty,
 )
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -267,7 +267,7 @@ class HyperparameterFit:
             effects=effects,
         )
 
-    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """What the posterior changes by where the hyperparameters are integrated over.
 
         Args:
@@ -283,7 +283,7 @@ class HyperparameterFit:
             Laplace's approximation.
         """
         if not 0 < len(data.rewards) <= _MAX_FITTED:
-            return no_correction
+            return Certain()
         extra = HyperparameterUncertainty(*self._evidence_of(fitted, data))
         return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -52,56 +53,35 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
     return formula
 
 
-@dataclass(frozen=True, eq=False)
-class ClosedFormTo:
+def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] | None:
     """The formula of a kernel with fixed points, whose part of it is computed once.
 
-    Values (n, m) at points (n, d), differentiable in the points.
-
     Args:
-        kind: Type of the kernel and its smoothness.
-        center: What is subtracted from all points (d,).
-        lengthscale: Lengthscales (1, d) or (1, 1).
-        columns: The fixed points' factor (d + 2, m) of the exponents.
-        variance: Factor of the correlation, None for 1.
+        kernel: A GPyTorch kernel, whose parameters are not changed afterwards.
+        right: The fixed points (m, d).
+
+    Returns:
+        Function of points (n, d) that returns values (n, m), differentiable in the points; None
+        as for `closed_form`.
 
     Example:
         >>> from surefoot import kernels
         >>> x = torch.tensor([[0.0], [0.5]], dtype=torch.float64)
-        >>> formula = ClosedFormTo.of(kernels.squared_exponential(0.5), x)
+        >>> formula = closed_form_to(kernels.squared_exponential(0.5), x)
         >>> round(formula(x)[0, 1].item(), 4)
         0.6065
     """
+    parts = _parts(kernel)
+    if parts is None:
+        return None
+    correlation, base, variance = parts
+    with torch.no_grad():
+        lengthscale, center = base.lengthscale, right[:1].sum(0)
+        scaled = (right - center) / lengthscale
+        halves = -0.5 * scaled.square().sum(-1, keepdim=True)
+        columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
 
-    kind: tuple[type, float | None]
-    center: Tensor
-    lengthscale: Tensor
-    columns: Tensor
-    variance: Tensor | None
-
-    @classmethod
-    def of(cls, kernel: Kernel, right: Tensor) -> ClosedFormTo | None:
-        """The formula of a kernel, whose parameters do not change, and points (m, d).
-
-        None as for `closed_form`.
-        """
-        parts = _parts(kernel)
-        if parts is None:
-            return None
-        _, base, variance = parts
-        with torch.no_grad():
-            lengthscale, center = base.lengthscale, right[:1].sum(0)
-            scaled = (right - center) / lengthscale
-            halves = -0.5 * scaled.square().sum(-1, keepdim=True)
-            columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
-        return cls(_kind(base), center, lengthscale, columns, variance)
-
-    def __call__(self, left: Tensor) -> Tensor:
-        left = (left - self.center) / self.lengthscale
-        half = -0.5 * left.square().sum(-1, keepdim=True)
-        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
-        values = _CORRELATIONS[self.kind](exponents.clamp_max_(0.0))
-        return values if self.variance is None else self.variance * values
+    return _FormulaTo(correlation, lengthscale, center, columns, variance)
 
 
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
@@ -125,11 +105,29 @@ def constant_diagonal(kernel: Kernel) -> Tensor | None:
     return base.raw_lengthscale.new_ones(()) if variance is None else variance
 
 
+@dataclass(frozen=True, eq=False)
+class _FormulaTo:
+    """Kernel values with fixed points, of which `columns` has what does not change."""
+
+    correlation: Callable[[Tensor], Tensor]
+    lengthscale: Tensor
+    center: Tensor
+    columns: Tensor
+    variance: Tensor | None
+
+    def __call__(self, points: Tensor) -> Tensor:
+        left = (points - self.center) / self.lengthscale
+        half = -0.5 * left.square().sum(-1, keepdim=True)
+        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
+        values = self.correlation(exponents.clamp_max_(0.0))
+        return values if self.variance is None else self.variance * values
+
+
 def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
     """Correlation function, its kernel and the variance; None for any other or a batch of them."""
     scaled = type(kernel) is ScaleKernel
     base = kernel.base_kernel if scaled else kernel
-    correlation = _CORRELATIONS.get(_kind(base))
+    correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
     if correlation is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:
         return None
     if not scaled:
@@ -137,10 +135,6 @@ def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor |
     variance = kernel.outputscale
     single = kernel.active_dims is None and variance.ndim == 0
     return (correlation, base, variance) if single else None
-
-
-def _kind(base: Kernel) -> tuple[type, float | None]:
-    return type(base), getattr(base, "nu", None)
 
 
 def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
@@ -192,11 +186,12 @@ _SLOPES: dict[float, Callable[[Tensor, Tensor], Tensor]] = {
 """Derivative in the exponent -|x - y|^2 / 2, from sqrt(2 nu) |x - y| and exp of minus that."""
 
 
-def _matern(nu: float) -> Callable[[Tensor], Tensor]:
-    return lambda exponents: _Correlation.apply(exponents, nu)
+def _matern(exponents: Tensor, nu: float) -> Tensor:
+    values: Tensor = _Correlation.apply(exponents, nu)
+    return values
 
 
 _CORRELATIONS: dict[tuple[type, float | None], Callable[[Tensor], Tensor]] = {
     (RBFKernel, None): torch.exp,
-    **{(MaternKernel, nu): _matern(nu) for nu in _SLOPES},
+    **{(MaternKernel, nu): partial(_matern, nu=nu) for nu in _SLOPES},
 }

@@ -649,7 +649,7 @@ class Optimizer:
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
-            hyperparameter_correction=self._model.hyperparameter_correction,
+            hyperparameter_uncertainty=self._model.uncertainty,
         )
 
     def _feasible(self) -> Score | None:

@@ -311,3 +311,15 @@ class FeaturePosterior:
     def _tensor(self, points: Any) -> Tensor:
         like = self.coefficients
         return torch.as_tensor(points, dtype=like.dtype, device=like.device)
+
+
+def joint_draws(
+    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+) -> Tensor:
+    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
+    with torch.no_grad():
+        at = posterior.evaluate(points)
+        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        root = vectors * values.clamp_min(0.0).sqrt()
+        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
