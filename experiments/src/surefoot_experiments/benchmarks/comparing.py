@@ -84,7 +84,7 @@ def _run_numbers(shape: tuple[int, int, int]) -> np.ndarray:
 def _lasting(shape: tuple[int, int, int], random: np.random.Generator) -> Measurements:
     steps = random.standard_normal((shape[0], 2 * shape[1]))
     noise = steps.copy()
-    for run in range(1, noise.shape[1]):
+    for run in range(1, 2 * shape[1]):
         noise[:, run] = 0.9 * noise[:, run - 1] + (1.0 - 0.9**2) ** 0.5 * steps[:, run]
     return np.exp(0.2 * noise).reshape(shape)
 
@@ -95,10 +95,9 @@ def _walk(shape: tuple[int, int, int], random: np.random.Generator) -> Measureme
 
 
 def _neighbour(shape: tuple[int, int, int], random: np.random.Generator) -> Measurements:
-    runs = 2 * shape[1]
-    chances = random.random((shape[0], runs))
-    there = np.zeros((shape[0], runs), dtype=bool)
-    for run in range(1, runs):
+    chances = random.random((shape[0], 2 * shape[1]))
+    there = np.zeros((shape[0], 2 * shape[1]), dtype=bool)
+    for run in range(1, 2 * shape[1]):
         there[:, run] = chances[:, run] < np.where(there[:, run - 1], 0.9, 0.05)
     return np.where(there.reshape(shape), 1.5, 1.0) * _of_log_noise(0.1)(shape, random)
 
@@ -132,7 +131,7 @@ def _recorded(name: str, in_turn: bool = False) -> Law:
         for row in found:
             values = measured[random.integers(len(measured))]
             if in_turn:
-                blocks = random.integers(len(values), size=-(-row.size // 10))
+                blocks = random.integers(len(values), size=-(-2 * shape[1] // 10))
                 row[:] = values[np.repeat(blocks, 10)[: row.size]].reshape(row.shape)
                 row *= np.exp(0.01 * random.standard_normal(row.shape))
             else:

@@ -149,7 +149,7 @@ EXPERIMENTS = [
         "stopping",
         "Stopping early",
         published=Scale(1, 85),
-        quick=Scale(1, 18),
+        quick=Scale(1, 8),
         run=run,
         output=TableOutput(report),
         cases=[
