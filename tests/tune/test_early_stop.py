@@ -27,7 +27,12 @@ def probability(monkeypatch) -> list[float]:
         lambda *arguments: given.pop(0) if len(given) > 1 else given[0],
     )
     monkeypatch.setattr(early_stop, "LEAST_ROUNDS", 3)
+    monkeypatch.setattr(early_stop, "ROUNDS_PER_PARAMETER", 1)
     return given
+
+
+def test_the_first_check_waits_for_ten_rounds_a_parameter():
+    assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 
 
 def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):

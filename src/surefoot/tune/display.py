@@ -158,7 +158,7 @@ class Progress:
         best = self.recommended = recommendation(study_file, study, model)
         doubts = contradictions(study_file, study, model, best, self._earlier)
         for text in effect_lines(study_file, model, best.params):
-            if (kind := text.split()[0]) not in self._said:
+            if (kind := f"effect: {text.split()[0]}") not in self._said:
                 self._said.add(kind)
                 self._notes.append(text)
         self._earlier.append(Earlier(len(model.trials), best))

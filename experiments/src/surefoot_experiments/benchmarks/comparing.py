@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from surefoot.tune.comparison import differences_of
-from surefoot.tune.paired_test import decision_times
+from surefoot.tune.paired_test import decision_times, paired_test, precisions
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.scoreboard.suites.cloud import DATA, folder
@@ -18,6 +18,7 @@ from surefoot_experiments.scoreboard.suites.cloud import DATA, folder
 BATCH = 250  # comparisons of a trial
 LOOKS = (40, 200)  # pairs at most
 MOST_PAIRS = 1600  # of a comparison of different configurations
+MOST_ERRORS = 600  # of one with standard errors
 WELL_MEASURED = 9  # measurements of a configuration of the recorded systems
 DIFFERENCES = (0.05, 0.1, 0.3)
 PACKAGES = ["surefoot", "numpy"]
@@ -53,6 +54,20 @@ B is a factor better than A, in {number} comparisons each: pairs until the diffe
 the median and the number within which nine in ten were. **missed** is the share in which it was
 not found within {looks[0]} pairs, the default; **wrong** that in which A was found to be better
 within {most} pairs.
+
+"""
+ERRORS = """
+## Runs with standard errors
+
+Pairs until a difference of 10 % was found, in {number} comparisons each, with the standard errors
+of the runs and without them: the median and the number within which nine in ten were. The noise of
+a run is Gaussian, in excess of its standard error by the share given; **equal** is the share of
+comparisons of equal configurations in which a difference was found with the errors, up to
+{looks[1]} pairs.
+
+- **alike**: all errors are 10 %. **varied**: log-normal about 10 %, with a standard deviation of
+  0.7 of the logarithm. **bad runs**: 10 %, and 60 % for three runs in ten.
+- **uninformative**: errors of 2 %, as varied, in runs that differ by 15 % anyway.
 
 """
 
@@ -162,12 +177,49 @@ POWERS: dict[str, Law] = {
 }
 
 
+def _varied(middle: float) -> Law:
+    return lambda shape, random: middle * np.exp(0.7 * random.standard_normal(shape))
+
+
+SEMS: dict[str, tuple[Law, float]] = {  # standard errors, and the noise in excess of them
+    "alike": (lambda shape, random: np.full(shape, 0.1), 0.05),
+    "varied": (_varied(0.1), 0.03),
+    "bad runs": (lambda shape, random: np.where(random.random(shape) < 0.3, 0.6, 0.1), 0.05),
+    "uninformative": (_varied(0.02), 0.15),
+}
+
+
+def _with_errors(name: str, random: np.random.Generator) -> Rows:
+    """Numbers of pairs with and without the standard errors, and of equal configurations."""
+    law, excess = SEMS[name]
+    shape = (BATCH // 5, MOST_ERRORS, 2)
+    sems = law(shape, random)
+    noise = np.sqrt(sems**2 + excess**2) * random.standard_normal(shape)
+    shares = precisions(np.hypot(sems[..., 0], sems[..., 1]))
+    noise = noise[..., 1] - noise[..., 0]
+    rows = zip(
+        decision_times(noise - 0.1, shares=shares),
+        decision_times(noise - 0.1),
+        decision_times(noise[:, : LOOKS[1]], shares=shares[:, : LOOKS[1]]),
+        strict=True,
+    )
+    names = ("pairs", "without", "equal")
+    return {
+        "errors": [
+            {"noise": f"{name}, {excess:.0%}", **dict(zip(names, map(int, row), strict=True))}
+            for row in rows
+        ]
+    }
+
+
 def run(trial: Trial) -> Rows:
     """A batch of comparisons of one kind of noise."""
     kind, _, law = trial.case.partition(": ")
     if folder() is None and law.startswith(("nginx", "tpcc")):
         return {"runs": []}
     random = np.random.default_rng([trial.index, *law.encode()])
+    if kind == "errors":
+        return _with_errors(law, random)
     if kind == "equal":
         differences = _differences(LAWS[law]((BATCH, LOOKS[1], 2), random), 1.0, random)
         times = decision_times(differences)
@@ -178,17 +230,11 @@ def run(trial: Trial) -> Rows:
         differences = _differences(measured, 1.0 - share, random)
         times = decision_times(differences)
         for row, pairs in zip(differences, times, strict=True):
-            better = not pairs or bool(_decided(row[:pairs]) < 0)
+            better = not pairs or paired_test(row[:pairs]).sign < 0
             rows.append(
                 {"kind": kind, "noise": law, "share": share, "pairs": int(pairs), "right": better}
             )
     return {"runs": rows}
-
-
-def _decided(differences: np.ndarray) -> int:
-    from surefoot.tune.paired_test import paired_test
-
-    return paired_test(differences).sign
 
 
 def _differences(measured: Measurements, factor: float, random: np.random.Generator) -> np.ndarray:
@@ -226,7 +272,19 @@ def report(tables: Tables) -> str:
         + missing
         + POWER.format(number=_number(by_noise["pairs"]), **texts)
         + markdown(power.rename(columns={"share": "difference"}))
+        + _errors_report(tables["errors"])
     )
+
+
+def _errors_report(rows: pd.DataFrame) -> str:
+    groups = rows.groupby("noise", sort=False)
+    columns = {
+        f"{text}, {name}": groups[column].apply(_within(quantile))
+        for column, text in (("pairs", "with"), ("without", "without"))
+        for quantile, name in ((0.5, "median"), (0.9, "nine in ten"))
+    }
+    table = pd.DataFrame({**columns, "equal": groups["equal"].apply(_found(LOOKS[1]))})
+    return ERRORS.format(number=_number(groups["pairs"]), looks=LOOKS) + markdown(table)
 
 
 def _number(groups: object) -> str:
@@ -264,6 +322,7 @@ EXPERIMENTS = [
         cases=[
             *(Case(f"equal: {name}") for name in LAWS),
             *(Case(f"different: {name}", trials=0.5) for name in POWERS),
+            *(Case(f"errors: {name}") for name in SEMS),
         ],
     )
 ]
