@@ -95,7 +95,8 @@ class HyperparameterUncertainty:
         """Posterior probabilities (m,) of the modes."""
         if len(self.modes) == 1:
             return torch.ones(1, dtype=torch.float64)
-        return torch.tensor([mode.log_evidence for mode in self.modes]).double().softmax(0)
+        logs = [mode.log_evidence for mode in self.modes]
+        return torch.tensor(logs, dtype=torch.float64).softmax(0)
 
     @cached_property
     def _samples(self) -> list[tuple[PosteriorMode, Sample]]:
