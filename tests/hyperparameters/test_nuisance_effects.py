@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
-from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
 from surefoot.hyperparameters.nuisance_effects import (
     DriftEffect,
     WorkerEffect,
@@ -97,6 +97,24 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
         spread = spread + (1.0 - ones @ inverse @ across) ** 2 / (ones @ inverse @ ones)
         assert float(mean[row]) == pytest.approx(float(expected), rel=1e-6)
         assert float(variance[row]) == pytest.approx(float(spread), rel=1e-6)
+
+
+@pytest.mark.parametrize("effects", [EFFECTS, ()])
+def test_drawn_functions_have_the_moments_of_the_mixture(effects):
+    model = MODEL if effects else MODEL.moved_to(MODEL.logs)
+    evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
+    mode = PosteriorMode(evidence, model, REWARDS, WEIGHTS, dof=4.0)
+    uncertainty = HyperparameterUncertainty([mode])
+    new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
+    drawn = uncertainty.deviations(new, 64_000, torch.Generator().manual_seed(0))
+    variance = mode.at_most_likely(new)[1] + uncertainty(new).variance
+    assert drawn.shape == (3, 64_000)
+    error = (variance / 64_000).sqrt()
+    assert bool(((drawn.mean(1) - uncertainty(new).mean).abs() < 6.0 * error).all())
+    # The variance between the means of the samples is not inflated.
+    assert bool((drawn.var(1) < 1.05 * variance).all())
+    assert bool((drawn.var(1) > 0.6 * variance).all())
+    torch.testing.assert_close(drawn[0], drawn[2], rtol=0.0, atol=1e-2)
 
 
 def data(rewards, workers=None, times=None, seed=0, number=48) -> TrainingData:

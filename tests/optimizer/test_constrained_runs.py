@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -94,3 +95,18 @@ def test_each_constraint_holds_with_its_own_confidence(confidence):
     assert best.feasibility >= confidence
     if confidence == 0.5:
         assert best.feasibility < 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_overloaded_region_is_no_set_of_outliers(seed):
+    """Values of ten times the limit at a few points, far from many others, are a fact there."""
+    generator = np.random.default_rng(seed)
+    spread, close = generator.random((12, 2)), 0.45 + 0.1 * generator.random((28, 2))
+    points = np.concatenate([spread, close])
+    p99 = np.where(points[:, 0] < 0.7, 1.2, 10.0) * np.exp(0.1 * generator.standard_t(3, 40))
+    limits = {"p99": sf.Constraint(maximum=1.5)}
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), constraints=limits)
+    optimizer.tell_all(points.tolist(), p99, constraints=[{"p99": value} for value in p99])
+    predicted = optimizer.constraints.predict(torch.tensor([[0.9, 0.5]], dtype=torch.float64))
+    assert float(predicted["p99"].probability) < 0.1
+    assert float(predicted["p99"].lower) <= float(predicted["p99"].value)

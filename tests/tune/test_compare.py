@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -120,6 +122,29 @@ def test_a_stop_ends_after_the_running_measurement_and_the_pair_is_completed_lat
     assert run(path, again, pairs=3).pairs == 3
     assert len(again.asked) == 3
     assert again.asked[0] == (A if first == B else B)
+
+
+class WithErrors(Scripted):
+    """Measures `share`; single runs go wrong, with an error that says so."""
+
+    def measure(self, params, stop):
+        super().measure(params, stop)
+        wrong = len(self.asked) % 5 == 0
+        return Measurement(params["share"] + 3.0 * wrong, 0.1, sem=3.0 if wrong else 0.01)
+
+
+def test_standard_errors_are_recorded_shown_and_used(write_study):
+    path = write_study()
+    with record_of(path) as record:
+        shown = Console(record=True, width=200, file=io.StringIO())
+        measure_pairs(comparing(path, 12, True), record, WithErrors(), Stop(), shown)
+        first = comparing(path).result(record.pairs)
+    assert "A 0.5 ± 0.01" in shown.export_text()
+    with record_of(path) as record:
+        assert sorted({run.sem for pair in record.pairs for run in pair.values()}) == [0.01, 3.0]
+        assert comparing(path).result(record.pairs) == first
+        pairs = [{k: replace(run, sem=0.0) for k, run in pair.items()} for pair in record.pairs]
+        assert comparing(path).result(pairs).probability != first.probability
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -45,6 +45,8 @@ def measured(folder, *lines: str) -> Measurement | Failure:
         ("p99=18.3", "free-mb=1e3", "12.5"),
         ("12.5", "p99 = 18.3ms free-mb = 1000MB"),
         ("p99=90", "tps 12.5, p99=18.3, free-mb=1000"),
+        ("12.5", "p99=18.3 +- 0.4", "free-mb=1000 MB ± 3"),
+        ("12.5 p99=18.3+/-0.4 free-mb=1000",),
     ],
 )
 def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, lines):
@@ -59,7 +61,8 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     [
         (("p99=3", "1"), "no `free-mb=NUMBER` on standard output, expected it, since", True),
         (("p99=nan", "free-mb=2", "1"), "the constraint p99 is nan, expected a finite", True),
-        (("p99=", "free-mb=2", "1"), "the constraint p99 is , expected a finite number", True),
+        (("p99=", "free-mb=2", "1"), "the constraint p99 has no value, expected a fin", True),
+        (("p99=18,3", "free-mb=2", "1"), "the constraint p99 is '18,3', expected a finite", True),
         (("p99=inf", "free-mb=2", "1"), "the constraint p99 is inf, expected a finite", False),
         (("p99=3", "free-mb=2"), "no number on standard output", False),
     ],

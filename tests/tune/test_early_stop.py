@@ -27,20 +27,26 @@ def probability(monkeypatch) -> list[float]:
         lambda *arguments: given.pop(0) if len(given) > 1 else given[0],
     )
     monkeypatch.setattr(early_stop, "LEAST_ROUNDS", 3)
+    monkeypatch.setattr(early_stop, "ROUNDS_PER_PARAMETER", 1)
     return given
 
 
+def test_the_first_check_waits_for_ten_rounds_a_parameter():
+    assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
+
+
 def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):
-    probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01, 0.01]
+    probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01]
     trials = trials_of(write_study(STOP), rounds=60)
     objective = Scripted()
     tune(trials, objective, Stop())
-    assert len(objective.asked) == 8 + 3  # checks at 3 to 8 rounds, and a confirm stage
+    assert len(objective.asked) == 15 + 3  # checks at 3, 6, ..., 15 rounds, and a confirm stage
     study_file, study = open_study(trials.study_file.path)
     stop = stored_stop(study_file, study, 60)
     assert stop is not None
-    assert (stop.begun, stop.target, trials.target()) == (8, 11, 11)
-    assert "after 8 rounds: the probability that more than 5 % is left to gain is 0.01" in str(stop)
+    assert (stop.begun, stop.target, trials.target()) == (15, 18, 18)
+    wanted = "after 15 rounds: the probability that more than 5 % is left to gain is 0.01"
+    assert wanted in str(stop)
     assert sum(CONFIRM in trial.user_attrs for trial in study.get_trials()) == 3
 
 
@@ -54,7 +60,7 @@ def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     assert again.asked == []
     probability[:] = [0.9]
     tune(trials_of(path, rounds=15, run="more"), again, Stop())
-    assert len(again.asked) == 15 - 8
+    assert len(again.asked) == 15 - 9
 
 
 @pytest.mark.slow

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import trials_of
+from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
 from surefoot.tune import import_table
 from surefoot.tune.command_objective import CommandObjective
 from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.display import Progress
 from surefoot.tune.effects_text import drift_line, largest_change
 from surefoot.tune.function_server import _call
 from surefoot.tune.measurement import Failure, Measurement
@@ -17,6 +18,8 @@ from surefoot.tune.printed_value import split_worker
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import open_study
 from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.units import Units
+from surefoot.tune.worker_loop import tune
 
 
 def test_the_largest_change_is_found():
@@ -27,9 +30,9 @@ def test_the_largest_change_is_found():
 @pytest.mark.parametrize(("minimize", "word"), [(True, "worse"), (False, "better")])
 def test_the_drift_in_words(minimize, word):
     mean = np.array([10.0] * 7 + [13.0] * 5)
-    line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize)
+    line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize, Units("ms"))
     assert f"from trial 10 on, the same configuration is 30 % {word} than before" in line
-    assert "between 10 and 13" in line
+    assert "between 10 and 13 ms;" in line
 
 
 @pytest.mark.parametrize(
@@ -117,3 +120,18 @@ def test_effects_of_a_study_file_are_names(write_study):
     path = write_study(("timeout = 30", "timeout = 30\neffects = ['clock']"))
     with pytest.raises(StudyFileError, match=r"objective.effects.*expected a list of 'worker'"):
         StudyFile.load(path)
+
+
+def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, monkeypatch):
+    sentences = {
+        "effect_lines": "The level of the measurements changed.",
+        "contradictions": "The default configuration was measured 3 times.",
+    }
+    for name, text in sentences.items():
+        monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text: (text,))
+    trials = trials_of(write_study(), rounds=1)
+    progress = Progress(trials)
+    tune(trials, Scripted(), Stop())
+    progress.update()
+    level, default = sentences.values()
+    assert progress.notes() == [level, f"warning: {default}"]

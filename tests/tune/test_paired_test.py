@@ -17,6 +17,7 @@ from surefoot.tune.paired_test import (
     decision_times,
     paired_test,
     pairs_to_decide,
+    precisions,
 )
 from surefoot.types import InvalidInput
 
@@ -24,7 +25,9 @@ PAIRS, RUNS = 60, 600
 ERROR = 1e-7  # probability that a test of a share fails though the promise is kept
 
 
-def literal_evidence(differences: list[float], side: int) -> float:
+def literal_evidence(
+    differences: list[float], side: int, errors: list[float] | None = None
+) -> float:
     """Average capital over fractions and weights, as in the module's docstring."""
     total = 0.0
     for ranked, fraction in itertools.product((False, True), FRACTIONS):
@@ -32,6 +35,8 @@ def literal_evidence(differences: list[float], side: int) -> float:
         for i, d in enumerate(differences):
             earlier = [abs(e) for e in differences[: i + 1]]
             weight = sum(e <= abs(d) for e in earlier) / (i + 1) if ranked else 1.0
+            if errors is not None:
+                weight *= min(1.0, float(np.median(errors[: i + 1])) / errors[i])
             capital *= 1 + side * fraction * np.sign(d) * weight
         total += capital
     return total / (2 * len(FRACTIONS))
@@ -181,3 +186,46 @@ def test_invalid_input_is_refused():
     for confidence in (0, 1, 1.5):
         with pytest.raises(InvalidInput):
             paired_test(np.ones(3), confidence)
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_the_evidence_with_errors_is_a_martingale_under_random_signs(count):
+    random = np.random.default_rng(1)
+    sizes, errors = random.pareto(1.0, count), random.lognormal(0.0, 1.0, count)
+    for side in (-1, 1):
+        all_signs = itertools.product((-1, 1), repeat=count)
+        mean = np.mean([literal_evidence(list(sizes * s), side, list(errors)) for s in all_signs])
+        assert mean == pytest.approx(1, rel=1e-12)
+
+
+def test_decisions_with_errors_follow_the_literal_evidence():
+    random = np.random.default_rng(2)
+    errors = random.lognormal(0.0, 1.0, 12)
+    d = 1.0 + errors * random.standard_normal(12)
+    result = paired_test(d, errors=errors)
+    positive, negative = (literal_evidence(list(d), side, list(errors)) for side in (1, -1))
+    assert result.probability_positive == pytest.approx(positive / (positive + negative), rel=1e-9)
+    assert result.sign == int(positive >= 40)
+    times = decision_times(d[None], shares=precisions(errors)[None])
+    assert (times[0] > 0) == (result.sign != 0)
+
+
+def test_errors_that_are_alike_or_unknown_change_nothing():
+    d = np.random.default_rng(3).normal(size=20) - 0.3
+    assert paired_test(d, errors=np.full(20, 0.7)) == paired_test(d)
+    assert paired_test(d, errors=np.zeros(20)) == paired_test(d)
+    assert pairs_to_decide(d, errors=np.zeros(20)) == pairs_to_decide(d)
+
+
+def test_errors_of_single_runs_that_went_wrong_save_pairs():
+    random = np.random.default_rng(4)
+    errors = np.where(random.random((200, 120)) < 0.3, 6.0, 1.0)
+    d = 1.0 + errors * random.standard_normal((200, 120))
+    plain, weighted = decision_times(d), decision_times(d, shares=precisions(errors))
+    found = [np.median(np.where(times > 0, times, 121)) for times in (plain, weighted)]
+    assert found[1] < 0.9 * found[0]
+
+
+def test_as_many_errors_as_differences_are_expected():
+    with pytest.raises(InvalidInput, match="errors"):
+        paired_test(np.ones(3), errors=np.ones(2))

@@ -8,11 +8,13 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
+from optuna.trial import create_trial
 from study_doubles import BENCH, COMMAND, STUDY, Scripted
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.measurement import Measurement
+from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import create_study, fitted_model, open_study, summarise
 from surefoot.tune.study_file import StudyFile, StudyFileError
@@ -84,6 +86,24 @@ class TestStudy:
         study_file, study, _ = finished
         model = fitted_model(study_file, study)
         assert "among them" in unstable_note(study, model, model.unstable[0])
+
+
+@pytest.mark.slow
+def test_the_report_names_unstable_configurations(write_study) -> None:
+    study_file = StudyFile.load(write_study(having("[repeats]")))
+    study = create_study(study_file).study
+    for number in range(24):
+        share = number // 3 / 8
+        slow = share == 0.25 and number % 3
+        params = {"size": 512, "share": share, "mode": "OFF"}
+        value = 1.0 + share / 10 + 0.001 * (number % 3) + (0.5 if slow else 0.0)
+        study.add_trial(
+            create_trial(params=params, distributions=study_file.distributions, value=value)
+        )
+    found = collect(study_file, study, fitted_model(study_file, study))
+    assert any(
+        "1 configuration is unstable, measured first in trial 6" in s for s in found.warnings
+    )
 
 
 def test_without_the_table_there_are_none(write_study) -> None:

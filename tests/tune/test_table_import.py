@@ -106,6 +106,28 @@ def test_an_environment_comes_with_it(write_study, tmp_path):
         import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,2.0\n"))
 
 
+def test_an_observed_environment_is_recognised(write_study, tmp_path):
+    path = write_study()
+    path.write_text(
+        path.read_text()
+        + """
+[environment]
+control = "observed"
+load = { distribution = "uniform", low = 0, high = 1 }
+clients = { values = [1, 2] }
+[risk]
+measure = "mean"
+"""
+    )
+    results = [Measurement(1.0, 0.1, {"load": 0.1234, "clients": 2}), Failure("no end", "", 0.1)]
+    tune(trials_of(path, rounds=2), Scripted(results), Stop())
+    export(*open_study(path), tmp_path / "all.csv")
+    assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 2, 0)
+    outside = table(tmp_path, "size,share,mode,load,clients,value\n512,1,OFF,0.5,3,1\n")
+    with pytest.raises(InvalidInput, match=r"line 2: got '3' in column 'clients', .* one of 1, 2"):
+        import_table(path, outside)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

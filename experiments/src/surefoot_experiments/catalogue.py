@@ -5,6 +5,9 @@ from difflib import get_close_matches
 from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
+    comparing,
+    confirming,
+    constraints,
     coverage,
     nuisance_effects,
     recommendation_coverage,
@@ -48,7 +51,10 @@ _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
     heavy_tails_benchmark,
+    comparing,
+    confirming,
     coverage,
+    constraints,
     nuisance_effects,
     round_cost,
     sketch_cost,

@@ -176,7 +176,7 @@ def live(
 
     One study repeats configurations and models drift, the other does not; their measurements take
     turns. `surefoot compare` then measures both recommendations against the defaults. OUT/page.md
-    has the figures of all runs in the folder. Needs PostgreSQL or Redis installed, and flock. The
+    has the figures of all runs in the folder. Needs PostgreSQL or Redis installed. The
     same command continues an interrupted run.
     """
     with one_line_errors():

@@ -7,6 +7,7 @@ from surefoot.acquisition.expected_risk import ExpectedRisk
 from surefoot.acquisition.intervals import ConfidenceBounds, Credible, Interval
 from surefoot.acquisition.knowledge_gradient import RiskKnowledgeGradient
 from surefoot.acquisition.lacing import Lacing
+from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
 from surefoot.acquisition.policy import Alternating, Policy, ScorePolicy, UpperConfidenceBound
 from surefoot.acquisition.recommendation import By
@@ -27,6 +28,7 @@ __all__ = [
     "Instability",
     "Interval",
     "Lacing",
+    "LargestGap",
     "NoisyExpectedImprovement",
     "Policy",
     "Recorded",

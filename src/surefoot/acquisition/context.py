@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters import Correction
-from surefoot.hyperparameters.laplace import no_correction
+from surefoot import kernels
+from surefoot.features.nystrom_embedding import NystromEmbedding
+from surefoot.hyperparameters.laplace import Certain, Uncertainty
+from surefoot.kernels.closed_form import constant_diagonal
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
@@ -29,6 +31,7 @@ ScoreRule = Callable[["Context"], Score]  # an acquisition function
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
 _CERTAIN = torch.ones(1, dtype=torch.float64)
+_KNOWN = Certain()
 
 
 def _no_prior(generator: torch.Generator) -> Path:
@@ -73,8 +76,7 @@ class Context:
         memory: What the policy keeps from one choice to the next: numbers, tensors, and lists and
             dicts of them. It is saved with the run; only `choose` may change it.
         warp: Transformation of the rewards that the posterior is of.
-        hyperparameter_correction: What integrating over the hyperparameters adds to the mean and
-            the variance (n,) at model inputs (n, d).
+        hyperparameter_uncertainty: What is not known of the hyperparameters.
     """
 
     space: Arms | Box | Joint
@@ -91,7 +93,7 @@ class Context:
     weights: Tensor | WeightFunction = _CERTAIN
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
-    hyperparameter_correction: Callable[[Tensor], Correction] = no_correction
+    hyperparameter_uncertainty: Uncertainty = _KNOWN
 
     @property
     def round(self) -> int:
@@ -121,6 +123,10 @@ class Context:
         device = self.designs.device
         known = weights if callable(weights) else weights.to(device)
         return replace(self, z=z.to(device), weights=known)
+
+    def under(self, risk: Risk) -> Context:
+        """The same for another risk."""
+        return self if risk is self.risk else replace(self, risk=risk)
 
     def weights_at(self, x: Tensor) -> Tensor:
         """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
@@ -169,6 +175,27 @@ class Context:
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
+
+    def covariance_over_z(self, groups: Evaluation) -> Tensor:
+        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
+        prior = self._prior_over_z
+        if prior is None:
+            return self.posterior.covariance(groups, groups)
+        return self.posterior.covariance(groups, groups, prior)
+
+    @cached_property
+    def _prior_over_z(self) -> Tensor | None:
+        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
+        joint, embedding = self.space, self.posterior.embedding
+        if not isinstance(joint, Joint) or not joint.crosses_coordinates:
+            return None
+        if not isinstance(embedding, NystromEmbedding):
+            return None
+        if constant_diagonal(embedding.kernel) is None:  # not known to be stationary
+            return None
+        anywhere = self.z.new_zeros(1, joint.dimension)
+        points = joint.points(anywhere, self.z)[0]
+        return kernels.block(embedding.kernel, points, points)
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ from surefoot._internal import checks
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.fantasies import quasi_normals
+from surefoot.risks.batched import differentiable_risk
 from surefoot.spaces import FiniteEnvironment, Joint
 from surefoot.types import InvalidInput
 
@@ -69,17 +70,18 @@ class ExpectedRisk:
         context = context.sampled(self.values, generator)
         z, posterior = context.z, context.posterior
         normals = quasi_normals(self.samples, len(z), generator).to(z)
+        risk = differentiable_risk(context.risk, context.weights_at(context.designs))
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 
         def expected(x: Tensor) -> Tensor:
             evaluated = posterior.evaluate(space.points(x, z).flatten(0, 1))
             groups = evaluated.groups(len(z))
-            covariance = posterior.covariance(groups, groups)
+            covariance = context.covariance_over_z(groups)
             variance = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1)
             jitter = _JITTER * (variance + posterior.scale**2)
             root = cholesky(covariance + jitter[:, None, None] * eye)
             mean = posterior.evaluated_mean(evaluated).reshape(-1, 1, len(z))
-            return context.risk(mean + normals @ root.mT, context.weights_at(x)).mean(-1)
+            return risk(mean + normals @ root.mT).mean(-1)
 
         few = max(1, _STRIP // (len(z) * max(len(z), self.samples)))
         return lambda x: torch.cat([expected(part) for part in x.split(few)])

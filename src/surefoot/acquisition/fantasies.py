@@ -10,15 +10,15 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context
 from surefoot.regression.posterior import Evaluation
-from surefoot.risks import CVaR, Mean, VaR, WorstCase
-from surefoot.risks.batched import batched_risk
+from surefoot.risks import CVaR, Mean, VaR, WeightedVaR, WorstCase
+from surefoot.risks.batched import batched_risk, differentiable_risk
 from surefoot.spaces import Joint
 
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
 _ENDS = 1e-6  # of the unit interval, where normals are cut off
-_SHIFTING = Mean | VaR | CVaR | WorstCase  # risk(v + c) = risk(v) + c
+_SHIFTING = Mean | VaR | CVaR | WeightedVaR | WorstCase  # risk(v + c) = risk(v) + c
 
 
 def quasi_normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
@@ -95,9 +95,10 @@ class Fantasies:
 
     def __init__(self, context: Context, draws: Draws) -> None:
         self._joint: Joint = context.space  # type: ignore[assignment]
-        self._posterior = context.posterior
+        self._context, self._posterior = context, context.posterior
         self._risk, self._draws = context.risk, draws
         self._many = batched_risk(context.risk, draws.weights)
+        self._differentiable = differentiable_risk(context.risk, draws.weights)
         self._noise = self._posterior.factor.ridge * self._posterior.scale**2
         number = len(draws.z)
         self.designs = self._best_of_many(context.designs)  # (D, dx)
@@ -109,7 +110,7 @@ class Fantasies:
         groups = self._evaluated.groups(number)
         few = max(1, _STRIP // number**2)
         parts = [groups.rows(slice(i, i + few)) for i in range(0, len(self.designs), few)]
-        covariances = [self._posterior.covariance(part, part) for part in parts]
+        covariances = [context.covariance_over_z(part) for part in parts]
         self._roots = self._root(torch.cat(covariances))
         means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
@@ -156,7 +157,7 @@ class Fantasies:
             own_after = self._after(values.unsqueeze(1), update, self._draws.outcomes, subset)
             own_after = torch.zeros_like(after).index_copy(0, own, own_after)
             after = torch.where(is_own[..., None, None], own_after, after)
-        return self._risk(after, self._draws.weights).mean((-1, -2))
+        return self._differentiable(after).mean((-1, -2))
 
     def _best(self, x: Tensor, z: Tensor, normals: Tensor) -> tuple[Tensor, Tensor]:
         """The values of few pairs, in arrays that stay small."""
@@ -223,7 +224,7 @@ class Fantasies:
         number, pairs = len(self._draws.z), len(x)
         evaluated = self._posterior.evaluate(self._joint.points(x, self._draws.z).flatten(0, 1))
         own, at = evaluated.groups(number), measurement.at.groups(1)
-        root = self._root(self._posterior.covariance(own, own))
+        root = self._root(self._context.covariance_over_z(own))
         mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, number)
         values = mean.unsqueeze(1) + self._draws.functions @ root.mT
         covariance = self._posterior.covariance(own, at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context
-from surefoot.hyperparameters import Correction
+from surefoot.hyperparameters import Uncertainty
 from surefoot.regression.posterior import Posterior
 from surefoot.types import InvalidInput
 
@@ -66,7 +65,7 @@ class Credible:
     def __call__(self, context: Context) -> Context:
         """The context whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        posterior = Integrated(context.posterior, context.hyperparameter_correction)
+        posterior = Integrated(context.posterior, context.hyperparameter_uncertainty)
         return replace(context, width=float(torch.special.ndtri(tail)), posterior=posterior)
 
 
@@ -76,11 +75,11 @@ class Integrated:
 
     Args:
         base: The posterior.
-        correction: What to add to mean and variance at points (n, d).
+        uncertainty: What is not known of its hyperparameters.
     """
 
     base: Posterior
-    correction: Callable[[Tensor], Correction]
+    uncertainty: Uncertainty
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "base":  # asked for while it is copied
@@ -102,5 +101,5 @@ class Integrated:
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
         mean, deviation = self.base.mean_and_deviation(points)
-        more = self.correction(points)
+        more = self.uncertainty(points)
         return mean + more.mean, (deviation.square() + more.variance).sqrt()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import (
+    LargestGap,
     Policy,
     Recorded,
     RiskKnowledgeGradient,
@@ -22,7 +24,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.optimizer import Optimizer
-from surefoot.risks import CVaR, Risk, VaR, WorstCase
+from surefoot.risks import CVaR, Risk, VaR, WeightedVaR, WorstCase
 from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 from surefoot.widths import Width, srinivas
@@ -35,7 +37,7 @@ def v_ucb(
     space: Joint,
     kernel: Kernel | None = None,
     *,
-    level: float,
+    level: float | Sequence[float],
     lacing: Lacing = "prob",
     search: Literal["quantiles", "surrogate"] = "quantiles",
     features: Features | None = None,
@@ -60,7 +62,9 @@ def v_ucb(
             the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
             other estimator.
         level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
-            f(x, Z).
+            f(x, Z). Several levels, in increasing order, are optimised by the same measurements
+            (`acquisition.LargestGap`): `recommend(risk=VaR(alpha))` is the best design of one of
+            them, `recommend()` that of the mean over them (`WeightedVaR`).
         lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
             of several the least certain; "prob-random" of several a random one; "unif" a random
             one of all.
@@ -91,7 +95,8 @@ def v_ucb(
 
     Raises:
         InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
-            without a kernel, or both `scale` and `width` are.
+            without a kernel, both `scale` and `width` are, or `search` is "surrogate" with several
+            levels.
 
     References:
         Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
@@ -111,13 +116,17 @@ def v_ucb(
         [0.0]
     """
     surrogate = checks.choice("search", search, "quantiles", "surrogate") == "surrogate"
-    policy: Policy = SurrogateBound(lacing) if surrogate else ScorePolicy(lacing=lacing)
+    several = isinstance(level, Sequence) and not isinstance(level, str)
+    risk: Risk = WeightedVaR(level) if several else VaR(level)  # type: ignore[arg-type]
+    policy: Policy = LargestGap(lacing) if several else ScorePolicy(lacing=lacing)
+    if surrogate:
+        policy = SurrogateBound(lacing)
     if recommendation == ROUNDS:
         policy = Recorded(policy)
     return _risk_averse(
         space,
         kernel,
-        VaR(level),
+        risk,
         policy,
         features=features,
         estimator=estimator,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
+from surefoot.kernels.closed_form import closed_form_to, constant_diagonal
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.types import InvalidInput
 
@@ -133,11 +135,27 @@ class NystromEmbedding:
 
     def __call__(self, points: Tensor) -> Tensor:
         """Features (n, m) of points (n, d)."""
-        return kernels.block(self.kernel, points, self.dictionary) @ self.inverse_root.T
+        formula = self._formula
+        if formula is None:
+            values = kernels.block(self.kernel, points, self.dictionary)
+        else:
+            values = formula(points)
+        return values @ self.inverse_root.T
+
+    @cached_property
+    def _formula(self) -> Callable[[Tensor], Tensor] | None:
+        """Kernel values with the dictionary, where the kernel has a closed form."""
+        return closed_form_to(self.kernel, self.dictionary)
+
+    @cached_property
+    def _variance(self) -> Tensor | None:
+        """k(x, x), where it is known to be the same at every point."""
+        return constant_diagonal(self.kernel)
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
         """[k(x, x) - ||phi(x)||^2]+ at points (n, d) with features (n, m), as (n,)."""
-        diagonal = kernels.diagonal(self.kernel, points)
+        known = self._variance
+        diagonal = kernels.diagonal(self.kernel, points) if known is None else known
         return (diagonal - features.square().sum(-1)).clamp_min(0.0)
 
     def cross_residual(

@@ -4,7 +4,7 @@
 """
 
 from surefoot.hyperparameters.given import GivenHyperparameters
-from surefoot.hyperparameters.laplace import Correction
+from surefoot.hyperparameters.laplace import Correction, Uncertainty
 from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
@@ -17,4 +17,5 @@ __all__ = [
     "GivenHyperparameters",
     "HyperparameterFit",
     "TrainingData",
+    "Uncertainty",
 ]

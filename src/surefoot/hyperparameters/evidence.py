@@ -191,9 +191,13 @@ class Evidence:
 
     def across(self, model: Hyperparameters, points: Tensor) -> Tensor:
         """Covariance (p, n) between function values at other points (p, d) and at these."""
+        return self.between(model, points, self.points)
+
+    def between(self, model: Hyperparameters, left: Tensor, right: Tensor) -> Tensor:
+        """Covariance (p, r) between function values at points (p, d) and at others (r, d)."""
         scales = model.lengthscales[self.group]
-        left = (points - self.points[:1]) / scales
-        right = (self.points - self.points[:1]) / scales
+        left = (left - self.points[:1]) / scales
+        right = (right - self.points[:1]) / scales
         norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
         squared = torch.addmm(norms, left, right.T, alpha=-2.0).clamp_min_(_SQUARED_FLOOR)
         return model.variance * _CORRELATIONS[self.nu](squared)[0]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from surefoot.estimators.spread import robust_spread
-from surefoot.hyperparameters.laplace import Correction, no_correction
+from surefoot.hyperparameters.laplace import Certain, Uncertainty
 from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import Fitted
 from surefoot.hyperparameters.training_data import TrainingData
@@ -62,6 +60,6 @@ class GivenHyperparameters:
         """No effects of conditions: none are fitted."""
         return {}
 
-    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """No correction: kernel and ridge are given."""
-        return no_correction
+        return Certain()

@@ -1,18 +1,20 @@
-"""What is not known of the hyperparameters, by Laplace's approximation around each mode."""
+"""What is not known of the hyperparameters, by Laplace's approximation of their posterior."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import cholesky
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.nuisance_effects import reference
+from surefoot.regression.posterior import Posterior, joint_draws
 
 _SAMPLES = 16
 _STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
@@ -34,9 +36,40 @@ class Correction(NamedTuple):
     variance: Tensor
 
 
-def no_correction(points: Tensor) -> Correction:
-    """The correction at points (n, d) where the hyperparameters are known: none."""
-    return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
+class Uncertainty(Protocol):
+    """What is not known of the hyperparameters of a posterior."""
+
+    def __call__(self, points: Tensor) -> Correction:
+        """What integrating over them changes at points (n, d)."""
+        ...
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        """Values (n, number) at points (n, d) of functions drawn from the integrated posterior.
+
+        Args:
+            posterior: The posterior at the most likely hyperparameters.
+            points: The points (n, d).
+            number: Number of functions.
+            generator: Source of all randomness.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Certain:
+    """Hyperparameters that are known, or taken as known."""
+
+    def __call__(self, points: Tensor) -> Correction:
+        """No correction."""
+        return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        """Values (n, number) of functions drawn from the posterior itself."""
+        return joint_draws(posterior, points, number, generator)
 
 
 class Sample(NamedTuple):
@@ -86,9 +119,23 @@ class HyperparameterUncertainty:
         moments = [mode.moments(points, *sample) for mode, sample in self._samples]
         means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
         mixture = variances.mean(0) + means.var(0, correction=0)
-        number = max(len(self.modes[0].rewards), 3)
-        mixture = mixture * (number + 1.0) / (number - 1.0)
+        mixture = mixture * self.modes[0].inflation
         return Correction(means.mean(0) - mean, (mixture - variance).clamp_min(0.0))
+
+    def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Functions drawn from the mixture, less the mean at the first mode.
+
+        Args:
+            points: Points (p, d) on the unit cube.
+            number: Number of functions, as many from each of the samples of the hyperparameters.
+            generator: Source of all randomness.
+
+        Returns:
+            Values (p, number), in standardised units.
+        """
+        each = -(-number // len(self._samples))
+        drawn = [mode.drawn(points, *sample, each, generator) for mode, sample in self._samples]
+        return torch.cat(drawn, 1)[:, :number] - self.modes[0].at_most_likely(points)[0][:, None]
 
     @property
     def probabilities(self) -> Tensor:
@@ -192,18 +239,57 @@ class PosteriorMode:
         self, points: Tensor, model: Hyperparameters, weights: Tensor, fixed_mean: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Mean and variance (p,) of the function at points (p, d)."""
+        at = self._given(points, model, weights)
+        variance = (at.prior - (at.solved * at.across).sum(-1)).clamp_min(0.0)
+        return at.mean, variance if fixed_mean else variance + at.unknown_mean.square()
+
+    def drawn(
+        self,
+        points: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        number: int,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Values (p, number) of functions at points (p, d)."""
+        at = self._given(points, model, weights)
+        covariance = at.prior - model.variance + self.evidence.between(model, points, points)
+        covariance = covariance - at.solved @ at.across.T
+        covariance = covariance + torch.outer(at.unknown_mean, at.unknown_mean)
+        root = cholesky(self.inflation * (covariance + covariance.T) / 2.0)
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        return at.mean[:, None] + root @ normals
+
+    @property
+    def inflation(self) -> float:
+        """Factor of the variance."""
+        number = max(len(self.rewards), 3)
+        return (number + 1.0) / (number - 1.0)
+
+    def _given(self, points: Tensor, model: Hyperparameters, weights: Tensor) -> _Given:
         evidence, noise = self.evidence, model.noise / weights + self.evidence.errors
         total = evidence.covariance_of_rewards(model)
         inverse, shift, _ = solve(total, noise, self.rewards)
         level, level_variance = reference(evidence.effects, model.effects, len(noise))
         across = evidence.across(model, points) + level
         solved = across @ inverse
-        mean = shift + solved @ (self.rewards - shift)
-        prior = model.variance + level_variance
-        variance = (prior - (solved * across).sum(-1)).clamp_min(0.0)
-        if not fixed_mean:
-            variance = variance + (1.0 - solved.sum(-1)).square() / inverse.sum()
-        return mean, variance
+        return _Given(
+            shift + solved @ (self.rewards - shift),
+            model.variance + level_variance,
+            across,
+            solved,
+            (1.0 - solved.sum(-1)) / inverse.sum().sqrt(),
+        )
+
+
+class _Given(NamedTuple):
+    """The function at points, given the rewards and hyperparameters."""
+
+    mean: Tensor  # (p,)
+    prior: float  # its variance before
+    across: Tensor  # (p, n), its covariance with the rewards
+    solved: Tensor  # (p, n), the same times the inverse covariance of the rewards
+    unknown_mean: Tensor  # (p,), deviation that the unknown prior mean adds
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,3 +312,12 @@ class CorrectionInSpace:
         """What to add to mean and variance (n,) at points (n, d)."""
         mean, variance = self.unit(((points - self.lower) / self.span).cpu())
         return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        """Values (n, number) at points (n, d) of functions drawn from the integrated posterior."""
+        unit = ((points - self.lower) / self.span).cpu()
+        deviations = self.unit.deviations(unit, number, generator).to(points)
+        with torch.no_grad():
+            return posterior.mean(points)[:, None] + self.scale * deviations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -26,11 +26,11 @@ from surefoot.hyperparameters.evidence import (
     solve,
 )
 from surefoot.hyperparameters.laplace import (
-    Correction,
+    Certain,
     CorrectionInSpace,
     HyperparameterUncertainty,
     PosteriorMode,
-    no_correction,
+    Uncertainty,
 )
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -274,7 +274,7 @@ class HyperparameterFit:
             rivals=rivals if len(subset) == len(rewards) else (),
         )
 
-    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """What the posterior changes by where hyperparameters and precisions are integrated over.
 
         Where the fit had rivals of nearly the same bound, they are integrated over too.
@@ -292,7 +292,7 @@ class HyperparameterFit:
             Laplace's approximation.
         """
         if not 0 < len(data.rewards) <= _MAX_FITTED:
-            return no_correction
+            return Certain()
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
         if fitted.rivals:

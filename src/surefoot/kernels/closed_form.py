@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from torch import Tensor
 
-_SQUARED_FLOOR = 1e-30  # of squared distances, so that their root has a gradient
+_SQUARED_FLOOR = 1e-30  # of squared distances; below it their root has no gradient
 
 
 def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
@@ -50,6 +53,37 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
     return formula
 
 
+def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] | None:
+    """The formula of a kernel with fixed points, whose part of it is computed once.
+
+    Args:
+        kernel: A GPyTorch kernel, whose parameters are not changed afterwards.
+        right: The fixed points (m, d).
+
+    Returns:
+        Function of points (n, d) that returns values (n, m), differentiable in the points; None
+        as for `closed_form`.
+
+    Example:
+        >>> from surefoot import kernels
+        >>> x = torch.tensor([[0.0], [0.5]], dtype=torch.float64)
+        >>> formula = closed_form_to(kernels.squared_exponential(0.5), x)
+        >>> round(formula(x)[0, 1].item(), 4)
+        0.6065
+    """
+    parts = _parts(kernel)
+    if parts is None:
+        return None
+    correlation, base, variance = parts
+    with torch.no_grad():
+        lengthscale, center = base.lengthscale, right[:1].sum(0)
+        scaled = (right - center) / lengthscale
+        halves = -0.5 * scaled.square().sum(-1, keepdim=True)
+        columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
+
+    return _FormulaTo(correlation, lengthscale, center, columns, variance)
+
+
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
     """Prior variance k(x, x), the same at every point, of a kernel with a closed form.
 
@@ -69,6 +103,24 @@ def constant_diagonal(kernel: Kernel) -> Tensor | None:
         return None
     _, base, variance = parts
     return base.raw_lengthscale.new_ones(()) if variance is None else variance
+
+
+@dataclass(frozen=True, eq=False)
+class _FormulaTo:
+    """Kernel values with fixed points, of which `columns` has what does not change."""
+
+    correlation: Callable[[Tensor], Tensor]
+    lengthscale: Tensor
+    center: Tensor
+    columns: Tensor
+    variance: Tensor | None
+
+    def __call__(self, points: Tensor) -> Tensor:
+        left = (points - self.center) / self.lengthscale
+        half = -0.5 * left.square().sum(-1, keepdim=True)
+        exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
+        values = self.correlation(exponents.clamp_max_(0.0))
+        return values if self.variance is None else self.variance * values
 
 
 def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
@@ -101,27 +153,45 @@ def _exponents(left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
     return exponents
 
 
-def _matern_1(exponents: Tensor) -> Tensor:
-    return (-_distance(exponents)).exp()
+class _Correlation(torch.autograd.Function):
+    """A correlation as one operation, whose derivative is known: seven fewer passes over memory."""
+
+    @staticmethod
+    def forward(ctx: Any, exponents: Tensor, nu: float) -> Tensor:
+        """The correlation of smoothness nu, half an odd number up to 2.5."""
+        scaled = (-2.0 * exponents).clamp_min_(_SQUARED_FLOOR).sqrt_()
+        if nu != 0.5:
+            scaled.mul_(math.sqrt(2.0 * nu))
+        values = (-scaled).exp_()
+        if ctx.needs_input_grad[0]:
+            ctx.save_for_backward(_SLOPES[nu](scaled, values))
+        if nu == 0.5:
+            return values
+        polynomial = scaled.add_(1.0)
+        if nu == 2.5:
+            polynomial.sub_(exponents, alpha=10.0 / 3.0)
+        return values.mul_(polynomial)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        """The gradient in the exponents."""
+        return gradient * ctx.saved_tensors[0], None
 
 
-def _matern_3(exponents: Tensor) -> Tensor:
-    scaled = math.sqrt(3.0) * _distance(exponents)
-    return (1.0 + scaled) * (-scaled).exp()
+_SLOPES: dict[float, Callable[[Tensor, Tensor], Tensor]] = {
+    0.5: lambda scaled, decay: (decay / scaled).masked_fill_(scaled <= _SQUARED_FLOOR**0.5, 0.0),
+    1.5: lambda scaled, decay: 3.0 * decay,
+    2.5: lambda scaled, decay: (5.0 / 3.0) * (1.0 + scaled) * decay,
+}
+"""Derivative in the exponent -|x - y|^2 / 2, from sqrt(2 nu) |x - y| and exp of minus that."""
 
 
-def _matern_5(exponents: Tensor) -> Tensor:
-    scaled = math.sqrt(5.0) * _distance(exponents)
-    return (1.0 + scaled - 10.0 / 3.0 * exponents) * (-scaled).exp()
-
-
-def _distance(exponents: Tensor) -> Tensor:
-    return (-2.0 * exponents).clamp_min(_SQUARED_FLOOR).sqrt()
+def _matern(exponents: Tensor, nu: float) -> Tensor:
+    values: Tensor = _Correlation.apply(exponents, nu)
+    return values
 
 
 _CORRELATIONS: dict[tuple[type, float | None], Callable[[Tensor], Tensor]] = {
     (RBFKernel, None): torch.exp,
-    (MaternKernel, 0.5): _matern_1,
-    (MaternKernel, 1.5): _matern_3,
-    (MaternKernel, 2.5): _matern_5,
+    **{(MaternKernel, nu): partial(_matern, nu=nu) for nu in _SLOPES},
 }

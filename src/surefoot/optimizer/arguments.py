@@ -41,7 +41,10 @@ def check_constraints(space: Space | Joint, constraints: object) -> None:
             '{"p99": Constraint(maximum=20.0)}.'
         )
     if constraints and isinstance(space.design, Arms) and not space.design.has_coordinates:
-        raise InvalidInput("constraints need `Arms` with coordinates: pass `Arms(points)`.")
+        raise InvalidInput(
+            "`constraints` came with `Arms` without coordinates, expected inputs of a model: pass "
+            "`Arms(points)`."
+        )
 
 
 def standard_errors(

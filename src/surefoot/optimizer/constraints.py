@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +18,8 @@ from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer.model import Model
 from surefoot.regression.observations import Conditions
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import joint_draws
+from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
@@ -34,7 +36,17 @@ _SAFE = 0.97
 _VALUES = 1024  # that represent a continuous environment
 _LEAST = 1e-9  # deviation of a constraint, relative to its values
 _TINY = 1e-300  # probability whose powers have finite derivatives
+_OF_95 = 1.96  # standard deviations of a 95 % interval
 _AT_ZERO = Constraint(maximum=0.0)  # of constraints that were not declared, as in Optuna
+
+
+class PredictedLimit(NamedTuple):
+    """A constraint at n inputs, in its own units: median, 95 % credible interval, probability."""
+
+    value: Tensor  # (n,)
+    lower: Tensor  # (n,)
+    upper: Tensor  # (n,)
+    probability: Tensor  # (n,), that it holds
 
 
 class ConstraintModels:
@@ -76,12 +88,12 @@ class ConstraintModels:
                     self._models[name] = _regression(self._space)
                 model = self._models[name]
                 for location, value, under in known:
-                    excess = self._limit(name).excess(value)
-                    model.observe(location.point, location.arm, excess, conditions=under)
+                    margin = -self._limit(name).excess(value)
+                    model.observe(location.point, location.arm, margin, conditions=under)
                 model.infer()
 
     def rule_out(self, inputs: Tensor) -> bool:
-        """Whether it is `UNLIKELY` that all constraints hold at inputs (d,).
+        """Whether it is `UNLIKELY` that all constraints hold, on average over inputs (n, d).
 
         Only by those of which more values are known than the inputs have coordinates.
         """
@@ -94,7 +106,7 @@ class ConstraintModels:
         if chance is None:
             return False
         with torch.no_grad():
-            return float(chance(inputs.unsqueeze(0))) < UNLIKELY
+            return float(chance(inputs).mean()) < UNLIKELY
 
     def probability(self) -> Score | None:
         """Probability that all constraints hold, as a function of inputs; None without any.
@@ -119,20 +131,18 @@ class ConstraintModels:
             }
         )
 
-    def predict(self, points: Tensor) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
-        """Each constraint without noise at inputs (n, d).
-
-        Returns:
-            Posterior mean in the units of the constraint, standard deviation, and probability that
-            the constraint holds, each (n,), by name.
-        """
+    def predict(self, points: Tensor) -> dict[str, PredictedLimit]:
+        """Each constraint without noise at inputs (n, d), by name."""
         predicted = {}
         for name, model in self._models.items():
             mean, deviation = _at(model, points)
-            predicted[name] = (
-                self._limit(name).value_of(mean),
-                deviation,
-                torch.special.ndtr(-mean / deviation),
+            inverse, value_of = model.fitted.warp.inverse, self._limit(name).value_of
+            ends = [value_of(-inverse(mean + side * _OF_95 * deviation)) for side in (-1, 1)]
+            predicted[name] = PredictedLimit(
+                value_of(-inverse(mean)),
+                torch.minimum(*ends),
+                torch.maximum(*ends),
+                _chance(model, points),
             )
         return predicted
 
@@ -151,7 +161,8 @@ class ConstraintModels:
             return None
         holds = torch.ones(len(points), number, dtype=torch.bool, device=points.device)
         for model in self._models.values():
-            holds &= joint_draws(model.latest.posterior, points, number, generator) <= 0.0
+            drawn = joint_draws(model.latest.posterior, points, number, generator)
+            holds &= drawn >= _at_limit(model)
         return holds
 
     def _product(self, powers: Mapping[str, float]) -> Score | None:
@@ -162,8 +173,7 @@ class ConstraintModels:
         def chance(points: Tensor) -> Tensor:
             chance = torch.ones(len(points), dtype=torch.float64, device=points.device)
             for model, power in models:
-                mean, deviation = _at(model, points)
-                one = torch.special.ndtr(-mean / deviation)
+                one = _chance(model, points)
                 chance = chance * (one if power == 1.0 else one.clamp_min(_TINY).pow(power))
             return chance
 
@@ -195,6 +205,10 @@ class FeasibleDesigns:
             return None
         generator = torch.Generator().manual_seed(0)
         return cls(chance, assured, context.sampled(_VALUES, generator))
+
+    def under(self, risk: Risk) -> FeasibleDesigns:
+        """The same for another risk of the objective."""
+        return replace(self, context=self.context.under(risk))
 
     def probability(self, designs: Tensor) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), over the environment."""
@@ -232,18 +246,6 @@ class FeasibleDesigns:
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
 
 
-def joint_draws(
-    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-) -> Tensor:
-    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
-    with torch.no_grad():
-        at = posterior.evaluate(points)
-        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        root = vectors * values.clamp_min(0.0).sqrt()
-        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
-
-
 def both(left: Score | None, right: Score | None) -> Score | None:
     """The product of two probabilities, either of which may be missing."""
     if left is None or right is None:
@@ -251,17 +253,33 @@ def both(left: Score | None, right: Score | None) -> Score | None:
     return lambda points: left(points) * right(points)
 
 
+def _chance(model: Model, points: Tensor) -> Tensor:
+    """Probability (n,) that the constraint of a model holds at inputs (n, d)."""
+    mean, deviation = _at(model, points)
+    return torch.special.ndtr((mean - _at_limit(model)) / deviation)
+
+
+def _at_limit(model: Model) -> float:
+    """Value of a model where its constraint has no margin left."""
+    return float(model.fitted.warp(torch.zeros((), dtype=torch.float64)))
+
+
 def _at(model: Model, points: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and deviation (n,) of the margin to the limit, as the model transforms it."""
     posterior = model.latest.posterior
     mean, deviation = posterior.mean_and_deviation(points)
     return mean, deviation.clamp_min(_LEAST * posterior.scale)
 
 
 def _regression(space: Arms | Box) -> Model:
-    """A model of one constraint, whose intervals are wide where little is known."""
+    """A model of the margin of one constraint, whose intervals are wide where little is known.
+
+    A latency grows by orders of magnitude where a system is overloaded. Unless such values are
+    compressed, they look like outliers of a function that is constant.
+    """
     return Model(
         space,
-        HyperparameterFit(lengthscales="short"),
+        HyperparameterFit(lengthscales="short", warped=True),
         Nystrom(PivotedCholesky()),
         StudentT(),
         srinivas(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData
+from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData, Uncertainty
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior, Pull
@@ -50,7 +50,7 @@ class Hyperparameters(Protocol):
         """The effects of conditions on the rewards by name, those that the data support."""
         ...
 
-    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Callable[[Tensor], Correction]:
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """What integrating over the hyperparameters changes at points (n, d)."""
         ...
 
@@ -131,9 +131,7 @@ class Model:
     _selection: Posterior | None = None
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
-    _correction: tuple[int, Callable[[Tensor], Correction]] | None = field(
-        default=None, metadata={"saved": False}
-    )
+    _uncertainty: tuple[int, Uncertainty] | None = field(default=None, metadata={"saved": False})
 
     def __post_init__(self) -> None:
         self.observations = Observations(self.space.dimension, self.space.lower.device)
@@ -378,13 +376,17 @@ class Model:
             self.observations.times,
         )
 
-    def hyperparameter_correction(self, points: Tensor) -> Correction:
-        """What integrating over the hyperparameters changes at points (n, d)."""
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """What is not known of the hyperparameters, for the rewards at the time of asking."""
+        return _CurrentUncertainty(self)
+
+    def current_uncertainty(self) -> Uncertainty:
+        """What is not known of the hyperparameters now."""
         number = len(self.observations)
-        if self._correction is None or self._correction[0] != number:
-            correction = self.hyperparameters.uncertainty(self.fitted, self._data())
-            self._correction = number, correction
-        return self._correction[1](points)
+        if self._uncertainty is None or self._uncertainty[0] != number:
+            self._uncertainty = number, self.hyperparameters.uncertainty(self.fitted, self._data())
+        return self._uncertainty[1]
 
     def contrasts(self) -> dict[str, Contrast]:
         """The effects of conditions on the rewards by name, those that the data support."""
@@ -446,3 +448,18 @@ class Model:
 def _key(point: Tensor, arm: int | None) -> int | bytes:
     """What pulls of the same point have in common."""
     return point.cpu().numpy().tobytes() if arm is None else arm
+
+
+@dataclass(frozen=True, eq=False)
+class _CurrentUncertainty:
+    """That of a model, which is found out only if it is asked for."""
+
+    model: Model
+
+    def __call__(self, points: Tensor) -> Correction:
+        return self.model.current_uncertainty()(points)
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        return self.model.current_uncertainty().draws(posterior, points, number, generator)

@@ -26,7 +26,14 @@ from surefoot.acquisition import (
 )
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
-from surefoot.acquisition.recommendation import By, assess, check_by, first_location, recommend
+from surefoot.acquisition.recommendation import (
+    ROUNDS,
+    By,
+    assess,
+    check_by,
+    first_location,
+    recommend,
+)
 from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
@@ -364,7 +371,7 @@ class Optimizer:
         if failed:
             self._failed.append(location.point)
 
-    def recommend(self, by: By | None = None) -> Recommendation:
+    def recommend(self, by: By | None = None, *, risk: Risk | None = None) -> Recommendation:
         """The best point, with an interval of the function there (see `interval`).
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
@@ -379,44 +386,58 @@ class Optimizer:
                 (requires `acquisition.Recorded` as the policy); a function of a
                 `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
                 score of any design; None for the `recommendation` of the optimizer.
+            risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
+                space; with `WeightedVaR` that of one of its levels, for instance.
 
         Returns:
             The recommendation.
 
         Raises:
             NotReady: Before the first reward, and by "rounds" if none was recorded.
+            InvalidInput: If `risk` is given without an environment, or with "rounds".
 
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
         rule = self.recommendation if by is None else by
         check_by("by", rule)
+        measure = self._risk if risk is None else risk_on(self.space, risk)
+        if risk is not None and rule == ROUNDS:
+            raise InvalidInput(
+                'the lower bounds of `by="rounds"` are of the risk of the optimizer: pass '
+                '`by="lower"` for another `risk`.'
+            )
         with one_thread():
-            within = self.feasible_designs
+            context, within = self.context.under(measure), self.feasible_designs
             if within is None:
-                return recommend(self.context, rule, self.interval)
-            x = within.recommend(rule)
-            ends = assess(self.context, x.unsqueeze(0), self.interval)
+                return recommend(context, rule, self.interval)
+            x = within.under(measure).recommend(rule)
+            ends = assess(context, x.unsqueeze(0), self.interval)
             value, lower, upper = map(float, ends)
             arm, chance = self.space.design.locate(x).arm, within.probability(x.unsqueeze(0))
             return Recommendation(x.clone(), arm, value, lower, upper, float(chance))
 
-    def assess(self, designs: Tensor | Sequence) -> tuple[Tensor, Tensor, Tensor]:
+    def assess(
+        self, designs: Tensor | Sequence, *, risk: Risk | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
 
         On a space without an environment, the mean and the bounds themselves.
 
         Args:
             designs: Designs (n, dx).
+            risk: The risk in place of the optimizer's, on a `Joint` space.
 
         Returns:
             Three tensors (n,).
 
         Raises:
             NotReady: Before the first reward.
-            InvalidInput: If the space has no such designs.
+            InvalidInput: If the space has no such designs, or `risk` is given without an
+                environment.
         """
-        context, design = self.context, self.space.design
+        measure = self._risk if risk is None else risk_on(self.space, risk)
+        context, design = self.context.under(measure), self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
         x = torch.stack([design.locate(row, name="designs").design for row in rows])
         return assess(context, x, self.interval)
@@ -628,7 +649,7 @@ class Optimizer:
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
-            hyperparameter_correction=self._model.hyperparameter_correction,
+            hyperparameter_uncertainty=self._model.uncertainty,
         )
 
     def _feasible(self) -> Score | None:

@@ -126,8 +126,17 @@ class Posterior(Protocol):
         """Posterior mean (p,) at points that were evaluated."""
         ...
 
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
-        """Posterior covariance (..., p, r) of the function, in squared reward units."""
+    def covariance(
+        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
+    ) -> Tensor:
+        """Posterior covariance (..., p, r) of the function, in squared reward units.
+
+        Args:
+            left: Points (..., p, d) that were evaluated.
+            right: Points (..., r, d) that were evaluated.
+            prior: Their prior covariance (p, r), in the units of the model, where it is known and
+                the features leave a residual of it.
+        """
         ...
 
 
@@ -267,11 +276,16 @@ class FeaturePosterior:
         """Posterior mean at points that were evaluated."""
         return self.center + self.scale * (at.features @ self.coefficients)
 
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
+    def covariance(
+        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
+    ) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units; also of groups."""
-        residual = self.embedding.cross_residual(
-            left.points, left.features, right.points, right.features
-        )
+        if prior is None:
+            residual = self.embedding.cross_residual(
+                left.points, left.features, right.points, right.features
+            )
+        else:
+            residual = prior - left.features @ right.features.mT
         covariance = residual + left.explained @ right.explained.mT
         if self.pulls:
             covariance = covariance - left.conditioned @ right.conditioned.mT
@@ -297,3 +311,15 @@ class FeaturePosterior:
     def _tensor(self, points: Any) -> Tensor:
         like = self.coefficients
         return torch.as_tensor(points, dtype=like.dtype, device=like.device)
+
+
+def joint_draws(
+    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+) -> Tensor:
+    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
+    with torch.no_grad():
+        at = posterior.evaluate(points)
+        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        root = vectors * values.clamp_min(0.0).sqrt()
+        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)

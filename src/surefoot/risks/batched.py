@@ -39,6 +39,40 @@ def batched_risk(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
     return _with_weights(risk, weights.numpy())
 
 
+def differentiable_risk(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
+    """A function that computes a risk of many rows of values, with gradients.
+
+    VaR is the value of one index, found as in `batched_risk`.
+
+    Args:
+        risk: The risk.
+        weights: Probabilities (n,) of the values.
+
+    Returns:
+        A function of values (..., n) to (...), which leaves the values as they are.
+
+    Example:
+        >>> import torch
+        >>> from surefoot.risks import VaR
+        >>> worst_half = differentiable_risk(VaR(0.5), torch.tensor([0.2, 0.2, 0.6]).double())
+        >>> worst_half(torch.tensor([[4.0, 3.0, 1.0]], dtype=torch.float64))
+        tensor([1.], dtype=torch.float64)
+    """
+    fast = isinstance(risk, VaR) and weights.device.type == "cpu"
+    if not fast or weights.dtype != torch.float64:
+        return lambda values: risk(values, weights)
+    probabilities, level = weights.numpy(), risk.level  # type: ignore[attr-defined]
+
+    def compute(values: Tensor) -> Tensor:
+        rows = _tagged(values.detach().clone().numpy())
+        rows.sort(-1)
+        index = torch.from_numpy(_order(rows))
+        chosen = torch.from_numpy(_reaching(probabilities, rows, level))
+        return values.gather(-1, index.gather(-1, chosen)).squeeze(-1)
+
+    return compute
+
+
 def _with_equal_weights(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tensor]:
     with torch.enable_grad():
         ranks = torch.arange(len(weights), dtype=torch.float64, requires_grad=True)
@@ -58,22 +92,42 @@ def _with_equal_weights(risk: Risk, weights: Tensor) -> Callable[[Tensor], Tenso
 
 
 def _with_weights(risk: VaR | CVaR, weights: np.ndarray) -> Callable[[Tensor], Tensor]:
-    number, level = len(weights), risk.level
-    wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
-    mask = (1 << (number - 1).bit_length()) - 1
-    running = np.triu(np.ones((number, number)))
+    level = risk.level
 
     def compute(values: Tensor) -> Tensor:
-        rows = values.numpy()
-        bits = rows.view(np.int64)
-        bits &= ~mask
-        bits |= np.arange(number)
+        rows = _tagged(values.numpy())
         rows.sort(-1)
-        reached = weights[bits & mask] @ running
         if isinstance(risk, VaR):
-            index = (reached < wanted).sum(-1, keepdims=True).clip(max=number - 1)
-            return torch.from_numpy(np.take_along_axis(rows, index, -1)[..., 0])
+            chosen = _reaching(weights, rows, level)
+            return torch.from_numpy(np.take_along_axis(rows, chosen, -1)[..., 0])
+        reached = weights[_order(rows)].cumsum(-1)
         inside = np.diff(reached.clip(max=level), axis=-1, prepend=0.0)
         return torch.from_numpy((rows * inside).sum(-1) / inside.sum(-1))
 
     return compute
+
+
+def _mask(number: int) -> int:
+    """The last bits, which have room for the indices of so many values."""
+    return (1 << (number - 1).bit_length()) - 1
+
+
+def _tagged(rows: np.ndarray) -> np.ndarray:
+    """The rows (..., n), with the index of each value written into its last bits."""
+    bits, number = rows.view(np.int64), rows.shape[-1]
+    bits &= ~_mask(number)
+    bits |= np.arange(number)
+    return rows
+
+
+def _order(rows: np.ndarray) -> np.ndarray:
+    """The indices (..., n) of tagged values."""
+    return rows.view(np.int64) & _mask(rows.shape[-1])
+
+
+def _reaching(weights: np.ndarray, rows: np.ndarray, level: float) -> np.ndarray:
+    """Where (..., 1) the running weight of sorted tagged values reaches the level."""
+    number = len(weights)
+    wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
+    reached = weights[_order(rows)].cumsum(-1)
+    return np.count_nonzero(reached < wanted, axis=-1, keepdims=True).clip(max=number - 1)

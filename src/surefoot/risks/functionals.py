@@ -133,9 +133,9 @@ class VaR:
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Lower quantile (...) of values (..., n); see `Risk`."""
-        ordered, cumulative = _ordered(_matching(values, weights), weights)
-        levels = torch.full_like(ordered[..., :1], self.level)
-        return _quantiles(ordered, cumulative, levels)[..., 0]
+        values, cumulative = ordered(values, weights)
+        levels = torch.full_like(values[..., :1], self.level)
+        return quantiles(values, cumulative, levels)[..., 0]
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Lacing values: l <= VaR(l) and u >= VaR(u); see `Risk`.
@@ -178,25 +178,25 @@ class CVaR:
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Mean (...) of the lower tail of values (..., n); see `Risk`."""
-        ordered, cumulative = _ordered(_matching(values, weights), weights)
+        values, cumulative = ordered(values, weights)
         inside = cumulative.clamp_max(self.level).diff(
             dim=-1, prepend=torch.zeros_like(cumulative[..., :1])
         )
-        return (ordered * inside).sum(-1) / inside.sum(-1)
+        return (values * inside).sum(-1) / inside.sum(-1)
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Lacing values of VaR at the level up to `level` whose interval is widest; see `Risk`.
 
         CVaR is the mean of VaR over those levels, so its interval is no wider than the widest.
         """
-        low, low_cumulative = _ordered(lower, weights)
-        high, high_cumulative = _ordered(upper, weights)
+        low, low_cumulative = ordered(lower, weights)
+        high, high_cumulative = ordered(upper, weights)
         last = torch.full_like(low[..., :1], self.level)
         # VaR is a step function of the level. Its interval only grows while the lower end is
         # constant, so it is widest at the end of one of the steps of the lower end.
         levels = torch.cat([low_cumulative, last], -1).clamp_max(self.level)
-        low_var = _quantiles(low, low_cumulative, levels)
-        high_var = _quantiles(high, high_cumulative, levels)
+        low_var = quantiles(low, low_cumulative, levels)
+        high_var = quantiles(high, high_cumulative, levels)
         widest = (high_var - low_var).masked_fill(levels <= 0.0, -torch.inf).argmax(-1, True)
         below = lower <= low_var.gather(-1, widest)
         return below & (upper >= high_var.gather(-1, widest)) & (weights > 0.0)
@@ -256,14 +256,31 @@ def _matching(values: Tensor, weights: Tensor) -> Tensor:
     return values if values.is_floating_point() else values.to(weights)
 
 
-def _ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Sorted values (..., n) and their cumulative probabilities (..., n)."""
-    ordered, order = values.sort(-1)
-    return ordered, weights.expand(values.shape).gather(-1, order).cumsum(-1)
+def ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Sorted values (..., n) and their cumulative probabilities (..., n).
+
+    Args:
+        values: Values (..., n).
+        weights: Probabilities (n,) or (..., n).
+
+    Raises:
+        InvalidInput: If the shapes do not match.
+    """
+    values, order = _matching(values, weights).sort(-1)
+    return values, weights.expand(values.shape).gather(-1, order).cumsum(-1)
 
 
-def _quantiles(ordered: Tensor, cumulative: Tensor, levels: Tensor) -> Tensor:  # -> (..., k)
-    """The first value whose cumulative probability reaches each level (..., k)."""
-    wanted = counted_as(levels, ordered.shape[-1])
+def quantiles(values: Tensor, cumulative: Tensor, levels: Tensor) -> Tensor:
+    """The first value whose cumulative probability reaches each level.
+
+    Args:
+        values: Sorted values (..., n).
+        cumulative: Their cumulative probabilities (..., n).
+        levels: Levels (..., k).
+
+    Returns:
+        Quantiles (..., k).
+    """
+    wanted = counted_as(levels, values.shape[-1])
     index = torch.searchsorted(cumulative.contiguous(), wanted.contiguous())
-    return ordered.gather(-1, index.clamp_max(ordered.shape[-1] - 1))
+    return values.gather(-1, index.clamp_max(values.shape[-1] - 1))

@@ -87,6 +87,11 @@ class Joint:
         return self.perturbation is None and not self._has_coordinates
 
     @property
+    def crosses_coordinates(self) -> bool:
+        """Whether points of f are coordinates of x followed by those of z."""
+        return self.perturbation is None and self._has_coordinates
+
+    @property
     def dimension(self) -> int:
         """Number of coordinates dx of a design."""
         return self.design.dimension

@@ -16,7 +16,6 @@ from surefoot.tune.command_template import InvalidCommand
 from surefoot.tune.comparison import (
     Comparison,
     comparison_of,
-    differences_of,
     pair_values,
     probability_b,
 )
@@ -26,7 +25,7 @@ from surefoot.tune.kept_processes import keep_until_end
 from surefoot.tune.measurement import Failure, Measurement
 from surefoot.tune.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.objective import Objective, objective_of
-from surefoot.tune.paired_test import PairedTest, paired_test
+from surefoot.tune.paired_test import PairedTest
 from surefoot.tune.plain_text import printable
 from surefoot.tune.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
@@ -75,8 +74,7 @@ class Comparing:
 
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
-        values = pair_values(pairs, self.minimize)
-        return paired_test(differences_of(values), self.confidence)
+        return pair_values(pairs, self.minimize).test(self.confidence)
 
     def finished(self, pairs: Runs) -> bool:
         """Whether no further run is needed."""
@@ -266,14 +264,19 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
 
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:
+    units = comparing.study_file.units
     values = ", ".join(
-        f"{label.upper()} {comparing.study_file.units.of_value(f'{run.value:.5g}')}"
+        f"{label.upper()} {units.of_value(_with_error(run))}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")
     )
     probability = probability_b(comparing.test(pairs), comparing.minimize)
     return f"pair {len(pairs)}: {values}  |  probability that B is better: {probability:.3g}"
+
+
+def _with_error(run: Measurement) -> str:
+    return f"{run.value:.5g} ± {run.sem:.2g}" if run.sem else f"{run.value:.5g}"
 
 
 def _params(params: Mapping[str, Any], units: Units) -> str:

@@ -151,9 +151,9 @@ def comparison_of(
     """
     complete = [pair for pair in pairs if len(pair) == 2]
     values = pair_values(pairs, minimize)
-    differences = differences_of(values)
+    differences, errors = values.differences, values.errors
     sign = -1 if minimize else 1
-    test = paired_test(differences, confidence)
+    test = values.test(confidence)
     measured = differences[np.isfinite(differences)]
     mean = float(measured.mean()) if len(measured) else None
     return Comparison(
@@ -172,28 +172,70 @@ def comparison_of(
         percent=_percent(values, confidence),
         mean_difference=mean,
         depends_on_outliers=mean is not None and not test.lower <= mean <= test.upper,
-        more_pairs=pairs_to_decide(differences, confidence) if len(differences) else None,
+        more_pairs=(
+            pairs_to_decide(differences, confidence, errors=errors) if len(differences) else None
+        ),
         confidence=confidence,
         stopped=stopped,
     )
 
 
-def pair_values(pairs: Sequence[Mapping[str, Run]], minimize: bool) -> Floats:
-    """Values (n, 2) of A and B in the pairs that say which is better; infinite for a failure.
+@dataclass(frozen=True)
+class PairValues:
+    """Values of A and B in pairs.
+
+    Args:
+        values: Values (n, 2), infinite for a failure.
+        sems: Standard errors (n, 2) of the values, 0 where they are unknown.
+    """
+
+    values: Floats
+    sems: Floats
+
+    @property
+    def differences(self) -> Floats:
+        """B minus A (n,)."""
+        return differences_of(self.values)
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors (n,) of the differences, 0 where one of the two is unknown."""
+        return np.where((self.sems > 0.0).all(-1), np.hypot(*self.sems.T), 0.0)
+
+    @property
+    def logarithms(self) -> PairValues | None:
+        """The same of logarithms; None unless all values that were measured are positive."""
+        finite = np.isfinite(self.values)
+        if not finite.any() or (self.values[finite] <= 0).any():
+            return None
+        logs, sems = self.values.copy(), self.sems.copy()  # failures stay infinite
+        logs[finite] = np.log(self.values[finite])
+        sems[finite] = self.sems[finite] / self.values[finite]
+        return PairValues(logs, sems)
+
+    def test(self, confidence: float) -> PairedTest:
+        """The test of B minus A."""
+        return paired_test(self.differences, confidence, self.errors)
+
+
+def pair_values(pairs: Sequence[Mapping[str, Run]], minimize: bool) -> PairValues:
+    """Values in the pairs that say which configuration is better.
 
     A failed run is worse than any other. Incomplete pairs, pairs of two failures, and pairs with a
     failure that is not the configuration's are left out.
     """
     failed = np.inf if minimize else -np.inf
 
-    def value(run: Run) -> float:
+    def value(run: Run) -> tuple[float, float]:
         if isinstance(run, Measurement):
-            return run.value
-        return np.nan if run.blameless else failed
+            return run.value, run.sem
+        return np.nan if run.blameless else failed, 0.0
 
     complete = [pair for pair in pairs if len(pair) == 2]
-    values = np.array([[value(pair["a"]), value(pair["b"])] for pair in complete]).reshape(-1, 2)
-    return values[~np.isnan(values).any(-1) & ~np.isinf(values).all(-1)]
+    found = np.array([[value(pair["a"]), value(pair["b"])] for pair in complete])
+    values, sems = np.moveaxis(found.reshape(-1, 2, 2), -1, 0)
+    kept = ~np.isnan(values).any(-1) & ~np.isinf(values).all(-1)
+    return PairValues(values[kept], sems[kept])
 
 
 def differences_of(values: Floats) -> Floats:
@@ -216,14 +258,12 @@ def probability_b(test: PairedTest, minimize: bool) -> float:
     return 1 - positive if minimize else positive
 
 
-def _percent(values: Floats, confidence: float) -> Difference | None:
+def _percent(values: PairValues, confidence: float) -> Difference | None:
     """The change in per cent, from the logarithms of positive values."""
-    finite = np.isfinite(values)
-    if not finite.any() or (values[finite] <= 0).any():
+    logs = values.logarithms
+    if logs is None:
         return None
-    logs = values.copy()  # with the infinite ones of failures as they are
-    logs[finite] = np.log(values[finite])
-    test = paired_test(differences_of(logs), confidence)
+    test = logs.test(confidence)
     with np.errstate(over="ignore"):
         low, middle, high = 100 * np.expm1([test.lower, test.estimate, test.upper])
     low, middle = (float(one) if one > -100 else -math.inf for one in (low, middle))

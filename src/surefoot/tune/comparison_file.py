@@ -54,6 +54,8 @@ class ComparisonRecord:
         if isinstance(result, Measurement):
             environment = result.environment or environment
             line["value"] = result.value
+            if result.sem:
+                line["sem"] = result.sem
         else:
             line |= {"failure": result.reason, "output": result.output}
             line["blameless"] = result.blameless
@@ -142,7 +144,8 @@ def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]
 
 def _result(line: dict[str, Any]) -> Measurement | Failure:
     if "value" in line:
-        return Measurement(float(line["value"]), line["seconds"], line.get("environment"))
+        sem = float(line.get("sem", 0.0))
+        return Measurement(float(line["value"]), line["seconds"], line.get("environment"), sem=sem)
     return Failure(line["failure"], line["output"], line["seconds"], line["blameless"])
 
 

@@ -25,7 +25,7 @@ def constraint_lines(
         lines.append(
             "No configuration is known that satisfies all constraints with the confidence asked "
             "for; this one, of those measured, comes nearest: they hold with probability "
-            f"{best.feasibility:.2g}."
+            f"{probability_text(best.feasibility)}."
         )
     return lines
 
@@ -45,7 +45,9 @@ def limit_text(one: PredictedConstraint) -> str:
 
 
 def probability_text(probability: float) -> str:
-    """A probability that is never rounded to 1."""
+    """A probability that is never rounded to 0 or 1."""
+    if probability < 0.001:
+        return "below 0.001"
     return "above 0.999" if probability > 0.999 else f"{probability:.3f}"
 
 

@@ -115,6 +115,7 @@ class Progress:
         self.outliers: int | None = None
         self.running: tuple[FrozenTrial, ...] = ()
         self.recommended: StudyRecommendation | None = None
+        self.has_interval = False  # a single measurement says nothing about the noise
         self.seconds_left: float | None = None
 
     def update(self) -> list[FrozenTrial]:
@@ -152,11 +153,12 @@ class Progress:
         except NotReady:
             return
         self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
+        self.has_interval = len(model.trials) > 1
         study = self._trials.study
         best = self.recommended = recommendation(study_file, study, model)
         doubts = contradictions(study_file, study, model, best, self._earlier)
         for text in effect_lines(study_file, model, best.params):
-            if (kind := text.split()[0]) not in self._said:
+            if (kind := f"effect: {text.split()[0]}") not in self._said:
                 self._said.add(kind)
                 self._notes.append(text)
         self._earlier.append(Earlier(len(model.trials), best))
@@ -247,7 +249,7 @@ class LivePanel:
             body.add_row("Recommended", Text("nothing measured yet", style="dim"))
         else:
             value = f"[bold green]{best.value:.5g}[/bold green]"
-            ends = status.units.of_value(f"({best.lower:.5g} to {best.upper:.5g})")
+            ends = status.units.of_value(_ends(best) if status.has_interval else "")
             body.add_row("Recommended", f"{value} {escape(printable(ends))}")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
@@ -313,15 +315,19 @@ def _summary(status: Progress) -> list[str]:
     parts = []
     best = status.recommended
     if best is not None:
-        interval = f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})"
+        value = f"{best.value:.5g} {_ends(best)}" if status.has_interval else f"{best.value:.5g}"
         described = _describe(best.params, status.units)
-        parts.append(f"recommended {status.units.of_value(interval)}: {described}")
+        parts.append(f"recommended {status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
     parts.append(f"{outliers}{status.failures} failed")
     if status.seconds_left is not None and status.finished < status.rounds:
         parts.append(f"{format_seconds(status.seconds_left)} left")
     return parts
+
+
+def _ends(best: StudyRecommendation) -> str:
+    return f"({best.lower:.5g} to {best.upper:.5g})"
 
 
 def _environment(trial: FrozenTrial) -> str:

@@ -18,7 +18,9 @@ STOP = "surefoot:stop"
 """Attribute of a study: the last check whether to end the search, and its result."""
 
 LEAST_ROUNDS = 15  # before the first check
-IN_A_ROW = 3  # checks that must agree, since the fit of the model varies
+ROUNDS_PER_PARAMETER = 10  # before the first check: fewer do not determine the lengthscales
+EVERY = 3  # rounds from one check to the next
+IN_A_ROW = 2  # checks that must agree, since the fit of the model varies
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def stored_stop(study_file: StudyFile, study: optuna.Study, rounds: int) -> Earl
 def check_stop(
     study_file: StudyFile, study: optuna.Study, rounds: int, begun: int, confirm: int
 ) -> None:
-    """Compute the probability and record it; the search ends once it is low in several checks.
+    """Compute the probability and record it; the search ends once it is low in two checks.
 
     Args:
         study_file: A study file with `[stop]`.
@@ -84,10 +86,10 @@ def check_stop(
         confirm: Runs of the confirm stage after the search.
     """
     section = study_file.stop
-    if section is None or begun < LEAST_ROUNDS:
+    if section is None or begun < first_check(len(study_file.parameters)):
         return
     stored = _stored(study_file, study, rounds)
-    if stored.get("begun") == begun:
+    if begun < int(stored.get("begun", 0)) + EVERY:
         return
     try:
         model = fitted_model(study_file, study)
@@ -104,6 +106,16 @@ def check_stop(
     if low >= IN_A_ROW:
         found["target"] = min(rounds, begun + confirm)
     study.set_user_attr(STOP, found)
+
+
+def first_check(parameters: int) -> int:
+    """Rounds before the first check of a search over so many parameters.
+
+    References:
+        Loeppky, Sacks and Welch 2009, "Choosing the sample size of a computer experiment: a
+        practical guide", for ten measurements a parameter.
+    """
+    return max(LEAST_ROUNDS, ROUNDS_PER_PARAMETER * parameters)
 
 
 def _stored(study_file: StudyFile, study: optuna.Study, rounds: int) -> dict[str, Any]:

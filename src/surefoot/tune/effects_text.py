@@ -9,6 +9,7 @@ import numpy as np
 
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study_file import StudyFile
+from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyDrift
@@ -29,27 +30,30 @@ def effect_lines(
     lines = []
     minimize = study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
-        lines.append(drift_line(drift, minimize))
+        lines.append(drift_line(drift, minimize, study_file.units))
     if workers := model.workers(params):
-        lines.append(_workers_line(workers, float(model.predict([params])[0][0])))
+        average = float(model.predict([params])[0][0])
+        lines.append(_workers_line(workers, average, study_file.units))
     return tuple(lines)
 
 
-def drift_line(drift: StudyDrift, minimize: bool) -> str:
+def drift_line(drift: StudyDrift, minimize: bool, units: Units) -> str:
     """The largest change over time, and what predictions are for.
 
     Args:
         drift: One configuration at the times of the trials.
         minimize: Whether larger values are worse.
+        units: Unit of the values.
     """
     split, before, after = largest_change(drift.mean)
     worse = "worse" if (after > before) is minimize else "better"
     ends = float(drift.mean.min()), float(drift.mean.max())
     return (
         f"The level of the measurements changed during the study: from trial {drift.trials[split]} "
-        f"on, the same configuration is {_change(before, after)} {worse} than before. Over all "
-        f"trials, the recommended one is predicted between {ends[0]:.5g} and {ends[1]:.5g}; this "
-        f"drift is taken out, and predictions are for the latest trial."
+        f"on, the same configuration is {_change(before, after, units)} {worse} than before. Over "
+        f"all trials, the recommended one is predicted between {ends[0]:.5g} and "
+        f"{units.of_value(f'{ends[1]:.5g}')}; this drift is taken out, and predictions are for the "
+        f"latest trial."
     )
 
 
@@ -71,15 +75,20 @@ def largest_change(values: np.ndarray) -> tuple[int, float, float]:
     return split + 1, float(means[0][split]), float(means[1][split])
 
 
-def _change(before: float, after: float) -> str:
+def _change(before: float, after: float, units: Units) -> str:
     if before * after > 0.0 and abs(after / before) < 10.0:
         return f"{abs(100.0 * (after / before - 1.0)):.0f} %"
-    return f"{abs(after - before):.3g}"
+    return units.of_value(f"{abs(after - before):.3g}")
 
 
-def _workers_line(workers: Mapping[str, tuple[float, float, float]], average: float) -> str:
+def _workers_line(
+    workers: Mapping[str, tuple[float, float, float]], average: float, units: Units
+) -> str:
     ordered = sorted(workers.items(), key=lambda each: -abs(each[1][0] - average))
-    shown = ", ".join(f"{printable(name)} {value:.5g}" for name, (value, *_) in ordered[:_SHOWN])
+    shown = ", ".join(
+        f"{printable(name)} {units.of_value(f'{value:.5g}')}"
+        for name, (value, *_) in ordered[:_SHOWN]
+    )
     more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
     return (
         f"Workers differ: the recommended configuration is predicted at {shown}{more}. These "

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from surefoot.tune.study_file import StudyFile
 from surefoot.tune.trial_attributes import trial_environment
+from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -64,7 +65,7 @@ def contradictions(
     found = [_change_in_time(study_file, model, trials)]
     if study_file.environment is None:
         found.append(_repeats(study_file, model, trials, best))
-        found.append(_earlier_predictions(model, earlier))
+        found.append(_earlier_predictions(study_file.units, model, earlier))
     return tuple(text for text in found if text)
 
 
@@ -95,9 +96,12 @@ def _repeats(
     name = f"configuration of trial {trials[repeated[worst][0]].number}"
     for known, what in ((best.params, "recommended"), (study_file.defaults, "default")):
         name = f"{what} configuration" if params == known else name
+    units = study_file.units
+    median = units.of_value(f"{medians[worst]:.5g}")
+    predicted = units.of_value(f"{mean[worst]:.5g} ({lower[worst]:.5g} to {upper[worst]:.5g})")
     return (
-        f"The {name} was measured {number} times, with median {medians[worst]:.5g}; the model "
-        f"predicts {mean[worst]:.5g} ({lower[worst]:.5g} to {upper[worst]:.5g})."
+        f"The {name} was measured {number} times, with median {median}; the model predicts "
+        f"{predicted}."
     )
 
 
@@ -123,11 +127,11 @@ def _change_in_time(
     if probability > LEVEL:
         return ""
     shift = float(np.median(residuals[split:]) - np.median(residuals[:split]))
-    word = "above" if shift > 0 else "below"
+    size, word = study_file.units.of_value(f"{abs(shift):.3g}"), "above" if shift > 0 else "below"
     first = trials[order[split]].number
     return (
-        f"From trial {first} on, measurements are {abs(shift):.3g} {word} those before, compared "
-        f"with the model: the system may have changed during the study."
+        f"From trial {first} on, measurements are {size} {word} those before, compared with the "
+        f"model: the system may have changed during the study."
     )
 
 
@@ -156,7 +160,7 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
     return split, min(1.0, 2.0 * math.exp(-6.0 * largest**2 / (number**3 + number**2)))
 
 
-def _earlier_predictions(model: StudyBelief, earlier: Sequence[Earlier]) -> str:
+def _earlier_predictions(units: Units, model: StudyBelief, earlier: Sequence[Earlier]) -> str:
     """Whether most of the earlier intervals miss what the model predicts there now."""
     known = [one for one in earlier if one.trials >= _LEAST_EARLIER]
     if len(known) < 2:
@@ -172,8 +176,9 @@ def _earlier_predictions(model: StudyBelief, earlier: Sequence[Earlier]) -> str:
         return ""
     one, value = missed[-1]
     best = one.best
+    predicted = units.of_value(f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})")
     return (
-        f"What was recommended after {one.trials} measurements was predicted at {best.value:.5g} "
-        f"({best.lower:.5g} to {best.upper:.5g}) and is now at {value:.5g}; {len(missed)} of "
-        f"{len(known)} earlier intervals miss like that."
+        f"What was recommended after {one.trials} measurements was predicted at {predicted} and is "
+        f"now at {units.of_value(f'{value:.5g}')}; {len(missed)} of {len(known)} earlier intervals "
+        "miss like that."
     )

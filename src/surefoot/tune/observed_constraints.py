@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# What may follow a value: a unit and a standard error, which is not that of the measurement.
+_PLUS_MINUS = re.compile(r"±|\+/?-")
+_ERROR = r"(?:[^\S\n]*+(?:[^\W\d_]++[^\S\n]++)?(?:±|\+/?-)[^\S\n]*+\S++)?"
+
 
 @dataclass(frozen=True)
 class ObservedConstraints:
@@ -36,7 +40,7 @@ def split_constraints(text: str, names: Sequence[str]) -> tuple[dict[str, str], 
     """
     found = {}
     for name in names:
-        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}[^\S\n]*+=[^\S\n]*+(\S*+)")
+        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}[^\S\n]*+=[^\S\n]*+(\S*+){_ERROR}")
         if given := pattern.findall(text):
             found[name] = given[-1]
         text = pattern.sub(" ", text)
@@ -62,15 +66,23 @@ def check_constraints(
         value = _number(given[name])
         if value is None or not math.isfinite(value):
             blameless = value is None or math.isnan(value)
-            reason = f"the constraint {name} is {given[name]!s:.100}, expected a finite number"
+            reason = f"the constraint {name} {_shown(given[name], value)}, expected a finite number"
             return ObservedConstraints({}, reason, blameless)
         values[name] = value
     return ObservedConstraints(values)
 
 
+def _shown(given: Any, value: float | None) -> str:
+    """What was given: a number, a text in quotes, or nothing."""
+    if value is not None:
+        return f"is {given!s:.100}"
+    return f"is {given!r:.100}" if given != "" else "has no value"
+
+
 def _number(given: Any) -> float | None:
-    """A number, which a unit may follow (`18.3ms`)."""
+    """A number, which a unit or a standard error may follow (`18.3ms`, `18.3+-0.4`)."""
     if isinstance(given, str):
+        given = _PLUS_MINUS.split(given, maxsplit=1)[0]
         given = re.sub(r"(?<=[\d.])(?!e[-+\d])[^\W\d_]++$|[,;]$", "", given, flags=re.IGNORECASE)
     try:
         return float(given)

@@ -4,18 +4,22 @@ Two configurations are measured in pairs, in random order within each pair. Let 
 difference of pair :math:`i`, :math:`s_i` its sign, and :math:`r_i = \#\{j \le i : |d_j| \le
 |d_i|\} / i` its sequential rank. For a fraction :math:`\lambda \in (0, 1)` the two capitals
 
-.. math:: K_n^\pm(\lambda) = \prod_{i \le n} (1 \pm \lambda s_i w_i), \qquad w_i = 1 \text{ or } r_i
+.. math:: K_n^\pm(\lambda) = \prod_{i \le n} (1 \pm \lambda s_i w_i), \qquad
+    w_i = g_i \text{ or } g_i r_i
 
 bet on positive and on negative differences. The evidence :math:`M_n^\pm` is their average over
-:math:`\lambda` and over both weights: :math:`w_i = 1` is the sign test, :math:`w_i = r_i` the
-signed-rank test.
+:math:`\lambda` and over both weights: with :math:`g_i = 1`, :math:`w_i = 1` is the sign test and
+:math:`w_i = r_i` the signed-rank test. Where runs have standard errors, :math:`e_i` is that of the
+difference and :math:`g_i = \min(1, \operatorname{median}_{j \le i} e_j / e_i)`, so that a pair of
+larger error has less weight.
 
 *Exactness.* If both configurations are the same, then so is the distribution of a pair's two
 measurements whichever of them is called A. The order is drawn by a fair coin, independent of the
-two measurements and of all that came before. So, given the past and :math:`|d_i|`, both signs
-are equally likely, while :math:`w_i` is known, and :math:`E[1 \pm \lambda s_i w_i] = 1`: each
-capital is a non-negative martingale that starts at 1, and so is an average of them. By Ville's
-inequality :math:`P(\exists n : M_n^+ \ge 2/\alpha \text{ or } M_n^- \ge 2/\alpha) \le \alpha`.
+two measurements and of all that came before. So, given the past, :math:`|d_i|` and :math:`e_i`
+(which do not depend on the labels), both signs are equally likely, while :math:`w_i` is known, and
+:math:`E[1 \pm \lambda s_i w_i] = 1`: each capital is a non-negative martingale that starts at 1,
+and so is an average of them. By Ville's inequality
+:math:`P(\exists n : M_n^+ \ge 2/\alpha \text{ or } M_n^- \ge 2/\alpha) \le \alpha`.
 Nothing is assumed of the noise: it may be heavy-tailed, drift, jump, and depend on the past. A tie
 (:math:`s_i = 0`) and a pair that is left out whichever label is which keep the capital as it is.
 
@@ -77,19 +81,23 @@ class PairedTest:
     upper: float
 
 
-def paired_test(differences: Floats, confidence: float = 0.95) -> PairedTest:
+def paired_test(
+    differences: Floats, confidence: float = 0.95, errors: Floats | None = None
+) -> PairedTest:
     """Test whether paired differences are centred at zero, at any number of pairs.
 
     Args:
         differences: Differences (n,) in the order of their measurement, where the order within each
             pair was random. Infinite ones, of pairs in which one run failed, count with their sign.
         confidence: One minus the probability of ever rejecting a true hypothesis.
+        errors: Standard errors (n,) of the differences, 0 where they are unknown; None for none.
 
     Returns:
         Decision, posterior probability and confidence interval.
 
     Raises:
-        InvalidInput: If a difference is NaN or the confidence is not between 0 and 1.
+        InvalidInput: If a difference is NaN, the confidence is not between 0 and 1, or there are
+            not as many errors as differences.
 
     References:
         Ville (1939), Robbins (1970), Howard et al. (2021), Waudby-Smith and Ramdas (2023); see the
@@ -105,19 +113,49 @@ def paired_test(differences: Floats, confidence: float = 0.95) -> PairedTest:
     d = np.asarray(differences, dtype=np.float64)
     if d.ndim != 1 or np.isnan(d).any():
         raise InvalidInput(f"`differences` has shape {d.shape} or NaN, expected (n,) without NaN.")
+    shares = np.ones_like(d) if errors is None else precisions(errors)
+    if shares.shape != d.shape:
+        raise InvalidInput(f"`errors` has shape {shares.shape}, expected {d.shape}.")
     threshold = _log_threshold(confidence)
-    positive, negative = _log_evidence(d)
+    positive, negative = _log_evidence(d, shares)
     sign = int(positive >= threshold) - int(negative >= threshold)
     probability = float(1 / (1 + np.exp(np.clip(negative - positive, -700, 700))))
-    return PairedTest(sign, probability, *_invert(d, threshold))
+    return PairedTest(sign, probability, *_invert(d, shares, threshold))
 
 
-def decision_times(differences: Floats, confidence: float = 0.95) -> NDArray[np.int64]:
+def precisions(errors: Floats) -> Floats:
+    """Weights of pairs whose differences have standard errors.
+
+    Args:
+        errors: Standard errors (..., n) in the order of the pairs, 0 where they are unknown.
+
+    Returns:
+        Weights (..., n): 1 for an error of at most the median of the known ones so far, otherwise
+        in inverse proportion to it.
+
+    Example:
+        >>> precisions(np.array([0.1, 0.1, 0.4, 0.0]))
+        array([1.  , 1.  , 0.25, 1.  ])
+    """
+    known = np.where(errors > 0.0, errors, np.nan)
+    shares = np.ones(known.shape)
+    for i in range(known.shape[-1]):
+        now = known[..., i]
+        if np.isfinite(now).any():
+            median = np.nanmedian(known[..., : i + 1][np.isfinite(now)], axis=-1)
+            shares[np.isfinite(now), i] = np.minimum(1.0, median / now[np.isfinite(now)])
+    return shares
+
+
+def decision_times(
+    differences: Floats, confidence: float = 0.95, shares: Floats | None = None
+) -> NDArray[np.int64]:
     """When the test first decides, for many sequences of differences.
 
     Args:
         differences: Sequences (k, n) of differences.
         confidence: One minus the probability of ever rejecting a true hypothesis.
+        shares: Weights (k, n) of the pairs, such as their `precisions`; 1 by default.
 
     Returns:
         Numbers of pairs (k,); 0 where n pairs decide nothing.
@@ -135,6 +173,8 @@ def decision_times(differences: Floats, confidence: float = 0.95) -> NDArray[np.
     for i in range(differences.shape[1]):
         rank = (size[:, : i + 1] <= size[:, i : i + 1]).mean(-1)
         sign = np.sign(differences[:, i])
+        if shares is not None:
+            sign = sign * shares[:, i]
         bets = np.stack([sign, sign * rank])[:, :, None] * FRACTIONS
         capital += np.log1p(np.stack([bets, -bets]))
         evidence = logsumexp(capital, axis=(1, 3)) - np.log(2 * NODES)
@@ -144,25 +184,29 @@ def decision_times(differences: Floats, confidence: float = 0.95) -> NDArray[np.
     return times
 
 
-def pairs_to_decide(differences: Floats, confidence: float = 0.95, seed: int = 0) -> int | None:
+def pairs_to_decide(
+    differences: Floats, confidence: float = 0.95, seed: int = 0, errors: Floats | None = None
+) -> int | None:
     """Estimate how many more pairs decide the test, if they are like those so far.
 
     Args:
         differences: Differences (n,) so far.
         confidence: One minus the probability of ever rejecting a true hypothesis.
         seed: Seed of the continuations, which resample the differences.
+        errors: Standard errors (n,) of the differences, 0 where they are unknown; None for none.
 
     Returns:
         The median over the continuations, 0 if it is decided, None if it is more than 1,000.
     """
     count = len(differences)
-    if paired_test(differences, confidence).sign:
+    if paired_test(differences, confidence, errors).sign:
         return 0
     if not np.any(differences):
         return None
-    drawn = np.random.default_rng(seed).choice(differences, (PATHS, MOST_PAIRS))
-    paths = np.concatenate([np.tile(differences, (PATHS, 1)), drawn], axis=1)
-    more = decision_times(paths, confidence) - count
+    drawn = np.random.default_rng(seed).choice(count, (PATHS, MOST_PAIRS))
+    rows = np.concatenate([np.tile(np.arange(count), (PATHS, 1)), drawn], axis=1)
+    shares = None if errors is None else precisions(errors)[rows]
+    more = decision_times(differences[rows], confidence, shares) - count
     more = np.where(more > 0, more, MOST_PAIRS + 1)
     median = int(np.ceil(np.median(more)))
     return median if median <= MOST_PAIRS else None
@@ -172,21 +216,21 @@ def _log_threshold(confidence: float) -> float:
     return float(np.log(2 / (1 - checks.probability("confidence", confidence))))
 
 
-def _log_evidence(differences: Floats) -> tuple[float, float]:
+def _log_evidence(differences: Floats, shares: Floats) -> tuple[float, float]:
     """Logarithms of the evidence for positive and for negative differences."""
     from scipy.special import logsumexp
 
     size = np.abs(differences)
     count = np.arange(1, len(size) + 1)
     ranks = np.tril(size[None, :] <= size[:, None]).sum(-1) / count
-    sign = np.sign(differences)
+    sign = np.sign(differences) * shares
     bets = np.stack([sign, sign * ranks])[:, :, None] * FRACTIONS  # (weights, n, fractions)
     both = np.stack([np.log1p(bets), np.log1p(-bets)]).sum(2)
     positive, negative = logsumexp(both, axis=(1, 2)) - np.log(2 * NODES)
     return float(positive), float(negative)
 
 
-def _invert(d: Floats, threshold: float) -> tuple[float, float, float]:
+def _invert(d: Floats, shares: Floats, threshold: float) -> tuple[float, float, float]:
     """Estimate, lower and upper end, by bisection over the cells in which the evidence is constant.
 
     The evidence for positive differences from m falls with m, and changes at means of two
@@ -204,7 +248,7 @@ def _invert(d: Floats, threshold: float) -> tuple[float, float, float]:
         low, high = 0, len(middles)
         while low < high:
             cell = (low + high) // 2
-            if holds(*_log_evidence(d - middles[cell])):
+            if holds(*_log_evidence(d - middles[cell], shares)):
                 high = cell
             else:
                 low = cell + 1

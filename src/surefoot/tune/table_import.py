@@ -15,6 +15,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
+from surefoot.tune.environment import Variable
 from surefoot.tune.grid import contains, range_text
 from surefoot.tune.known_trials import new_rows
 from surefoot.tune.plain_text import shown, storable
@@ -59,9 +60,10 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
     of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
-    ignored. All rows are checked before the first is added. A row that is a trial of the study
-    already, imported or measured, is not added again: one with the same parameters, environment and
-    value, and the same `worker` and `time` (or `start`, of `export`) where both are given.
+    ignored, and a failure needs no environment. All rows are checked before the first is added. A
+    row that is a trial of the study already, imported or measured, is not added again: one with the
+    same parameters, environment and value, and the same `worker` and `time` (or `start`, of
+    `export`) where both are given.
 
     Args:
         path: The study file.
@@ -95,9 +97,7 @@ class _Rows:
     def __init__(self, study_file: StudyFile, table: Path) -> None:
         self._study_file, self._table = study_file, table
         self._header, self._rows = read_table(table)
-        self._variables = (
-            [] if study_file.environment is None else list(study_file.environment.variables)
-        )
+        self._variables = {} if study_file.environment is None else study_file.environment.variables
         self._parameters = {
             name: self._column(name, f"params_{name}") for name in study_file.parameters
         }
@@ -148,12 +148,12 @@ class _Rows:
             if space.is_active(name, params):
                 params[name] = self._parameter(line, name, row, space.scales[name])
         attributes: dict[str, Any] = {IMPORTED: identity}
-        if (environment := self._study_file.study_environment) is not None:
-            values = {
-                name: self._number(line, name, _cell(row, index))
-                for name, index in self._environment.items()
+        under = {name: _cell(row, index) for name, index in self._environment.items()}
+        if any(under.values()) or (under and _cell(row, self._value)):  # a failure may have none
+            attributes[ENVIRONMENT] = {
+                name: self._observed(line, name, cell, self._variables[name])
+                for name, cell in under.items()
             }
-            attributes[ENVIRONMENT] = environment.decode(environment.encode(values))
         if seconds := self._text(row, DURATION):
             attributes[SECONDS] = self._number(line, DURATION, seconds)
         if error := self._text(row, ERROR):
@@ -237,6 +237,14 @@ class _Rows:
         if number not in special and not contains(distribution, number):
             raise self._wrong(line, name, cell, range_text(distribution, special))
         return int(number) if isinstance(distribution, IntDistribution) else number
+
+    def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:
+        """The value of a variable of the environment, as a run would record it."""
+        number = self._number(line, name, cell)
+        wanted = variable.mismatch(number)
+        if wanted is not None:
+            raise self._wrong(line, name, cell, wanted)
+        return variable.nearest(number)
 
     def _number(self, line: int, name: str, cell: str) -> float:
         try:

@@ -90,6 +90,22 @@ class TestSearch:
         assert sum(before) >= 8  # of 16
         assert sum(ours) <= 0.6 * sum(before)
 
+    @pytest.mark.parametrize("observed", [False, True])
+    def test_an_initial_design_under_an_environment(self, observed: bool) -> None:
+        def objective(trial: Trial) -> float:
+            x = trial.suggest_float("x", 0.0, 1.0)
+            z = {"z": trial.number % 3 * 0.5}
+            if observed:
+                trial.set_user_attr(ENVIRONMENT, z)
+            else:
+                z = trial.study.sampler.environment_of(trial)
+            trial.set_constraint("limit", x + 0.1 * z["z"] - 0.3)
+            return x * z["z"]
+
+        environment = StudyEnvironment(["z"], sf.FiniteEnvironment([0.0, 0.5, 1.0]), observed)
+        study = run(objective, 12, environment=environment, risk=sf.VaR(0.3), initial=12)
+        assert sum(trial.constraints["limit"] > 0.0 for trial in study.trials[6:]) <= 2
+
     def test_a_noisy_limit(self) -> None:
         study = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0))
         for x in np.linspace(0.0, 1.0, 24):

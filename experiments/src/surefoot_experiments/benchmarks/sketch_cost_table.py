@@ -50,7 +50,7 @@ R_t / t ± its standard error. Dictionary: mean over the later half of the round
 """
 
 ANCHORS = """
-Against what must be reached, and the authors' code (measured elsewhere on 2 cores, q̄ = 2, on other
+Targets set before the run, and the authors' code (measured elsewhere on 2 cores, q̄ = 2, on other
 functions; github.com/luigicarratino/batch-bkb):
 """
 
@@ -83,7 +83,7 @@ def report(tables: Tables) -> str:
 
 
 def rounds(rows: pd.DataFrame) -> str:
-    """What a round costs and brings, and whether that is what must be reached."""
+    """What a round costs and brings, and whether the target is reached."""
     parts = [ROUNDS.format(seeds=rows["trial"].nunique())]
     for arms, chosen in rows.groupby("arms"):
         lines = {}
@@ -200,7 +200,7 @@ SECTIONS = {"rounds": rounds, "exact": exact, "growth": growth, "big": big}
 
 
 def _reached(rows: pd.DataFrame) -> list[str]:
-    """What must be reached, where such sizes were played."""
+    """The targets, where such sizes were played."""
     lines = []
     for (name, arms), (most, number) in MOST.items():
         mine = rows[(rows["method"] == name) & (rows["arms"] == arms)]
@@ -213,7 +213,7 @@ def _reached(rows: pd.DataFrame) -> list[str]:
             {
                 "": f"{name}, {arms:,} arms",
                 "ms a round": f"{time:.2f} over {number:,} rounds",
-                "at most": f"{most:.0f}",
+                "target": f"{most:.0f}",
                 "reached": _yes(time <= most),
                 "authors' ms": f"{theirs:.0f}",
                 "R_t / t at 1,000": f"{regret.mean():.3f}" + _error(regret.sem()),
@@ -256,4 +256,4 @@ def _hours(seconds: float) -> str:
 
 
 def _yes(reached: bool) -> str:
-    return "yes" if reached else "NO"
+    return "yes" if reached else "no"

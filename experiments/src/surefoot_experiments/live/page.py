@@ -63,10 +63,9 @@ def write_page(out: Path) -> str:
 def _row(run: dict[str, Any], name: str, busy: list[list[float]]) -> dict[str, str]:
     arm = run["arms"][name]
     recommended, compared = arm["recommended"], arm["compared"]
-    defaults, percent = recommended["defaults"], compared["percent"]
+    percent, shares = compared["percent"], _predicted(arm)
     better = {"A": "worse", "B": "better", None: "undecided"}[compared["better"]]
     change = _change(percent["estimate"], percent["lower"], percent["upper"])
-    shares = [100 * defaults[key] / defaults["value"] for key in ("change", "lower", "upper")]
     inside = "inside" if arm["inside"] else "outside"
     state = [any(began <= time <= end for began, end in busy) for time, _ in arm["again"]]
     groups = [
@@ -86,6 +85,12 @@ def _row(run: dict[str, Any], name: str, busy: list[list[float]]) -> dict[str, s
     }
 
 
+def _predicted(arm: dict[str, Any]) -> list[float]:
+    """What the model said about the change from the defaults in per cent, and its interval."""
+    defaults = arm["recommended"]["defaults"]
+    return [100 * defaults[key] / defaults["value"] for key in ("change", "lower", "upper")]
+
+
 def _change(estimate: float, lower: float | None, upper: float | None) -> str:
     ends = ["no bound" if one is None else f"{one:+.0f}" for one in (lower, upper)]
     return f"{estimate:+.0f} % ({' to '.join(ends)})"
@@ -97,9 +102,14 @@ def _totals(runs: list[dict[str, Any]]) -> str:
         arms = [run["arms"][name] for run in runs]
         better = sum(arm["compared"]["better"] == "B" for arm in arms)
         inside = sum(arm["inside"] for arm in arms)
+        right = sum(
+            lower <= arm["compared"]["percent"]["estimate"] <= upper
+            for arm, (_, lower, upper) in zip(arms, map(_predicted, arms), strict=True)
+        )
         lines.append(
-            f"- {name}: better than the defaults in {better} of {len(arms)} runs; the median "
-            f"of the runs afterwards is inside the interval in {inside}."
+            f"- {name}: better than the defaults in {better} of {len(arms)} runs; the change that "
+            f"was measured is inside the predicted interval in {right}, and the median of the runs "
+            f"afterwards inside the interval of the value in {inside}."
         )
     return "\n".join(lines) + "\n"
 

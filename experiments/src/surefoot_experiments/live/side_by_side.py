@@ -1,9 +1,9 @@
 """Tune a system twice at the same time, with and without repeats and effects, and check both.
 
-Both studies run as `surefoot tune` with measurements that take turns, in the same minutes and
-beside the same neighbour. Then `surefoot compare` measures the recommendation of each against the
-defaults, again in turns; its runs of the recommendation also show whether the interval of the
-recommendation was right.
+Both studies run as `surefoot tune` in the same minutes and beside the same neighbour. Their
+measurements take turns, and while one measures, nothing of the other runs. Then `surefoot compare`
+measures the recommendation of each against the defaults, again in turns; its runs of the
+recommendation also show whether the interval of the recommendation was right.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -62,7 +63,9 @@ def run_live(
     for arm, aided in ARMS.items():
         (folder / arm).mkdir(parents=True, exist_ok=True)
         shutil.copy(system.bench, folder / arm / "bench.py")
-        (folder / arm / study).write_text(study_text(system, seed, rounds, aided))
+        shutil.copy(Path(__file__).with_name("take_turn.py"), folder / arm)
+        (other,) = ARMS.keys() - {arm}
+        (folder / arm / study).write_text(study_text(system, seed, rounds, aided, other))
     if system.prepare:
         _call(folder / "plain", [sys.executable, "bench.py", *system.prepare])
     with _neighbour(out, seed):
@@ -110,10 +113,16 @@ def _both(folder: Path, *arguments: str) -> dict[str, str]:
                 stdout=output,
                 stderr=errors,
             )
+        (folder / f"{arm}.pid").write_text(str(processes[arm].pid))
+    codes = {}
     try:
-        codes = {arm: process.wait() for arm, process in processes.items()}
+        for arm, process in processes.items():
+            codes[arm] = process.wait()
+            (folder / f"{arm}.pid").unlink()
     finally:
-        for process in processes.values():
+        for arm, process in processes.items():
+            (folder / f"{arm}.pid").unlink(missing_ok=True)
+            process.send_signal(signal.SIGCONT)
             process.terminate()
             process.wait()
     for arm, code in codes.items():

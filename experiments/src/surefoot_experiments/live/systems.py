@@ -11,7 +11,6 @@ from surefoot import NotReady
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[3] / "examples" / "sqlite"  # of a checkout
-LOCK = "flock ../lock"  # measurements of two studies take turns
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def systems() -> Mapping[str, System]:
     }
 
 
-def study_text(system: System, seed: int, rounds: int, aided: bool) -> str:
+def study_text(system: System, seed: int, rounds: int, aided: bool, other: str) -> str:
     """The study file of a system.
 
     Args:
@@ -117,14 +116,16 @@ def study_text(system: System, seed: int, rounds: int, aided: bool) -> str:
         seed: Seed of the search.
         rounds: Number of measurements.
         aided: Whether configurations are repeated and drift is modelled.
+        other: Name of the study that is tuned at the same time, whose process waits meanwhile.
     """
     aids = {False: ("effects = []", ""), True: ("", "\n[repeats]\nmost = 10\nunstable = 0.2\n")}
     effects, repeats = aids[aided]
+    turn = f"{sys.executable} take_turn.py ../lock ../{other}.pid"
     changes = {
         "rounds = 60": f"rounds = {rounds}",
         "seed = 0": f"seed = {seed}",
-        "python bench.py": f"{LOCK} {sys.executable} bench.py",
-        # Waiting for the other study's measurement counts.
+        "python bench.py": f"{turn} {sys.executable} bench.py",
+        # Waiting for the other study counts.
         "timeout = 30": f"timeout = 90\n{effects}",
     }
     text = system.study

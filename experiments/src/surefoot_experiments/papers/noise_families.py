@@ -51,7 +51,7 @@ def checks(tables: Tables) -> list[Check]:
         papers = trials[[PLAIN, OURS_NYSTROM]].min(axis=1)
         found.append(
             Check(
-                f"{task}: {ROBUST} ends at most at {limit:g} of {GP}'s regret",
+                f"{task}: regret of {ROBUST} at most {limit:.1f} times that of {GP}",
                 bool(ends[ROBUST] <= limit * ends[GP]),
                 f"{ends[ROBUST]:.3g} against {ends[GP]:.3g}",
                 decided(trials[ROBUST] - limit * trials[GP]),

@@ -93,7 +93,7 @@ def order(
 
 
 def _cost(seconds: Series, one: str, other: str) -> str:
-    return f"{seconds[one]:.0f} and {seconds[other]:.0f} s of one core a trial"
+    return f"CPU time {seconds[one]:.0f} and {seconds[other]:.0f} s per trial"
 
 
 def _on_par(values: DataFrame, one: str, other: str, cost: str) -> Check:
@@ -110,12 +110,12 @@ def _below(claim: str, values: DataFrame, better: str, worse: str, cost: str) ->
     error = f" ± {differences.sem():.2f}" if len(differences) > 1 else ""
     floor = np.log10(LEAST)
     least = [int((column <= floor + 1e-9).sum()) for column in (low, high)]
-    at_least = f"; at {LEAST:g} in {least[0]} and {least[1]} of them" if any(least) else ""
+    at_least = f"; at the floor of {LEAST:g} in {least[0]} and {least[1]}" if any(least) else ""
     return Check(
         claim,
         bool(low.mean() < high.mean()),
         f"log10 regret {low.mean():.2f} against {high.mean():.2f} (medians {low.median():.2f} and "
-        f"{high.median():.2f}), difference {differences.mean():.2f}{error}; less in "
-        f"{int((differences < 0).sum())} of {len(differences)} trials{at_least}; {cost}",
+        f"{high.median():.2f}), first minus second {differences.mean():.2f}{error}; the first is "
+        f"lower in {int((differences < 0).sum())} of {len(differences)} trials{at_least}; {cost}",
         decided(differences),
     )

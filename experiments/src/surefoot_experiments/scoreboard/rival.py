@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from surefoot_experiments.scoreboard.environments import HERE, python_of
 from surefoot_experiments.scoreboard.process import JsonProcess, ProcessUnavailable
-from surefoot_experiments.scoreboard.space import Point
+from surefoot_experiments.scoreboard.space import Point, Space
 from surefoot_experiments.scoreboard.task import Task
 
 
@@ -54,20 +55,32 @@ class RivalProcess:
 
     def start(self, task: Task, seed: int, settings: Mapping[str, Any], limit: float) -> None:
         """Begin a run."""
-        space = task.space.to_json()
-        start = {"do": "start", "space": space, "seed": seed, "budget": task.budget}
+        self.begin(task.space, task.budget, seed, settings, limit)
+
+    def begin(
+        self, space: Space, budget: int, seed: int, settings: Mapping[str, Any], limit: float
+    ) -> None:
+        """Begin a run on a space, of so many measurements."""
+        start = {"do": "start", "space": space.to_json(), "seed": seed, "budget": budget}
         self._process.request({**start, "settings": dict(settings)}, limit)
 
     def ask(self, limit: float) -> dict[str, Any]:
         """The next point, with the processor seconds and the wall time that it took."""
         return self._process.request({"do": "ask"}, limit)
 
-    def tell(self, point: Point, value: float | None, limit: float) -> dict[str, Any]:
-        """Pass a measurement, None for a crash."""
-        return self._process.request({"do": "tell", "point": point, "value": value}, limit)
+    def tell(
+        self,
+        point: Point,
+        value: float | None,
+        limit: float,
+        others: Mapping[str, float] = MappingProxyType({}),
+    ) -> dict[str, Any]:
+        """Pass a measurement, None for a crash, and the values of constraints."""
+        request = {"do": "tell", "point": point, "value": value, "others": dict(others)}
+        return self._process.request(request, limit)
 
     def recommend(self, limit: float) -> Point:
-        """The recommended point."""
+        """The recommended point; empty where there is none."""
         point: Point = self._process.request({"do": "recommend"}, limit)["point"]
         return point
 

@@ -19,7 +19,7 @@ from surefoot.integrations.optuna.predictions import (
     StudyDrift,
     StudyRecommendation,
 )
-from surefoot.optimizer.constraints import CONFIDENT, joint_draws
+from surefoot.optimizer.constraints import CONFIDENT
 from surefoot.regression.units import Warp
 from surefoot.risks import Risk, WorstCase
 from surefoot.types import InvalidInput
@@ -35,7 +35,6 @@ _PAIRS = 4096  # of two values, for the interval of their difference
 _CHUNK = 2**16  # points predicted at once
 _NORMAL = NormalDist()
 _OF_95 = 1.96  # standard deviations of a 95 % interval
-_CAUTION = 1.5  # factor of deviations where the probability of a gain is computed
 _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # configurations at which they are drawn
 _FILLING, _SURROUNDING = 2048, 512  # configurations of which these are chosen
@@ -75,8 +74,10 @@ class StudyBelief:
         self._encoding, self._sign, self._log = tracker.encoding, tracker.sign, tracker.log
         self._best = optimizer.recommend().point
         self._feasible, self._constraints = optimizer.feasible_designs, optimizer.constraints
-        reported = optimizer.interval(optimizer.context)
+        context = optimizer.context
+        reported = optimizer.interval(context)
         self._posterior, self._width = reported.posterior, reported.width
+        self._most_likely, self._uncertainty = context.posterior, context.hyperparameter_uncertainty
         self._warp = reported.warp
         self._hyperparameters = optimizer.hyperparameters
         self._contrasts, known = optimizer.contrasts(), optimizer.history
@@ -296,20 +297,39 @@ class StudyBelief:
     def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
         """Probability that some configuration is better than another one by more than a share.
 
-        Estimated by functions drawn from the posterior, on the configurations of largest upper
-        bound of many that fill the space and surround the given one. Deviations are 1.5 times the
-        posterior's, since its hyperparameters are estimates themselves.
-
         Args:
             params: The configuration to improve on, as values by parameter name.
             gain: The share, of the magnitude of its predicted value.
 
         Returns:
-            The probability; a configuration counts where the drawn constraints hold.
+            The probability: the share of `largest_gains` above it.
 
         Raises:
             InvalidInput: If the configuration is not in the search space, or the study has an
                 environment.
+        """
+        return float((self.largest_gains(params) > gain).mean())
+
+    def largest_gains(self, params: Mapping[str, Any]) -> np.ndarray:
+        """By how much the best configuration is better than another one, in functions drawn.
+
+        The functions are drawn from the posterior integrated over the hyperparameters, and
+        evaluated at those of many configurations that fill the space and surround the given one
+        whose upper bound is largest.
+
+        Args:
+            params: The configuration to improve on, as values by parameter name.
+
+        Returns:
+            Shares (1024,) of the magnitude of its predicted value; negative where no other
+            configuration is better. A configuration counts where the drawn constraints hold.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space, or the study has an
+                environment.
+
+        References:
+            Wilson 2024, "Stopping Bayesian optimization with probabilistic regret bounds".
         """
         if self._over is not None:
             raise InvalidInput("the study has an environment, over whose risk no gain is known.")
@@ -320,17 +340,17 @@ class StudyBelief:
             mean, deviation = self._posterior.mean_and_deviation(points)
             best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
             points = torch.cat([at, points[best]])
-            drawn = joint_draws(self._posterior, points, _DRAWS, generator)
-            mean = self._posterior.evaluated_mean(self._posterior.evaluate(points))[:, None]
-            drawn = self._warp.inverse(mean + _CAUTION * (drawn - mean))
+            drawn = self._uncertainty.draws(self._most_likely, points, _DRAWS, generator)
+            drawn = self._warp.inverse(drawn)
             changes = drawn[1:] - drawn[:1]
             holds = self._constraints.draws(points[1:], _DRAWS, generator)
             if holds is not None:
                 changes = torch.where(holds, changes, -torch.inf)
-            least = gain * abs(float(self._warp.inverse(self._posterior.mean(at))))
+            largest = changes.amax(0).cpu()
+            value = self._warp.inverse(self._posterior.mean(at)).abs().cpu()
         if self._log:
-            least = math.log1p(gain) if self._sign > 0 else -math.log1p(-gain)
-        return float((changes.amax(0) > least).double().mean())
+            return (self._sign * (self._sign * largest).expm1()).numpy()
+        return (largest / value).nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf).numpy()
 
     def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and deviation of the improvement of a configuration on another one."""
@@ -382,12 +402,9 @@ class StudyBelief:
         with torch.no_grad():
             predicted = self._constraints.predict(self._points([params]).to(self._best.device))
         found = {}
-        for name, (mean, deviation, chance) in predicted.items():
+        for name, one in predicted.items():
             if name in self._constraints.limits:
-                middle, margin = float(mean), _OF_95 * float(deviation)
-                ends = (middle - margin, middle + margin)
-                limit = self._constraints.limits[name]
-                found[name] = PredictedConstraint(limit, middle, *ends, float(chance))
+                found[name] = PredictedConstraint(self._constraints.limits[name], *map(float, one))
         return found
 
     def predict(

@@ -81,7 +81,9 @@ class SearchSpace:
         _ = self.order
         for name in self.scales if self.when or self.special else ():
             if self.scale(name).single():
-                raise InvalidSpace(name, "scales", "has one value on its scale, expected 2 or more")
+                raise InvalidSpace(
+                    name, "scales", "has one value on its scale, expected 2 or more: leave it out"
+                )
 
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> SearchSpace:

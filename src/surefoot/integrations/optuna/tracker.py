@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 1000  # more than any trial makes
 _SAME = 1e-9  # of the unit cube; a storage may round numbers
+_SAMPLE = 64  # environments, of one that is observed
 
 
 @dataclass(frozen=True)
@@ -288,12 +289,20 @@ class StudyTracker:
         """The next query; points of the initial design that seem to be infeasible are left out."""
         while self.optimizer.in_initial_design:
             query = self.optimizer.ask()
-            z = query.environment
-            inputs = query.point if z is None else torch.cat([query.point, z])
-            if not self.optimizer.constraints.rule_out(inputs):
+            if not self.optimizer.constraints.rule_out(self._inputs(query)):
                 return query
             self.optimizer.forget(query, failed=False)
         return self.optimizer.ask()
+
+    def _inputs(self, query: Query) -> Tensor:
+        """Inputs (n, d) of a query's measurement: several where its environment is observed."""
+        if self.environment is None:
+            return query.point.unsqueeze(0)
+        if query.environment is None:
+            z = self.environment.distribution.sample(_SAMPLE, torch.Generator().manual_seed(0))
+        else:
+            z = query.environment.unsqueeze(0)
+        return torch.cat([query.point.expand(len(z), -1), z.to(query.point)], -1)
 
     def _ask_elsewhere(self, query: Query, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""

@@ -53,6 +53,7 @@ from surefoot.tune.trial_attributes import (
     trial_output,
     trial_seconds,
 )
+from surefoot.tune.unstable import unstable_note
 from surefoot.types import InvalidInput
 
 SLICE_POINTS = 48  # along a number
@@ -96,9 +97,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
         left_to_gain=_left_to_gain(study_file, past),
-        warnings=contradictions(
-            study_file, study, model, best, [Earlier(one.count, one.best) for one in past[:-1]]
-        ),
+        warnings=_warnings(study_file, study, model, past),
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -119,6 +118,16 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         defaults=str(against_defaults(study_file, model, best) or ""),
         units=study_file.units,
     )
+
+
+def _warnings(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief, past: list[_Past]
+) -> tuple[str, ...]:
+    """What contradicts the model, and which configurations are unstable."""
+    best, earlier = past[-1].best, [Earlier(one.count, one.best) for one in past[:-1]]
+    found = contradictions(study_file, study, model, best, earlier)
+    note = unstable_note(study, model, best.params)
+    return (*found, note) if note else found
 
 
 def intervals(

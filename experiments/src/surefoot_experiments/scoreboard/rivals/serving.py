@@ -28,12 +28,15 @@ class Rival(Protocol):
         """The point to measure next."""
         ...
 
-    def tell(self, point: Point, value: float) -> None:
-        """Take in a measurement of the point asked for; NaN if it crashed."""
+    def tell(self, point: Point, value: float, **others: float) -> None:
+        """Take in a measurement of the point asked for; NaN if it crashed.
+
+        Where there are constraints, `others` are their values by name.
+        """
         ...
 
     def recommend(self) -> Point:
-        """The point that its user would deploy."""
+        """The point that its user would deploy; empty if it recommends none."""
         ...
 
 
@@ -72,7 +75,8 @@ def _run(create: Any, start: Reply, requests: Iterator[Reply], replies: TextIO) 
                 reply["point"] = rival.ask()
             elif request["do"] == "tell":
                 value = request["value"]
-                rival.tell(request["point"], math.nan if value is None else value)
+                others = request.get("others", {})
+                rival.tell(request["point"], math.nan if value is None else value, **others)
             elif request["do"] == "recommend":
                 reply["point"] = rival.recommend()
             else:

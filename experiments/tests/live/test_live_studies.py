@@ -1,0 +1,94 @@
+"""Live studies: their study files, turns of their measurements, and the page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surefoot import InvalidInput, NotReady
+from surefoot.tune.study_file import StudyFile
+from surefoot_experiments import live
+from surefoot_experiments.live.page import write_page
+from surefoot_experiments.live.side_by_side import run_live
+from surefoot_experiments.live.systems import study_text, systems
+
+TAKE_TURN = Path(live.__file__).with_name("take_turn.py")
+
+
+@pytest.mark.parametrize("name", systems())
+def test_the_study_files_differ_in_repeats_and_effects_only(name, tmp_path):
+    files = []
+    for aided in (False, True):
+        path = tmp_path / f"{aided}.toml"
+        path.write_text(study_text(systems()[name], 3, 14, aided, other="other"))
+        files.append(StudyFile.load(path))
+    plain, aided = files
+    assert plain.study == aided.study
+    assert (plain.study.seed, plain.study.rounds) == (3, 14)
+    assert plain.defaults == aided.defaults is not None
+    assert (list(plain.objective.effects), plain.repeats.most) == ([], 1)
+    assert (list(aided.objective.effects), aided.repeats.most) == (["worker", "drift"], 10)
+    assert plain.objective.command == aided.objective.command
+    assert "take_turn.py ../lock ../other.pid" in plain.objective.command
+
+
+def test_an_unknown_system_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="expected one of sqlite, postgresql, redis"):
+        run_live("mongodb", tmp_path)
+
+
+def test_the_other_process_is_suspended_meanwhile(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
+        (tmp_path / "other.pid").write_text(str(other.pid))
+        look = f"print(open('/proc/{other.pid}/stat').read().rpartition(')')[2].split()[0])"
+        command = [sys.executable, TAKE_TURN, tmp_path / "lock", tmp_path / "other.pid"]
+        done = subprocess.run(
+            [*command, sys.executable, "-c", f"{look}; raise SystemExit(3)"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        state = Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        other.kill()
+    assert (done.stdout.strip(), done.returncode) == ("T", 3)
+    assert state != "T"
+
+
+def test_the_page_has_a_row_for_each_study(tmp_path):
+    with pytest.raises(NotReady, match="no finished run"):
+        write_page(tmp_path)
+    recommended = {
+        "lower": 9.0,
+        "upper": 11.0,
+        "trials": 60,
+        "defaults": {"value": 20.0, "change": -10.0, "lower": -12.0, "upper": -8.0},
+        "warnings": [],
+        "effects": ["The level of the measurements changed during the study."],
+    }
+    compared = {
+        "better": "B",
+        "pairs": 2,
+        "percent": {"estimate": -48.0, "lower": -60.0, "upper": None},
+    }
+    arm = {
+        "recommended": recommended,
+        "compared": compared,
+        "again": [[5.0, 10.0], [50.0, 12.0]],
+        "median": 11.0,
+        "inside": True,
+    }
+    run = {"system": "Redis", "seed": 0, "arms": {"plain": arm, "aided": arm}}
+    (tmp_path / "redis-0").mkdir()
+    (tmp_path / "redis-0" / "result.json").write_text(json.dumps(run))
+    (tmp_path / "neighbour.jsonl").write_text("[0.0, 10.0]\n")
+    page = write_page(tmp_path)
+    assert (tmp_path / "page.md").read_text() == page
+    row = next(line for line in page.splitlines() if "aided" in line and "Redis" in line)
+    assert "-48 % (-60 to no bound), better" in row
+    assert "-50 % (-60 to -40)" in row
+    assert "11, inside | 10, 12 | yes | 0" in row
+    assert "aided: better than the defaults in 1 of 1 runs; the change" in page
