@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
-from surefoot.hyperparameters.laplace import HyperparameterUncertainty
+from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
 from surefoot.hyperparameters.nuisance_effects import (
     DriftEffect,
     WorkerEffect,
@@ -78,9 +78,9 @@ def test_the_gradient_is_that_of_finite_differences(name):
 def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
     """The reference level is the latest time and the average of the workers."""
     evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
-    uncertainty = HyperparameterUncertainty(evidence, MODEL, REWARDS, WEIGHTS)
+    mode = PosteriorMode(evidence, MODEL, REWARDS, WEIGHTS, dof=4.0)
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
-    mean, variance = uncertainty._moments(MODEL, new)
+    mean, variance = mode.moments(new, MODEL, WEIGHTS)
     inverse = torch.linalg.inv(dense(MODEL)[1])
     ones = torch.ones(NUMBER, dtype=torch.float64)
     shift = (ones @ inverse @ REWARDS) / (ones @ inverse @ ones)
@@ -103,10 +103,11 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
 def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     model = MODEL if effects else MODEL.moved_to(MODEL.logs)
     evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
-    uncertainty = HyperparameterUncertainty(evidence, model, REWARDS, WEIGHTS)
+    mode = PosteriorMode(evidence, model, REWARDS, WEIGHTS, dof=4.0)
+    uncertainty = HyperparameterUncertainty([mode])
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
     drawn = uncertainty.deviations(new, 64_000, torch.Generator().manual_seed(0))
-    variance = uncertainty._at_most_likely(new)[1] + uncertainty(new).variance
+    variance = mode.at_most_likely(new)[1] + uncertainty(new).variance
     assert drawn.shape == (3, 64_000)
     error = (variance / 64_000).sqrt()
     assert bool(((drawn.mean(1) - uncertainty(new).mean).abs() < 6.0 * error).all())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +21,7 @@ _STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
+_LEAST_WEIGHT = 1e-14
 
 
 class Correction(NamedTuple):
@@ -69,24 +72,31 @@ class Certain:
         return joint_draws(posterior, points, number, generator)
 
 
+class Sample(NamedTuple):
+    """Hyperparameters, and precisions (n,) of the rewards."""
+
+    model: Hyperparameters
+    weights: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class HyperparameterUncertainty:
-    r"""What the posterior changes by where the hyperparameters are integrated over.
+    r"""What the posterior changes by where hyperparameters and precisions are integrated over.
 
-    With samples h of the hyperparameters and the constant prior mean given a flat prior, the mean
-    of the mixture is :math:`E_h[\mu_h(x)]` and its variance
+    With samples h of the hyperparameters and of the precisions of the rewards, and the constant
+    prior mean given a flat prior, the mean of the mixture is :math:`E_h[\mu_h(x)]` and its variance
     :math:`E_h[\sigma_h^2(x)] + \mathrm{Var}_h[\mu_h(x)]`. Laplace's approximation has Gaussian
     tails, too light for few rewards n: the variance is multiplied by (n + 1) / (n - 1), that of a
     Student-t law of n + 1 degrees of freedom.
+
+    Where the variational bound has several maxima, samples are from all of them, in proportion to
+    the evidence: the bound and the volume of Laplace's approximation around it.
 
     With effects of conditions, the function is the one at their reference level, and what is not
     known of that level is part of its variance.
 
     Args:
-        evidence: Evidence of the hyperparameters.
-        model: The most likely ones.
-        rewards: Standardised rewards (n,).
-        weights: Their precisions (n,), relative to the noise.
+        modes: Local maxima of the bound; the first is the one whose posterior is corrected.
 
     References:
         Rasmussen and Williams 2006, Section 2.7 for the prior mean; Osborne 2010, "Bayesian
@@ -94,10 +104,7 @@ class HyperparameterUncertainty:
         mixture; MacKay 1992 for Laplace's approximation.
     """
 
-    evidence: Evidence
-    model: Hyperparameters
-    rewards: Tensor
-    weights: Tensor
+    modes: Sequence[PosteriorMode]
 
     def __call__(self, points: Tensor) -> Correction:
         """The correction, in standardised units.
@@ -106,17 +113,17 @@ class HyperparameterUncertainty:
             points: Points (p, d) on the unit cube.
 
         Returns:
-            What to add to mean and variance (p,) at the most likely hyperparameters.
+            What to add to mean and variance (p,) at the first mode.
         """
-        mean, variance = self._at_most_likely(points)
-        moments = [self._moments(model, points) for model in self.samples]
+        mean, variance = self.modes[0].at_most_likely(points)
+        moments = [mode.moments(points, *sample) for mode, sample in self._samples]
         means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
         mixture = variances.mean(0) + means.var(0, correction=0)
-        mixture = mixture * self._inflation
+        mixture = mixture * self.modes[0].inflation
         return Correction(means.mean(0) - mean, (mixture - variance).clamp_min(0.0))
 
     def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
-        """Functions drawn from the mixture, less the mean at the most likely hyperparameters.
+        """Functions drawn from the mixture, less the mean at the first mode.
 
         Args:
             points: Points (p, d) on the unit cube.
@@ -126,21 +133,76 @@ class HyperparameterUncertainty:
         Returns:
             Values (p, number), in standardised units.
         """
-        each = -(-number // len(self.samples))
-        drawn = [self._drawn(model, points, each, generator) for model in self.samples]
-        return torch.cat(drawn, 1)[:, :number] - self._at_most_likely(points)[0][:, None]
+        each = -(-number // len(self._samples))
+        drawn = [mode.drawn(points, *sample, each, generator) for mode, sample in self._samples]
+        return torch.cat(drawn, 1)[:, :number] - self.modes[0].at_most_likely(points)[0][:, None]
+
+    @property
+    def probabilities(self) -> Tensor:
+        """Posterior probabilities (m,) of the modes."""
+        if len(self.modes) == 1:
+            return torch.ones(1, dtype=torch.float64)
+        logs = [mode.log_evidence for mode in self.modes]
+        return torch.tensor(logs, dtype=torch.float64).softmax(0)
 
     @cached_property
-    def samples(self) -> list[Hyperparameters]:
-        """Quasi-random draws from the posterior of the hyperparameters."""
-        directions = self._directions
-        values, vectors = torch.linalg.eigh(self._curvature(directions))
-        spread = vectors / values.clamp_min(_LEAST_CURVATURE).sqrt()
+    def _samples(self) -> list[tuple[PosteriorMode, Sample]]:
+        levels = (torch.arange(_SAMPLES, dtype=torch.float64) + 0.5) / _SAMPLES
+        chosen = torch.searchsorted(self.probabilities.cumsum(0), levels)
+        modes = [self.modes[index] for index in chosen.clamp_max(len(self.modes) - 1).tolist()]
+        return [(mode, mode.samples[number]) for number, mode in enumerate(modes)]
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorMode:
+    """A local maximum of the variational bound, and Laplace's approximation around it.
+
+    Args:
+        evidence: Evidence of the hyperparameters.
+        model: The most likely ones.
+        rewards: Standardised rewards (n,).
+        weights: Posterior means (n,) of their precisions, relative to the noise.
+        dof: Degrees of freedom of the noise.
+        bound: The variational bound.
+    """
+
+    evidence: Evidence
+    model: Hyperparameters
+    rewards: Tensor
+    weights: Tensor
+    dof: float
+    bound: float = 0.0
+
+    @property
+    def log_evidence(self) -> float:
+        """Laplace's approximation, up to a constant."""
+        return self.bound - 0.5 * float(self._spectrum[0].log().sum())
+
+    @cached_property
+    def samples(self) -> list[Sample]:
+        """Draws from the posterior of the hyperparameters and of the precisions of the rewards.
+
+        The hyperparameters are quasi-random. A precision has the posterior
+        Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2): where a reward may be an outlier or not, it is
+        one in some of the samples.
+        """
+        values, vectors = self._spectrum
+        spread = vectors / values.sqrt()
         sobol = torch.quasirandom.SobolEngine(len(values), scramble=True, seed=0)
         unit = sobol.draw(_SAMPLES, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6)
         moves = (torch.special.ndtri(unit) @ spread.T).clamp(-_REACH, _REACH)
-        free = self.model.free
-        return [self.model.moved_to(free + move @ directions) for move in moves]
+        models = [self.model.moved_to(self.model.free + move @ self._directions) for move in moves]
+        shape = 0.5 * (self.dof + 1.0)
+        generator = np.random.default_rng(0)
+        factors = generator.gamma(shape, 1.0 / shape, (len(self.weights), _SAMPLES))
+        weights = (self.weights * torch.from_numpy(factors.T)).clamp_min(_LEAST_WEIGHT)
+        return [Sample(*pair) for pair in zip(models, weights, strict=True)]
+
+    @cached_property
+    def _spectrum(self) -> tuple[Tensor, Tensor]:
+        """Eigenvalues and eigenvectors of the curvature, which is at least that of the prior."""
+        values, vectors = torch.linalg.eigh(self._curvature(self._directions))
+        return values.clamp_min(_LEAST_CURVATURE), vectors
 
     @property
     def _directions(self) -> Tensor:
@@ -164,43 +226,48 @@ class HyperparameterUncertainty:
         curvature = torch.stack(rows) / (2.0 * _STEP)
         return 0.5 * (curvature + curvature.T)
 
-    def _at_most_likely(self, points: Tensor) -> tuple[Tensor, Tensor]:
+    def at_most_likely(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance (p,) at points (p, d), with prior mean and effects taken as known."""
         if not self.evidence.effects:
-            return self._moments(self.model, points, fixed_mean=True)
-        mean = self._moments(self.model, points)[0]
+            return self.moments(points, self.model, self.weights, fixed_mean=True)
+        mean = self.moments(points, self.model, self.weights)[0]
         alone = replace(self.evidence, effects=())
         known = replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
-        return mean, known._moments(known.model, points, fixed_mean=True)[1]
+        return mean, known.at_most_likely(points)[1]
 
-    def _moments(
-        self, model: Hyperparameters, points: Tensor, fixed_mean: bool = False
+    def moments(
+        self, points: Tensor, model: Hyperparameters, weights: Tensor, fixed_mean: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Mean and variance (p,) of the function at points (p, d)."""
-        at = self._given(model, points)
+        at = self._given(points, model, weights)
         variance = (at.prior - (at.solved * at.across).sum(-1)).clamp_min(0.0)
         return at.mean, variance if fixed_mean else variance + at.unknown_mean.square()
 
-    def _drawn(
-        self, model: Hyperparameters, points: Tensor, number: int, generator: torch.Generator
+    def drawn(
+        self,
+        points: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        number: int,
+        generator: torch.Generator,
     ) -> Tensor:
         """Values (p, number) of functions at points (p, d)."""
-        at = self._given(model, points)
+        at = self._given(points, model, weights)
         covariance = at.prior - model.variance + self.evidence.between(model, points, points)
         covariance = covariance - at.solved @ at.across.T
         covariance = covariance + torch.outer(at.unknown_mean, at.unknown_mean)
-        root = cholesky(self._inflation * (covariance + covariance.T) / 2.0)
+        root = cholesky(self.inflation * (covariance + covariance.T) / 2.0)
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
         return at.mean[:, None] + root @ normals
 
     @property
-    def _inflation(self) -> float:
+    def inflation(self) -> float:
         """Factor of the variance."""
         number = max(len(self.rewards), 3)
         return (number + 1.0) / (number - 1.0)
 
-    def _given(self, model: Hyperparameters, points: Tensor) -> _Given:
-        evidence, noise = self.evidence, model.noise / self.weights + self.evidence.errors
+    def _given(self, points: Tensor, model: Hyperparameters, weights: Tensor) -> _Given:
+        evidence, noise = self.evidence, model.noise / weights + self.evidence.errors
         total = evidence.covariance_of_rewards(model)
         inverse, shift, _ = solve(total, noise, self.rewards)
         level, level_variance = reference(evidence.effects, model.effects, len(noise))

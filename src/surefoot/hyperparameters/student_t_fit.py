@@ -29,6 +29,7 @@ from surefoot.hyperparameters.laplace import (
     Certain,
     CorrectionInSpace,
     HyperparameterUncertainty,
+    PosteriorMode,
     Uncertainty,
 )
 from surefoot.hyperparameters.nuisance_effects import (
@@ -61,7 +62,20 @@ _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _LEAST_WARPED = 8  # rewards
 _STRONG_EVIDENCE = 3.0  # of a transformation or an effect, in nats (Kass and Raftery 1995)
 _SCREENED = 1.0  # nats by a score test, from which on an effect is fitted
+_RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
+_APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
+
+
+@dataclass(frozen=True, eq=False)
+class LocalOptimum:
+    """State of one ascent of the variational bound."""
+
+    model: Hyperparameters
+    dof: float
+    shift: float
+    weights: Tensor
+    bound: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +98,7 @@ class Fitted:
         warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
         effects: Effects of the conditions under which rewards were measured, in standardised
             units.
+        rivals: Other local maxima of the variational bound.
     """
 
     kernel: Kernel
@@ -95,6 +110,7 @@ class Fitted:
     empirical: bool = False
     warp: Warp = IDENTITY
     effects: EstimatedEffects = NO_EFFECTS
+    rivals: Sequence[LocalOptimum] = ()
 
     @property
     def units(self) -> RewardUnits:
@@ -119,17 +135,6 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class _LocalOptimum:
-    """State of one ascent of the variational bound."""
-
-    model: Hyperparameters
-    dof: float
-    shift: float
-    weights: Tensor
-    bound: float = -math.inf
-
-
-@dataclass(frozen=True, eq=False)
 class _WarpedStart:
     """A local optimum for rewards under one transformation."""
 
@@ -139,7 +144,7 @@ class _WarpedStart:
     y: Tensor  # (t,), standardised
     cautious: Tensor  # (t,), the weights to start from
     evidence: Evidence
-    optimum: _LocalOptimum
+    optima: Sequence[LocalOptimum]  # of nearly the same bound, the best first
     score: float  # log evidence in reward units
 
 
@@ -151,12 +156,13 @@ class HyperparameterFit:
     alternates L-BFGS-B on the Gaussian marginal likelihood, given the precision of each reward,
     with closed-form updates of the precisions and degrees of freedom, given the kernel.
 
-    The bound has several local optima, so the ascent is started several times and the best
-    optimum is kept: from small precisions for rewards far from the median, and, if that leaves
-    outliers, from equal precisions with long and with short lengthscales. So a spike is not taken
-    for a maximum of f nor a maximum for a spike; nor, where a search has converged and most
-    rewards are alike, all other rewards for outliers. The result depends on the observations
-    only, not on earlier fits. At most 150 rewards, evenly spaced in time, enter the fit.
+    The bound has several local optima, so the ascent is started several times: from small
+    precisions for rewards far from the median, and, if that leaves outliers, from equal precisions
+    with long and with short lengthscales. So a spike is not taken for a maximum of f nor a maximum
+    for a spike; nor, where a search has converged and most rewards are alike, all other rewards for
+    outliers. The largest optimum is kept; of those within a few nats of it, the most probable by
+    Laplace's approximation. The result depends on the observations only, not on earlier fits. At
+    most 150 rewards, evenly spaced in time, enter the fit.
 
     Args:
         nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
@@ -251,7 +257,7 @@ class HyperparameterFit:
         if best.score < plain.score + _STRONG_EVIDENCE:
             best = plain
         y = best.y[subset]
-        optimum = self._ascend(best.optimum, best.evidence, y, self.passes, self.steps)
+        optimum, *rivals = self._converged(best.optima, best.evidence, y)
         optimum, evidence = self._with_effects(optimum, best.evidence, y, data, subset)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
@@ -265,10 +271,13 @@ class HyperparameterFit:
             weights.to(data.points.device),
             warp=best.warp,
             effects=effects,
+            rivals=rivals if len(subset) == len(rewards) else (),
         )
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
-        """What the posterior changes by where the hyperparameters are integrated over.
+        """What the posterior changes by where hyperparameters and precisions are integrated over.
+
+        Where the fit had rivals of nearly the same bound, they are integrated over too.
 
         Args:
             fitted: What `fit` gave for these observations, or for the first of them.
@@ -284,7 +293,13 @@ class HyperparameterFit:
         """
         if not 0 < len(data.rewards) <= _MAX_FITTED:
             return Certain()
-        extra = HyperparameterUncertainty(*self._evidence_of(fitted, data))
+        evidence, model, y, weights = self._evidence_of(fitted, data)
+        optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
+        if fitted.rivals:
+            optima[0] = self._with_bound(optima[0], evidence, y)
+            starts = [_on(rival, model, y) for rival in fitted.rivals]
+            optima += self._converged(starts, evidence, y)
+        extra = HyperparameterUncertainty([_mode(one, evidence, y) for one in _distinct(optima)])
         return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
@@ -332,12 +347,12 @@ class HyperparameterFit:
 
     def _with_effects(
         self,
-        optimum: _LocalOptimum,
+        optimum: LocalOptimum,
         evidence: Evidence,
         y: Tensor,
         data: TrainingData,
         subset: Tensor,
-    ) -> tuple[_LocalOptimum, Evidence]:
+    ) -> tuple[LocalOptimum, Evidence]:
         """The optimum with the effects of conditions that the data support strongly."""
         left = effects_of(data.workers[subset], data.times[subset], self.effects)
         while left:
@@ -369,10 +384,12 @@ class HyperparameterFit:
         errors = RewardUnits(center, scale, warp=warp).error_variances(rewards, data.sems)
         evidence = replace(evidence, errors=errors[subset])
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
-        optimum = self._best_optimum(evidence, y[subset], cautious[subset])
+        optima = self._optima(evidence, y[subset], cautious[subset])
+        least = optima[0].bound - _RIVAL
+        optima = _distinct([one for one in optima if not one.bound < least])
         volume = float(warp.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
-        score = optimum.bound + volume
-        return _WarpedStart(warp, center, scale, y, cautious, evidence, optimum, score)
+        score = optima[0].bound + volume
+        return _WarpedStart(warp, center, scale, y, cautious, evidence, optima, score)
 
     def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -385,36 +402,54 @@ class HyperparameterFit:
             return float(rewards.mean()), deviation
         return float(rewards.median()), robust_spread(rewards)
 
-    def _best_optimum(self, evidence: Evidence, y: Tensor, cautious: Tensor) -> _LocalOptimum:
-        def ascend_from(weights: Tensor, share: float = 1.0) -> _LocalOptimum:
+    def _optima(self, evidence: Evidence, y: Tensor, cautious: Tensor) -> list[LocalOptimum]:
+        """Where a few iterations from each start arrive, the best first."""
+
+        def ascend_from(weights: Tensor, share: float = 1.0) -> LocalOptimum:
             power = float((weights * y.square()).sum() / weights.sum())
             model = Hyperparameters.initial(
                 int(evidence.group.max()) + 1, max(power, MIN_NOISE), share
             )
-            return self._ascend(_LocalOptimum(model, 4.0, 0.0, weights), evidence, y, 2, 12)
+            return self._ascend(LocalOptimum(model, 4.0, 0.0, weights), evidence, y, 2, 12)
 
         optima = [] if self.dof == GAUSSIAN else [ascend_from(cautious)]
         if not optima or float(optima[0].weights.min()) < _OUTLIER:
             optima += [ascend_from(torch.ones_like(y), share) for share in (1.0, _SHORT_START)]
-        return max(optima, key=lambda optimum: optimum.bound)
+        return sorted(optima, key=lambda optimum: -optimum.bound)
 
     def _ascend(
-        self, start: _LocalOptimum, evidence: Evidence, y: Tensor, passes: int, steps: int
-    ) -> _LocalOptimum:
+        self, start: LocalOptimum, evidence: Evidence, y: Tensor, passes: int, steps: int
+    ) -> LocalOptimum:
         """Alternate updates of the kernel with updates of precisions and degrees of freedom."""
         model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
         for _ in range(passes):
             model = _maximise(model, evidence, y, weights, steps)
             signal, noise = evidence.covariance_of_rewards(model), model.noise
             for _ in range(8):
-                own = noise / weights
-                shift, squared = expected_squares(signal, own + evidence.errors, y)
-                relative = student_t_squares(squared, own, evidence.errors) / noise
+                shift, relative = _expected(evidence, signal, noise, y, weights)
                 weights = precision(relative, dof)
                 dof = self.dof or best_dof(relative)
         weights = precision(relative, dof)
         bound = evidence.variational_bound(model, y, weights, relative, dof)
-        return _LocalOptimum(model, dof, shift, weights, bound)
+        return LocalOptimum(model, dof, shift, weights, bound)
+
+    def _converged(
+        self, starts: Sequence[LocalOptimum], evidence: Evidence, y: Tensor
+    ) -> list[LocalOptimum]:
+        """Where the ascents from some points end, each optimum once, the most probable first."""
+        optima = [self._ascend(one, evidence, y, self.passes, self.steps) for one in starts]
+        optima = _distinct(sorted(optima, key=lambda optimum: -optimum.bound))
+        if len(optima) > 1:
+            optima.sort(key=lambda optimum: -_mode(optimum, evidence, y).log_evidence)
+        return optima
+
+    def _with_bound(self, optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> LocalOptimum:
+        """The optimum with its variational bound."""
+        model, dof = optimum.model, optimum.dof
+        signal = evidence.covariance_of_rewards(model)
+        _, relative = _expected(evidence, signal, model.noise, y, optimum.weights)
+        weights = precision(relative, dof)
+        return replace(optimum, bound=evidence.variational_bound(model, y, weights, relative, dof))
 
     def _kernel(self, model: Hyperparameters, data: TrainingData) -> Kernel:
         lengthscale = model.lengthscales[data.group] * data.span.cpu()
@@ -426,14 +461,50 @@ class HyperparameterFit:
         return kernels.scaled(base, model.variance).to(data.points.device)
 
 
-def _solved(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tensor, Tensor]:
+def _expected(
+    evidence: Evidence, signal: Tensor, noise: float, y: Tensor, weights: Tensor
+) -> tuple[float, Tensor]:
+    """The mean, and the expected squares (n,) of the Student-t noise in noise variances."""
+    own = noise / weights
+    shift, squared = expected_squares(signal, own + evidence.errors, y)
+    return shift, student_t_squares(squared, own, evidence.errors) / noise
+
+
+def _mode(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> PosteriorMode:
+    return PosteriorMode(evidence, optimum.model, y, optimum.weights, optimum.dof, optimum.bound)
+
+
+def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptimum:
+    """The optimum for more rewards, with the effects of conditions that were fitted."""
+    weights = torch.ones_like(y)
+    weights[: len(optimum.weights)] = optimum.weights
+    model = optimum.model._replace(effects=fitted.effects)
+    return replace(optimum, model=model, weights=weights)
+
+
+def _distinct(optima: Sequence[LocalOptimum]) -> list[LocalOptimum]:
+    """The first of all optima that are alike."""
+    kept: list[LocalOptimum] = []
+    for optimum in optima:
+        if all(_differ(optimum, other) for other in kept):
+            kept.append(optimum)
+    return kept
+
+
+def _differ(one: LocalOptimum, other: LocalOptimum) -> bool:
+    """Whether two ascents have arrived at different optima."""
+    models = float((one.model.free - other.model.free).abs().max())
+    return max(models, float((one.weights - other.weights).abs().max())) > _APART
+
+
+def _solved(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tensor, Tensor]:
     """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
     noise = optimum.model.noise / optimum.weights + evidence.errors
     inverse, _, solved = solve(evidence.covariance_of_rewards(optimum.model), noise, y)
     return inverse, solved
 
 
-def _estimated(optimum: _LocalOptimum, evidence: Evidence, y: Tensor) -> EstimatedEffects:
+def _estimated(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> EstimatedEffects:
     """Posterior mean of the effects of conditions."""
     if not evidence.effects:
         return NO_EFFECTS

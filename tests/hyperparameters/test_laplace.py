@@ -1,0 +1,108 @@
+"""Laplace's approximation around several maxima of the bound, and the mixture over them."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from surefoot.hyperparameters import HyperparameterFit, TrainingData
+from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
+from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN
+
+NUMBER, GROUP = 12, torch.tensor([0, 1])
+GENERATOR = torch.Generator().manual_seed(0)
+POINTS = torch.rand(NUMBER, 2, generator=GENERATOR, dtype=torch.float64)
+REWARDS = torch.sin(5.0 * POINTS[:, 0]) + POINTS[:, 1]
+WEIGHTS = 0.2 + torch.rand(NUMBER, generator=GENERATOR, dtype=torch.float64)
+EVIDENCE = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"])
+MODEL = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
+OTHER = Hyperparameters(torch.tensor([1.0, 1.0, 0.5, -1.0], dtype=torch.float64))
+MODE = PosteriorMode(EVIDENCE, MODEL, REWARDS, WEIGHTS, dof=4.0)
+NEW = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
+
+
+def log_posterior(logs: torch.Tensor) -> torch.Tensor:
+    """Log posterior density of the logarithms, as a literal transcription."""
+    scales, variance = logs[:2].exp(), logs[2].exp()
+    noise = 1e-4 + 1e-6 * variance + logs[3].exp()
+    off_diagonal = 1.0 - torch.eye(NUMBER, dtype=torch.float64)
+    differences = (POINTS[:, None] - POINTS) / scales
+    distance = (5.0 * differences.square().sum(-1) + 1e-30).sqrt() * off_diagonal
+    signal = variance * (1.0 + distance + distance**2 / 3.0) * torch.exp(-distance)
+    total = signal + torch.diag(noise / WEIGHTS)
+    inverse = torch.linalg.inv(total)
+    residual = REWARDS - (inverse @ REWARDS).sum() / inverse.sum()
+    likelihood = -0.5 * residual @ inverse @ residual - 0.5 * torch.logdet(total)
+    off = logs[:2] - math.sqrt(2.0) - 0.5 * math.log(2.0)
+    prior = -(off.square() / 6.0 + logs[:2]).sum()
+    return likelihood + prior - logs[2] ** 2 / 18.0 - (noise.log() + 3.0) ** 2 / 18.0
+
+
+def test_the_volume_is_that_of_the_hessian_by_automatic_differentiation():
+    hessian = torch.autograd.functional.hessian(log_posterior, MODEL.logs)
+    eigenvalues = torch.linalg.eigvalsh(-hessian).clamp_min(0.1)
+    mode = replace(MODE, bound=7.0)
+    expected = 7.0 - 0.5 * float(eigenvalues.log().sum())
+    assert mode.log_evidence == pytest.approx(expected, rel=1e-4)
+
+
+def test_precisions_have_their_gamma_posterior():
+    """Gamma((nu + 1) / 2), with the weights as means."""
+    number, dof = 4000, 3.0
+    weights = torch.linspace(0.01, 1.2, number, dtype=torch.float64)
+    shape = 0.5 * (dof + 1.0)
+    mode = replace(MODE, weights=weights, dof=dof)
+    # Only the draws of the precisions are of interest, not the evidence of so many rewards.
+    mode.__dict__["_spectrum"] = (torch.ones(4).double(), torch.eye(4).double())
+    factors = torch.stack([sample.weights for sample in mode.samples]) / weights
+    assert float(factors.mean()) == pytest.approx(1.0, abs=0.02)
+    assert float(factors.var()) == pytest.approx(1.0 / shape, rel=0.05)
+
+
+def test_precisions_of_gaussian_noise_are_known():
+    mode = replace(MODE, dof=GAUSSIAN)
+    for sample in mode.samples:
+        torch.testing.assert_close(sample.weights, WEIGHTS, rtol=1e-3, atol=0.0)
+
+
+def test_modes_count_by_their_evidence():
+    """The moments are those of the mixture over samples from both modes."""
+    other = replace(MODE, model=OTHER)
+    other = replace(other, bound=MODE.log_evidence - other.log_evidence + math.log(3.0))
+    both = HyperparameterUncertainty([MODE, other])
+    np.testing.assert_allclose(both.probabilities.numpy(), [0.25, 0.75], rtol=1e-9)
+    samples = [(MODE, one) for one in MODE.samples[:4]]
+    samples += [(other, one) for one in other.samples[4:]]
+    moments = [mode.moments(NEW, *sample) for mode, sample in samples]
+    means = torch.stack([mean for mean, _ in moments])
+    second = torch.stack([mean.square() + variance for mean, variance in moments])
+    mean, variance = MODE.moments(NEW, MODEL, WEIGHTS, fixed_mean=True)
+    correction = both(NEW)
+    torch.testing.assert_close(mean + correction.mean, means.mean(0))
+    mixture = (second.mean(0) - means.mean(0).square()) * (NUMBER + 1.0) / (NUMBER - 1.0)
+    torch.testing.assert_close(variance + correction.variance, mixture)
+
+
+def test_an_optimum_without_rivals_is_the_only_mode():
+    x = torch.linspace(0.0, 1.0, 20, dtype=torch.float64)
+    data = TrainingData(x[:, None], torch.sin(6.0 * x), torch.zeros(1), torch.ones(1))
+    fitted = HyperparameterFit().fit(data)
+    assert not fitted.rivals
+    assert HyperparameterFit().uncertainty(fitted, data).unit.probabilities.tolist() == [1.0]
+
+
+def test_rivals_are_less_probable_than_the_optimum():
+    """Heavy-tailed noise, under which the fit is either rough or has many outliers."""
+    generator = np.random.default_rng(3)
+    x = np.linspace(0.0, 1.0, 16)
+    y = np.sin(6.0 * x) + 0.1 * generator.standard_normal(16) + 0.8 * generator.standard_t(1.5, 16)
+    points, rewards = torch.from_numpy(x)[:, None], torch.from_numpy(y)
+    data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
+    fitted = HyperparameterFit().fit(data)
+    assert fitted.rivals
+    probabilities = HyperparameterFit().uncertainty(fitted, data).unit.probabilities
+    assert len(probabilities) > 1
+    assert int(probabilities.argmax()) == 0
