@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processes import is_running, wait_until_gone
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate, InvalidCommand
-from surefoot.tune.function_objective import FunctionObjective
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.printed_value import last_number
+from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.printed_value import last_number
+from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.stopping import Stop
-from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 PYTHON = sys.executable
 
@@ -173,7 +173,7 @@ def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
             "-c",
             "import pathlib\n"
             "from surefoot.tune.stopping import Stop\n"
-            "from surefoot.tune.supervised_process import SupervisedProcess\n"
+            "from surefoot.tune.measuring.supervised_process import SupervisedProcess\n"
             "command = ['sh', '-c', 'sleep 66 & echo $$ $!; wait']\n"
             "one = SupervisedProcess(command, pathlib.Path('.'))\n"
             "while not one.stdout.text(): one.read(1)\n"

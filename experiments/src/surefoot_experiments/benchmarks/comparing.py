@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from surefoot.tune.comparison import differences_of
-from surefoot.tune.paired_test import decision_times, paired_test, precisions
+from surefoot.tune.comparison.comparison import differences_of
+from surefoot.tune.comparison.paired_test import decision_times, paired_test, precisions
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.scoreboard.suites.cloud import DATA, folder

@@ -18,10 +18,10 @@ import torch
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import WORKER
-from surefoot.tune.confirm_stage import confirm_runs
-from surefoot.tune.schedule import Schedule
-from surefoot.tune.study import default_sampler, fitted_model, recommendation
-from surefoot.tune.study_file import StudyFile
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.confirm_stage import confirm_runs
+from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.study import default_sampler, fitted_model, recommendation
 from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
