@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.study import create_study
-from surefoot.tune.trial_attributes import is_round
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.trial_attributes import is_round
 
 STUDY = """
 [study]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from surefoot.tune.study import AgainstDefaults, Summary
+    from surefoot.tune.study.study import AgainstDefaults, Summary
     from surefoot.tune.units import Units
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
@@ -193,8 +193,8 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study
-        from surefoot.tune.constraint_text import constraints_as_json
-        from surefoot.tune.kept_summary import kept_summary
+        from surefoot.tune.definition.constraint_text import constraints_as_json
+        from surefoot.tune.study.kept_summary import kept_summary
         from surefoot.types import NotReady
 
         study_file, opened = open_study(study)
@@ -334,7 +334,7 @@ def export(
     with one_line_errors():
         from surefoot.tune import export as write_table
         from surefoot.tune import open_study
-        from surefoot.tune.tables import check_export
+        from surefoot.tune.study.tables import check_export
 
         check_export(output)
         count = write_table(*open_study(study), output)
@@ -392,7 +392,7 @@ def diagnose(
     """
     with one_line_errors():
         from surefoot.tails import diagnose as diagnose_values
-        from surefoot.tune.tables import (
+        from surefoot.tune.study.tables import (
             read_column,
             several_configurations,
             varying_parameters,
@@ -449,7 +449,7 @@ def _against(defaults: AgainstDefaults, units: Units) -> str:
 
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
-    from surefoot.tune.constraint_text import constraint_lines
+    from surefoot.tune.definition.constraint_text import constraint_lines
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 from study_doubles import BENCH, COMMAND, STUDY
 
-from surefoot.tune import storage
+from surefoot.tune.study import storage
 
 
 @pytest.fixture

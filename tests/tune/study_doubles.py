@@ -10,11 +10,11 @@ from typing import Any
 
 import optuna
 
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import create_study
-from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trials import StudyTrials
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.trials import StudyTrials
 
 STUDY = """
 [study]

@@ -17,11 +17,12 @@ import pytest
 
 from surefoot import InvalidInput
 from surefoot.integrations.optuna import WORKER
-from surefoot.tune import cluster, open_study, run
-from surefoot.tune.cluster import ClusterFailed, ClusterObjective, check_backend, package_of
-from surefoot.tune.measurement import Measurement
+from surefoot.tune import open_study, run
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.workers import cluster
+from surefoot.tune.workers.cluster import ClusterFailed, ClusterObjective, check_backend, package_of
 
 PATIENCE = 120.0  # seconds for programs to start on a busy machine
 

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 from processes import forked_surefoot, wait_until_gone
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
-from surefoot.tune.compare import Comparing, measure_pairs
-from surefoot.tune.comparison import comparison_of
-from surefoot.tune.comparison_file import comparison_record
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.comparison.compare import Comparing, measure_pairs
+from surefoot.tune.comparison.comparison import comparison_of
+from surefoot.tune.comparison.comparison_file import comparison_record
+from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 A = {"size": 512, "share": 0.5, "mode": "OFF"}

@@ -9,16 +9,16 @@ from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
 from surefoot.cli import app
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.named_settings import named_setting
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.named_settings import named_setting
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import create_study, open_study, summarise
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.table_import import import_table
-from surefoot.tune.tables import export
-from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.study import create_study, open_study, summarise
+from surefoot.tune.study.table_import import import_table
+from surefoot.tune.study.tables import export
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 SIZE = ("log = true }", 'log = true, special = [0], unit = "kB", when = "mode == \'FULL\'" }')

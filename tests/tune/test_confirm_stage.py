@@ -10,13 +10,13 @@ import pytest
 from study_doubles import BENCH, COMMAND, STUDY, Scripted, trials_of
 
 from surefoot.integrations.optuna import StudyRecommendation
-from surefoot.tune.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.schedule import REMEASURED
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import open_study, summarise
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.study.schedule import REMEASURED
+from surefoot.tune.study.study import open_study, summarise
+from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (
     ("log = true }", "log = true, default = 4096 }"),

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.tune import StudyFile, StudyFileError, import_table, open_study, run, summarise
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.function_objective import FunctionObjective
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.observed_constraints import split_constraints
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.observed_constraints import split_constraints
 from surefoot.tune.stopping import Stop
-from surefoot.tune.tables import trial_table
+from surefoot.tune.study.tables import trial_table
 
 LIMIT = "[constraints]\np99 = { max = 20 }\n\n[parameters]"
 TABLE = """\

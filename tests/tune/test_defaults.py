@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from study_doubles import Scripted, trials_of
 
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import AgainstDefaults, fitted_model, open_study, summarise
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.study import AgainstDefaults, fitted_model, open_study, summarise
+from surefoot.tune.workers.worker_loop import tune
 
 SIZE = ("log = true }", "log = true, default = 4096 }")
 SHARE = ("high = 1 }", "high = 1, default = 0.5 }")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from study_doubles import Scripted, trials_of
 
-from surefoot.tune import early_stop
-from surefoot.tune.confirm_stage import CONFIRM
-from surefoot.tune.early_stop import stored_stop
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import open_study
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study import early_stop
+from surefoot.tune.study.confirm_stage import CONFIRM
+from surefoot.tune.study.early_stop import stored_stop
+from surefoot.tune.study.study import open_study
+from surefoot.tune.workers.worker_loop import tune
 
 STOP = ("[parameters]", "[stop]\ngain = 0.05\n\n[confirm]\nevery = 0\n\n[parameters]")
 

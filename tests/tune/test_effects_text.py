@@ -8,18 +8,18 @@ from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
 from surefoot.tune import import_table
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import Progress
-from surefoot.tune.effects_text import drift_line, largest_change
-from surefoot.tune.function_server import _call
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.printed_value import split_worker
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_server import _call
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.printed_value import split_worker
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import open_study
-from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.study.effects_text import drift_line, largest_change
+from surefoot.tune.study.study import open_study
 from surefoot.tune.units import Units
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.workers.worker_loop import tune
 
 
 def test_the_largest_change_is_found():

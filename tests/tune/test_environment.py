@@ -11,9 +11,9 @@ import torch
 from scipy import stats
 
 import surefoot as sf
-from surefoot.tune.environment import DiscreteVariable, UniformVariable
-from surefoot.tune.schema import RiskSection
-from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.definition.environment import DiscreteVariable, UniformVariable
+from surefoot.tune.definition.schema import RiskSection
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 
 # As the documentation of the file's tables has it.
 LOAD = """

@@ -20,12 +20,12 @@ from processes import Tuning
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import create_study
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.worker_loop import tune
 
 TABLES = """
 [environment]

@@ -11,7 +11,7 @@ import optuna
 import pytest
 
 from surefoot.tune import Summary, import_table, open_study, run, summarise
-from surefoot.tune.kept_summary import kept_summary, summary_file
+from surefoot.tune.study.kept_summary import kept_summary, summary_file
 
 DEFAULTS = (
     ("log = true }", "log = true, default = 4096 }"),
@@ -44,7 +44,7 @@ def computed(monkeypatch) -> list[optuna.Study]:
         calls.append(study)
         return summarise(study_file, study)
 
-    monkeypatch.setattr("surefoot.tune.kept_summary.summarise", counted)
+    monkeypatch.setattr("surefoot.tune.study.kept_summary.summarise", counted)
     return calls
 
 
@@ -71,7 +71,7 @@ def test_another_trial_another_file_and_other_code_need_another_summary(
     assert kept_summary(*open_study(path)).trials == len(ROWS) + 1
     path.write_text(path.read_text().replace("max = 20", "max = 17"))
     kept_summary(*open_study(path))
-    monkeypatch.setattr("surefoot.tune.kept_summary._code", lambda: "a later version")
+    monkeypatch.setattr("surefoot.tune.study.kept_summary._code", lambda: "a later version")
     kept_summary(*open_study(path))
     kept_summary(*open_study(path))
     assert len(computed) == 4
@@ -118,7 +118,7 @@ def test_a_run_leaves_the_summary_that_recommend_gives(write_study, computed):
 def test_a_second_look_loads_no_torch(path):
     program = (
         "import sys; from surefoot.tune import open_study\n"
-        "from surefoot.tune.kept_summary import kept_summary\n"
+        "from surefoot.tune.study.kept_summary import kept_summary\n"
         f"kept_summary(*open_study({str(path)!r}))\n"
         "print([name for name in ('torch', 'scipy', 'plotly') if name in sys.modules])"
     )

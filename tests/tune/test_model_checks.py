@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from surefoot.cli import app
 from surefoot.integrations.optuna import tracker
 from surefoot.regression.observations import Conditions
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.model_checks import change_point
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import open_study, summarise
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.model_checks import change_point
+from surefoot.tune.study.study import open_study, summarise
+from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (
     ("log = true }", "log = true, default = 4096 }"),

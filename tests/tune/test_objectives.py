@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processes import is_running, wait_until_gone
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate, InvalidCommand
-from surefoot.tune.function_objective import FunctionObjective
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.printed_value import last_number
+from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.printed_value import last_number
+from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.stopping import Stop
-from surefoot.tune.supervised_process import SupervisedProcess, Tail
 
 PYTHON = sys.executable
 
@@ -173,7 +173,7 @@ def test_a_command_dies_with_an_owner_that_is_killed(tmp_path):
             "-c",
             "import pathlib\n"
             "from surefoot.tune.stopping import Stop\n"
-            "from surefoot.tune.supervised_process import SupervisedProcess\n"
+            "from surefoot.tune.measuring.supervised_process import SupervisedProcess\n"
             "command = ['sh', '-c', 'sleep 66 & echo $$ $!; wait']\n"
             "one = SupervisedProcess(command, pathlib.Path('.'))\n"
             "while not one.stdout.text(): one.read(1)\n"
@@ -232,24 +232,6 @@ def measure(x, y=1):
 class Rig:
     def measure(self, x): return x
 rig = Rig()
-
-class Array:
-    ndim = 1
-    def __init__(self, values): self.values = values
-    def tolist(self): return self.values
-
-def with_error(x):
-    return {
-        1: (12.5, {"sem": 0.4}),
-        2: [12.1, 12.9, 48.0, 12.3],
-        3: (Array([12.1, 12.9, 48.0, 12.3]), {"sem": 0.9, "worker": "w3"}),
-        4: [1.0, float("nan")],
-        5: (12.5, {"sem": -1.0}),
-        6: [],
-        7: [[1.0, 2.0]],
-        8: (12.5, {"other": 1.0}),
-        9: (12.5, {"sem": None}),
-    }[x]
 """
 
 
@@ -272,19 +254,6 @@ def test_a_function_is_called_in_one_process_that_keeps_its_state(function):
     objective.check()
     assert [objective.measure({"x": 10, "y": 2}, Stop()).value for _ in range(3)] == [21, 22, 23]
     assert function("rig_module:rig.measure").measure({"x": 7}, Stop()).value == 7
-
-
-def test_a_function_may_return_a_standard_error_or_replicates(function):
-    objective = function("rig_module:with_error")
-    found = [objective.measure({"x": x}, Stop()) for x in range(1, 10)]
-    assert (found[0].value, found[0].sem) == (12.5, 0.4)
-    assert (round(found[1].value, 2), round(found[1].sem, 2)) == (12.7, 0.42)
-    assert (round(found[2].value, 2), found[2].sem, found[2].worker) == (12.7, 0.9, "w3")
-    reasons = [one.reason for one in found[3:]]
-    assert "NaN" in reasons[0]
-    assert "the standard error is -1" in reasons[1]
-    assert found[4].blameless
-    assert all("expected a number" in reason for reason in reasons[2:])
 
 
 @pytest.mark.slow

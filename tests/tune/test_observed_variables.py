@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.environment import EnvironmentSection
-from surefoot.tune.function_objective import FunctionObjective
-from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.environment import EnvironmentSection
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
 from surefoot.tune.stopping import Stop
 
 OBSERVED = ObservedVariables(

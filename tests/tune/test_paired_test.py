@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from surefoot.tune.paired_test import (
+from surefoot.tune.comparison.paired_test import (
     FRACTIONS,
     MOST_PAIRS,
     decision_times,

@@ -14,13 +14,13 @@ from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna import STANDARD_ERROR
 from surefoot.tune import export, import_table, open_study
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.printed_value import PrintedValue, printed_value
-from surefoot.tune.replicates import robust_location
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.printed_value import PrintedValue, printed_value
+from surefoot.tune.measuring.replicates import robust_location
 from surefoot.tune.stopping import Stop
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 

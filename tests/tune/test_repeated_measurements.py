@@ -13,14 +13,14 @@ from study_doubles import BENCH, COMMAND, STUDY, Scripted
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune.measurement import Measurement
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import create_study, fitted_model, open_study, summarise
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.trials import StudyTrials
-from surefoot.tune.unstable import unstable_note, unstable_trials
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.study import create_study, fitted_model, open_study, summarise
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.study.unstable import unstable_note, unstable_trials
+from surefoot.tune.workers.worker_loop import tune
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

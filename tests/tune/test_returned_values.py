@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from surefoot.tune.function_objective import FunctionObjective
-from surefoot.tune.function_server import _call
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.replicates import robust_location
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.function_server import _call
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.replicates import robust_location
 from surefoot.tune.stopping import Stop
 
 REPLICATES = [12.1, 12.9, 48.0, 12.3]

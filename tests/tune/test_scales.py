@@ -10,12 +10,12 @@ from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune import StudyFile, StudyFileError, import_table
-from surefoot.tune.compatibility import definition
-from surefoot.tune.measurement import Failure, Measurement
-from surefoot.tune.named_settings import named_setting
+from surefoot.tune.definition.compatibility import definition
+from surefoot.tune.definition.named_settings import named_setting
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import fitted_model, open_study, summarise
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.study import fitted_model, open_study, summarise
+from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 LOG = ("timeout = 30", "timeout = 30\nlog = true")

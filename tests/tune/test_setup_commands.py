@@ -14,13 +14,13 @@ from rich.console import Console
 from processes import Tuning, is_running, wait_until_gone
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune import run as run_study
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.kept_processes import keep_until_end, left_behind
-from surefoot.tune.measurement import Measurement
-from surefoot.tune.setup_commands import CommandFailed
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.kept_processes import keep_until_end, left_behind
+from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.measuring.setup_commands import CommandFailed
+from surefoot.tune.measuring.supervised_process import PIPE
 from surefoot.tune.stopping import Stop
-from surefoot.tune.supervised_process import PIPE
 
 pytestmark = pytest.mark.slow
 

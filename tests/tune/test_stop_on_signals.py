@@ -16,11 +16,11 @@ from study_doubles import Scripted, trials_of
 
 from processes import wait_until_gone
 from surefoot.integrations.optuna import INTERRUPTED
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.function_objective import FunctionObjective
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.workers.worker_loop import tune
 
 pytestmark = pytest.mark.slow
 
@@ -179,7 +179,7 @@ time.sleep(60)
 
 
 def test_a_worker_ends_with_its_parent_while_it_imports():
-    from surefoot.tune.workers import SCRIPT
+    from surefoot.tune.workers.workers import SCRIPT
 
     parent = subprocess.Popen(
         [sys.executable, "-c", WORKER, str(SCRIPT)], stdout=subprocess.PIPE, text=True

@@ -13,14 +13,15 @@ from optuna.trial import TrialState
 from sqlalchemy.dialects import registry
 from study_doubles import Scripted, trials_of
 
-from surefoot.tune import StudyFile, StudyFileError, open_study, run, trial_owner
-from surefoot.tune import storage as storage_module
-from surefoot.tune.compatibility import DEFINITION
-from surefoot.tune.journal import JournalLock
+from surefoot.tune import StudyFile, StudyFileError, open_study, run
+from surefoot.tune.definition.compatibility import DEFINITION
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import create_study
-from surefoot.tune.trial_attributes import OWNER, SECONDS
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study import storage as storage_module
+from surefoot.tune.study import trial_owner
+from surefoot.tune.study.journal import JournalLock
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.trial_attributes import OWNER, SECONDS
+from surefoot.tune.workers.worker_loop import tune
 
 
 def refused(path, match: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from surefoot.tune import storage
-from surefoot.tune.study import create_study
-from surefoot.tune.study_file import StudyFile, StudyFileError
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.study import storage
+from surefoot.tune.study.study import create_study
 
 
 def test_a_good_file_gives_its_parts(write_study):

@@ -8,10 +8,10 @@ import pytest
 from study_doubles import Scripted, trials_of
 
 from surefoot.tune import export, import_table, open_study
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.table_import import Imported
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.table_import import Imported
+from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 HEAD = "size,share,mode,value\n"

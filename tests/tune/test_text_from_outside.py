@@ -17,17 +17,17 @@ from typer.testing import CliRunner
 from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
-from surefoot.tune.command_objective import CommandObjective
-from surefoot.tune.command_template import CommandTemplate
-from surefoot.tune.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.study_file import StudyFileError
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.measuring.printed_value import last_number
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
-from surefoot.tune.printed_value import last_number
 from surefoot.tune.stopping import Stop
-from surefoot.tune.storage import StorageFailed, locate, storage_errors
-from surefoot.tune.study import create_study
-from surefoot.tune.study_file import StudyFileError
-from surefoot.tune.worker_loop import tune
+from surefoot.tune.study.storage import StorageFailed, locate, storage_errors
+from surefoot.tune.study.study import create_study
+from surefoot.tune.workers.worker_loop import tune
 
 
 def surefoot(*arguments: object) -> tuple[int, str, str]:

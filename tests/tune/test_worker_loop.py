@@ -16,16 +16,17 @@ from optuna.trial import TrialState, create_trial
 from study_doubles import Scripted, trials_of
 
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
-from surefoot.tune import trial_owner, waiting, worker_loop
-from surefoot.tune.heartbeat import SILENCE, SilentTrials, heartbeats
-from surefoot.tune.measurement import Failure, Measurement
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.storage import NoStudy, StorageFailed
-from surefoot.tune.study import create_study, open_study
-from surefoot.tune.study_file import StudyFile, StudyFileError
-from surefoot.tune.trial_attributes import OWNER, is_round
-from surefoot.tune.trials import NoTrial, StudyTrials
-from surefoot.tune.worker_loop import TooManyFailures, tune
+from surefoot.tune.study import trial_owner, waiting
+from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
+from surefoot.tune.study.storage import NoStudy, StorageFailed
+from surefoot.tune.study.study import create_study, open_study
+from surefoot.tune.study.trial_attributes import OWNER, is_round
+from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.workers import worker_loop
+from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 
 FAILED = Failure("exit status 1", "sorry", 0.1)
 

@@ -73,12 +73,12 @@ def test_an_order_says_how_sure_it_is_and_what_lies_at_the_least_regret():
     better, worse = np.full(6, 0.01), np.array([0.02, 0.03, 0.02, 0.04, 0.02, 0.03])
     clear = order(ends(better, worse), claims=((PROB, KG),))[0]
     assert clear.verdict == "yes"
-    assert "less in 6 of 6 trials;" in clear.measured
+    assert "the first is lower in 6 of 6 trials;" in clear.measured
     better[0] = 1e-9
     worse[1:] = 0.008
     doubtful = order(ends(better, worse), claims=((PROB, KG),))[0]
     assert (doubtful.verdict, doubtful.holds) == ("undecided", True)
-    assert "at 0.0001 in 1 and 0 of them" in doubtful.measured
+    assert "at the floor of 0.0001 in 1 and 0;" in doubtful.measured
     assert "medians -2.00 and -2.10" in doubtful.measured
 
 

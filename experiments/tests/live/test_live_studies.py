@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from surefoot import InvalidInput, NotReady
-from surefoot.tune.study_file import StudyFile
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot_experiments import live
 from surefoot_experiments.live.page import write_page
 from surefoot_experiments.live.side_by_side import run_live

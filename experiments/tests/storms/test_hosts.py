@@ -11,8 +11,8 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 from surefoot import InvalidInput, NotReady
-from surefoot.tune.study_file import StudyFile
-from surefoot.tune.study_lock import study_lock
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.study_lock import study_lock
 from surefoot_experiments.storms import hosts
 from surefoot_experiments.storms.servers import postgresql
 from surefoot_experiments.storms.storm import run_storm

@@ -40,7 +40,7 @@ class Instability:
     shows it. A point is
     unstable if it has at least three replicates, and at the rate of outlying replicates of the
     other points as many as it has, or more, would have a probability of at most a quarter. So noise
-    with outliers everywhere makes no point unstable.
+    with outliers everywhere makes few points unstable.
 
     Args:
         spread: Share of the median; `math.inf` for never.

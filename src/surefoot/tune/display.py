@@ -17,13 +17,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tune.early_stop import stored_stop
-from surefoot.tune.effects_text import effect_lines
-from surefoot.tune.model_checks import Earlier, contradictions
 from surefoot.tune.plain_text import printable
-from surefoot.tune.storage import locate
-from surefoot.tune.study import fitted_model, recommendation
-from surefoot.tune.trial_attributes import (
+from surefoot.tune.study.early_stop import stored_stop
+from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.model_checks import Earlier, contradictions
+from surefoot.tune.study.storage import locate
+from surefoot.tune.study.study import fitted_model, recommendation
+from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
     failure_reason,
     is_failed_round,
@@ -31,7 +31,7 @@ from surefoot.tune.trial_attributes import (
     is_round,
     trial_environment,
 )
-from surefoot.tune.trials import StudyTrials
+from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.units import Units
 from surefoot.types import NotReady
 

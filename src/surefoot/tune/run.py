@@ -12,26 +12,26 @@ from rich.console import Console
 
 from surefoot._internal import checks
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune.cluster import LOCAL, check_backend, check_workers
-from surefoot.tune.command_template import InvalidCommand
+from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
-from surefoot.tune.kept_processes import KeptProcesses, keep_until_end
-from surefoot.tune.kept_summary import kept_summary
-from surefoot.tune.objective import Objective, objective_of
-from surefoot.tune.setup_commands import check_programs, set_up
+from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
+from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.study import (
+from surefoot.tune.study.kept_summary import kept_summary
+from surefoot.tune.study.study import (
     Summary,
     create_study,
     default_sampler,
     import_model,
     summarise,
 )
-from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_owner import worker_name
-from surefoot.tune.trials import StudyTrials
-from surefoot.tune.worker_loop import tune
-from surefoot.tune.workers import tune_with_workers
+from surefoot.tune.study.trial_owner import worker_name
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.cluster import LOCAL, check_backend, check_workers
+from surefoot.tune.workers.worker_loop import tune
+from surefoot.tune.workers.workers import tune_with_workers
 
 STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at once."
 

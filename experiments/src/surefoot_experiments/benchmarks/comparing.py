@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from surefoot.tune.comparison import differences_of
-from surefoot.tune.paired_test import decision_times, paired_test, precisions
+from surefoot.tune.comparison.comparison import differences_of
+from surefoot.tune.comparison.paired_test import decision_times, paired_test, precisions
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 from surefoot_experiments.scoreboard.suites.cloud import DATA, folder
@@ -84,7 +84,7 @@ def _run_numbers(shape: tuple[int, int, int]) -> np.ndarray:
 def _lasting(shape: tuple[int, int, int], random: np.random.Generator) -> Measurements:
     steps = random.standard_normal((shape[0], 2 * shape[1]))
     noise = steps.copy()
-    for run in range(1, noise.shape[1]):
+    for run in range(1, 2 * shape[1]):
         noise[:, run] = 0.9 * noise[:, run - 1] + (1.0 - 0.9**2) ** 0.5 * steps[:, run]
     return np.exp(0.2 * noise).reshape(shape)
 
@@ -96,8 +96,8 @@ def _walk(shape: tuple[int, int, int], random: np.random.Generator) -> Measureme
 
 def _neighbour(shape: tuple[int, int, int], random: np.random.Generator) -> Measurements:
     chances = random.random((shape[0], 2 * shape[1]))
-    there = np.zeros(chances.shape, dtype=bool)
-    for run in range(1, there.shape[1]):
+    there = np.zeros((shape[0], 2 * shape[1]), dtype=bool)
+    for run in range(1, 2 * shape[1]):
         there[:, run] = chances[:, run] < np.where(there[:, run - 1], 0.9, 0.05)
     return np.where(there.reshape(shape), 1.5, 1.0) * _of_log_noise(0.1)(shape, random)
 
@@ -131,7 +131,7 @@ def _recorded(name: str, in_turn: bool = False) -> Law:
         for row in found:
             values = measured[random.integers(len(measured))]
             if in_turn:
-                blocks = random.integers(len(values), size=-(-row.size // 10))
+                blocks = random.integers(len(values), size=-(-2 * shape[1] // 10))
                 row[:] = values[np.repeat(blocks, 10)[: row.size]].reshape(row.shape)
                 row *= np.exp(0.01 * random.standard_normal(row.shape))
             else:

@@ -18,10 +18,10 @@ import torch
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import WORKER
-from surefoot.tune.confirm_stage import confirm_runs
-from surefoot.tune.schedule import Schedule
-from surefoot.tune.study import default_sampler, fitted_model, recommendation
-from surefoot.tune.study_file import StudyFile
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.confirm_stage import confirm_runs
+from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.study import default_sampler, fitted_model, recommendation
 from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
@@ -36,8 +36,8 @@ PACKAGES = ["surefoot", "torch", "optuna", "numpy"]
 
 INTRODUCTION = """# Coverage after the confirm stage
 
-Studies of {rounds} measurements, of which the last {confirm} are a confirm stage, {trials} for each
-kind of noise. After it, the recommendation is measured {again} times.
+Studies of {rounds} measurements, of which the last {confirm} are a confirm stage, at most {trials}
+for each kind of noise. After it, the recommendation is measured {again} times.
 
 - Synthetic latencies of two parameters: 50 times the exponential of a function drawn from a
   Gaussian process with a standard deviation of 0.3; noise of the logarithm: **Gaussian** of 0.05;
@@ -56,6 +56,9 @@ recommended then) and after it; **re-measured** how often it contains the median
 re-measurements, which has an error of its own. **length** is the median length of the interval
 after the stage, as a share of the value, and **too low** the share of studies in which the truth
 was above the interval: the recommendation was expected to be better than it is.
+
+Trials of one number have the same function under every kind of noise. Kinds without a row were not
+run.
 
 Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """
@@ -198,7 +201,7 @@ def _measure(
             params=dict(point),
             distributions=study_file.distributions,
             user_attrs={**(attributes or {}), **({WORKER: worker} if worker else {})},
-            **({"state": TrialState.FAIL} if failed else {"value": value}),  # type: ignore[arg-type]
+            **({"state": TrialState.FAIL} if failed else {"value": value}),
         )
     )
 

@@ -11,8 +11,8 @@ import pandas as pd
 import torch
 
 from surefoot.integrations.optuna import SurefootSampler
-from surefoot.tune.confirm_stage import LEAST_RUNS
-from surefoot.tune.early_stop import EVERY, IN_A_ROW, ROUNDS_PER_PARAMETER, first_check
+from surefoot.tune.study.confirm_stage import LEAST_RUNS
+from surefoot.tune.study.early_stop import EVERY, IN_A_ROW, ROUNDS_PER_PARAMETER, first_check
 from surefoot_experiments.benchmarks.stopping_functions import BEST, FUNCTIONS
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
@@ -149,7 +149,7 @@ EXPERIMENTS = [
         "stopping",
         "Stopping early",
         published=Scale(1, 85),
-        quick=Scale(1, 18),
+        quick=Scale(1, 8),
         run=run,
         output=TableOutput(report),
         cases=[

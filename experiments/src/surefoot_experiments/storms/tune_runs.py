@@ -19,8 +19,8 @@ from typing import Literal
 from optuna import Study
 
 from surefoot.tune import open_study
-from surefoot.tune.storage import NoStudy
-from surefoot.tune.trial_attributes import is_round
+from surefoot.tune.study.storage import NoStudy
+from surefoot.tune.study.trial_attributes import is_round
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES, case_of
@@ -182,7 +182,7 @@ time.sleep(600)
 
 def _end_parent(folder: Path, random: Random, workers: int) -> dict:
     """Start workers, kill their parent within three seconds, and count those that live on."""
-    from surefoot.tune.workers import SCRIPT
+    from surefoot.tune.workers.workers import SCRIPT
 
     mark = uuid.uuid4().hex
     with (folder / "err").open("wb") as err:

@@ -8,7 +8,7 @@ from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
-from surefoot.tune.study import fitted_model, open_study
+from surefoot.tune.study.study import fitted_model, open_study
 
 __all__ = ["write_report"]
 

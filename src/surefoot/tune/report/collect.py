@@ -23,10 +23,8 @@ from optuna.trial import FrozenTrial, TrialState
 from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
 from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import TailDiagnosis, diagnose
-from surefoot.tune.constraint_text import constraint_lines
-from surefoot.tune.effects_text import effect_lines
-from surefoot.tune.model_checks import Earlier, contradictions
-from surefoot.tune.past import in_order_of_end, past_study
+from surefoot.tune.definition.constraint_text import constraint_lines
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import escaped
 from surefoot.tune.report.contents import (
     Checkpoint,
@@ -38,14 +36,16 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
-from surefoot.tune.study import (
+from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.model_checks import Earlier, contradictions
+from surefoot.tune.study.past import in_order_of_end, past_study
+from surefoot.tune.study.study import (
     against_defaults,
     fitted_model,
     predicted_constraints,
     recommendation,
 )
-from surefoot.tune.study_file import StudyFile
-from surefoot.tune.trial_attributes import (
+from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_interrupted,
     trial_constraints,
@@ -53,7 +53,7 @@ from surefoot.tune.trial_attributes import (
     trial_output,
     trial_seconds,
 )
-from surefoot.tune.unstable import unstable_note
+from surefoot.tune.study.unstable import unstable_note
 from surefoot.types import InvalidInput
 
 SLICE_POINTS = 48  # along a number

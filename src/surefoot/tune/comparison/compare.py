@@ -1,0 +1,283 @@
+"""Comparing two configurations by alternating runs in random order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from surefoot._internal import checks
+from surefoot.tune.comparison.comparison import (
+    Comparison,
+    comparison_of,
+    pair_values,
+    probability_b,
+)
+from surefoot.tune.comparison.comparison_file import ComparisonRecord, Runs, comparison_record
+from surefoot.tune.comparison.paired_test import PairedTest
+from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.display import show
+from surefoot.tune.measuring.kept_processes import keep_until_end
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.setup_commands import check_programs, set_up
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.units import Units
+from surefoot.types import InvalidInput, SurefootError
+
+MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
+STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
+SAME = "A and B are the same configuration"
+
+
+class ComparisonFailed(SurefootError):
+    """Neither of the two configurations can be measured."""
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """What is compared, and until when.
+
+    Args:
+        study_file: The study file.
+        a: The configuration to compare with.
+        b: The configuration that may be better.
+        pairs: Pairs at most, earlier ones included.
+        confidence: Confidence of the decision.
+        all_pairs: Whether to go on after a decision.
+    """
+
+    study_file: StudyFile
+    a: NamedSetting
+    b: NamedSetting
+    pairs: int
+    confidence: float
+    all_pairs: bool
+
+    @property
+    def minimize(self) -> bool:
+        """Whether smaller values are better."""
+        return self.study_file.study.direction == "minimize"
+
+    def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
+        """The state of the comparison after these runs."""
+        found = comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        return replace(found, unit=self.study_file.units.value)
+
+    def test(self, pairs: Runs) -> PairedTest:
+        """The test of B minus A after these runs."""
+        return pair_values(pairs, self.minimize).test(self.confidence)
+
+    def finished(self, pairs: Runs) -> bool:
+        """Whether no further run is needed."""
+        if sum(len(pair) == 2 for pair in pairs) >= self.pairs:
+            return True
+        return not self.all_pairs and self.test(pairs).sign != 0
+
+
+def compare(
+    path: Path | str,
+    a: str | None = None,
+    b: str = "recommended",
+    *,
+    runs: int = 40,
+    confidence: float = 0.95,
+    all_runs: bool = False,
+    new: bool = False,
+    aa: bool = False,
+    quiet: bool = False,
+    console: Console | None = None,
+) -> Comparison:
+    """Measure two configurations in pairs, in random order, until one is better.
+
+    The runs are kept in `NAME.compare.jsonl` beside the study file; they are no trials of the
+    study. The same call continues a comparison that was stopped. Handles signals while it runs, so
+    it must be called from the main thread.
+
+    Args:
+        path: The study file.
+        a: The configuration to compare with: `"default"`, `"recommended"`, `"trial 17"` or
+            `"name=value,..."` with all parameters. By default the defaults of the study file, or
+            trial 0 where there are none.
+        b: The configuration that may be better.
+        runs: Runs of each configuration, at most, those of earlier calls included.
+        confidence: One minus the probability that two equal configurations are ever called
+            different.
+        all_runs: Whether to go on after the decision, for a narrower interval.
+        new: Whether to begin anew instead of continuing a comparison of the same configurations.
+        aa: Whether both may be the same configuration, to check the measurement itself.
+        quiet: Show no progress.
+        console: Where to show the progress, by default standard output.
+
+    Returns:
+        Which is better, by how much, and how many runs are missing.
+
+    Raises:
+        InvalidInput: If a configuration cannot be used, or both are the same without `aa`; nothing
+            has been measured.
+        NotReady: If there is no recommendation yet.
+        ComparisonFailed: If both configurations fail in five pairs in a row.
+        CommandFailed: If the study file's setup or teardown fails.
+        WriteFailed: If a run cannot be recorded.
+        KeyboardInterrupt: At a second Ctrl-C.
+    """
+    checks.count("runs", runs)
+    checks.probability("confidence", confidence)
+    study_file = StudyFile.load(path)
+    first = named_setting(study_file, first_setting(study_file) if a is None else a)
+    second = named_setting(study_file, b)
+    if first.params == second.params and not aa:
+        raise InvalidInput(
+            f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
+            "--aa to check the measurement"
+        )
+    comparing = Comparing(study_file, first, second, runs, confidence, all_runs)
+    console = Console(quiet=quiet) if console is None else console
+    stop = Stop()
+    with (
+        keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
+        contextlib.closing(objective_of(study_file, kept)) as objective,
+    ):
+        try:
+            objective.check()
+            check_programs(study_file)
+        except InvalidCommand as error:
+            raise study_file.error(error.key, str(error)) from None
+        with comparison_record(study_file, _identity(comparing), new) as record:
+            if not quiet:
+                _introduce(comparing, record, console)
+            if comparing.finished(record.pairs):
+                return comparing.result(record.pairs)
+            with (
+                stop_on_signals(stop, lambda: show(console, STOPPING)),
+                set_up(study_file, kept, stop, lambda text: show(console, text)),
+            ):
+                try:
+                    measure_pairs(comparing, record, objective, stop, console, quiet)
+                except SystemExit:  # after SIGTERM
+                    for line in [] if quiet else comparing.result(record.pairs).lines():
+                        show(console, line)
+                    raise
+            stopped = stop.requested and not comparing.finished(record.pairs)
+            return comparing.result(record.pairs, stopped)
+
+
+def measure_pairs(
+    comparing: Comparing,
+    record: ComparisonRecord,
+    objective: Objective,
+    stop: Stop,
+    console: Console,
+    quiet: bool = False,
+) -> None:
+    """Measure until the comparison is finished or a stop is requested.
+
+    Each run is recorded before the next begins. The order within a pair and the pair's environment
+    depend on the seed and the pair's number only, so a resumed comparison has the same.
+
+    Args:
+        comparing: What is compared, and until when.
+        record: Where the runs are recorded.
+        objective: Measures a configuration.
+        stop: Ends the loop after the running measurement.
+        console: Where to show the progress.
+        quiet: Show no progress.
+
+    Raises:
+        ComparisonFailed: If both configurations fail in five pairs in a row.
+        WriteFailed: If a run cannot be recorded.
+        KeyboardInterrupt: After a second Ctrl-C.
+        SystemExit: After SIGTERM or SIGHUP.
+    """
+    settings = {"a": comparing.a.params, "b": comparing.b.params}
+    while not comparing.finished(record.pairs):
+        open_pair = bool(record.pairs) and len(record.pairs[-1]) < 2
+        number = len(record.pairs) - open_pair
+        order, environment = _design(comparing.study_file, record.number, number)
+        for label in order:
+            if number < len(record.pairs) and label in record.pairs[number]:
+                continue
+            stop.check()
+            if stop.requested:
+                return
+            result = objective.measure({**settings[label], **environment}, stop)
+            record.add(number, label, result, environment)
+        if not quiet:
+            show(console, _progress(comparing, record.pairs))
+        _check_failures(record.pairs)
+
+
+def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str], dict[str, Any]]:
+    """The random order of a pair, and the environment of both of its runs."""
+    random = np.random.default_rng([study_file.study.seed, comparison, pair])
+    order = ["a", "b"] if random.integers(2) else ["b", "a"]
+    environment = study_file.study_environment
+    if environment is None or environment.observed:
+        return order, {}
+    return order, environment.decode(environment.draw(int(random.integers(2**32))))
+
+
+def _identity(comparing: Comparing) -> dict[str, Any]:
+    """What must be equal for runs to belong to the same comparison."""
+    study_file = comparing.study_file
+    environment, objective = study_file.environment, study_file.objective
+    return {
+        "a": comparing.a.params,
+        "b": comparing.b.params,
+        "direction": study_file.study.direction,
+        "objective": study_file.hide_passwords(objective.command or objective.function or ""),
+        "environment": None if environment is None else environment.model_dump(mode="json"),
+    }
+
+
+def _check_failures(pairs: Runs) -> None:
+    last = [run for pair in pairs[-MAX_FAILED_PAIRS:] for run in pair.values()]
+    failures = [run for run in last if isinstance(run, Failure)]
+    if len(failures) < 2 * MAX_FAILED_PAIRS:
+        return
+    output = printable(failures[-1].output).strip().splitlines()
+    printed = f"; it printed: {output[-1][:200]}" if output else ""
+    raise ComparisonFailed(
+        f"both configurations failed in {MAX_FAILED_PAIRS} pairs in a row, the last time: "
+        f"{printable(failures[-1].reason)}{printed}; all runs are kept, and the same command "
+        "continues"
+    )
+
+
+def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console) -> None:
+    for letter, setting in (("A", comparing.a), ("B", comparing.b)):
+        listed = _params(setting.params, comparing.study_file.units)
+        name = "" if "=" in setting.name else f"{setting.name}: "
+        show(console, f"{letter}: {name}{listed}")
+    if comparing.a.params == comparing.b.params:
+        show(console, f"{SAME}: a difference would be an error of the measurement")
+    if record.pairs:
+        show(console, f"continued after {len(record.pairs)} pairs; --new begins anew")
+
+
+def _progress(comparing: Comparing, pairs: Runs) -> str:
+    units = comparing.study_file.units
+    values = ", ".join(
+        f"{label.upper()} {units.of_value(_with_error(run))}"
+        if isinstance(run := pairs[-1][label], Measurement)
+        else f"{label.upper()} failed, {run.reason}"
+        for label in ("a", "b")
+    )
+    probability = probability_b(comparing.test(pairs), comparing.minimize)
+    return f"pair {len(pairs)}: {values}  |  probability that B is better: {probability:.3g}"
+
+
+def _with_error(run: Measurement) -> str:
+    return f"{run.value:.5g} ± {run.sem:.2g}" if run.sem else f"{run.value:.5g}"
+
+
+def _params(params: Mapping[str, Any], units: Units) -> str:
+    return ", ".join(f"{n}={units.of(n, value, str(value))}" for n, value in params.items())

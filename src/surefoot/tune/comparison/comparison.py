@@ -1,0 +1,280 @@
+"""The result of a comparison of two configurations: from runs in pairs to a decision in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
+from surefoot.tune.definition.named_settings import NamedSetting
+from surefoot.tune.measuring.measurement import Failure, Measurement
+
+Run = Measurement | Failure
+LARGEST = 1e300  # magnitude of a difference
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much larger the value of B is than that of A.
+
+    Args:
+        estimate: Typical difference within a pair; infinite where most runs of one have failed.
+        lower: Lower end of its confidence sequence; may be infinite.
+        upper: Upper end.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+
+    def text(self, unit: str = "") -> str:
+        """The difference and its interval, to three digits."""
+        interval = f"{_bound(self.lower, unit)} to {_bound(self.upper, unit)}"
+        return f"{self.estimate:+.3g}{unit} ({interval})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The state of a comparison of A and B.
+
+    Args:
+        a: Parameters of A.
+        b: Parameters of B.
+        better: "A" or "B" where one is better at the confidence asked, else None.
+        probability: Posterior probability that B is better more often than not, if both are
+            equally likely beforehand.
+        pairs: Pairs measured.
+        wins_a: Pairs in which A was better; a run that failed is worse than one that did not.
+        wins_b: Pairs in which B was better.
+        failures_a: Failed runs of A.
+        failures_b: Failed runs of B.
+        difference: Value of B minus value of A, in the objective's units; None before the first
+            pair.
+        percent: Change from A to B in per cent; None unless all values are positive.
+        mean_difference: Mean of the differences, which outliers dominate; None before the first
+            pair of two measurements.
+        depends_on_outliers: Whether the mean difference lies outside the interval of the typical
+            one.
+        more_pairs: Estimate of how many more pairs decide; 0 if it is decided, None if more than
+            1,000 or unknown.
+        confidence: One minus the probability that two equal configurations are ever called
+            different.
+        stopped: Whether Ctrl-C ended the comparison.
+        unit: Unit of the values, empty if the study file has none.
+    """
+
+    a: dict[str, Any]
+    b: dict[str, Any]
+    better: Literal["A", "B"] | None
+    probability: float
+    pairs: int
+    wins_a: int
+    wins_b: int
+    failures_a: int
+    failures_b: int
+    difference: Difference | None
+    percent: Difference | None
+    mean_difference: float | None
+    depends_on_outliers: bool
+    more_pairs: int | None
+    confidence: float
+    stopped: bool
+    unit: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as JSON values; infinite ends of intervals are None."""
+        return _finite(asdict(self))
+
+    def lines(self) -> list[str]:
+        """The result in words."""
+        level = f"{100 * self.confidence:g} % confidence"
+        counts = f"B was better in {self.wins_b} of {self.pairs} pairs, A in {self.wins_a}"
+        if self.better is None:
+            lines = [f"Undecided at {level}: {counts}."]
+        else:
+            lines = [f"{self.better} is better ({level}): {counts}."]
+        lines.append(f"Probability that B is better: {self.probability:.3g}.")
+        sizes = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
+        known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
+        if known:
+            lines.append(f"B minus A: {', or '.join(known)}.")
+        if self.failures_a or self.failures_b:
+            lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
+        if self.depends_on_outliers and self.mean_difference is not None:
+            lines.append(self._outliers(self.mean_difference))
+        if self.better is None and self.pairs:
+            lines.append(self._missing())
+        return lines
+
+    def _outliers(self, mean: float) -> str:
+        opposite = self.difference is not None and mean * self.difference.estimate < 0
+        also = " and has the other sign" if opposite else ""
+        return (
+            f"The mean difference, {mean:+.3g}, is outside this interval{also}: it depends on a "
+            "few outliers. The decision is about typical runs, not about means."
+        )
+
+    def _missing(self) -> str:
+        if not self.wins_a + self.wins_b:
+            return "No pair has said yet which is better."
+        if self.more_pairs is None:
+            return "A decision would need more than 1,000 pairs more: the difference is too small."
+        return (
+            f"About {self.more_pairs} more pairs would decide, if the difference is what it seems."
+        )
+
+
+def comparison_of(
+    a: NamedSetting,
+    b: NamedSetting,
+    pairs: Sequence[Mapping[str, Run]],
+    minimize: bool,
+    confidence: float,
+    stopped: bool = False,
+) -> Comparison:
+    """Decide from the runs so far.
+
+    Args:
+        a: Configuration A.
+        b: Configuration B.
+        pairs: Results of "a" and "b" by pair; incomplete pairs are left out.
+        minimize: Whether smaller values are better.
+        confidence: Confidence of the decision.
+        stopped: Whether Ctrl-C ended the comparison.
+
+    Returns:
+        The state of the comparison.
+    """
+    complete = [pair for pair in pairs if len(pair) == 2]
+    values = pair_values(pairs, minimize)
+    differences, errors = values.differences, values.errors
+    sign = -1 if minimize else 1
+    test = values.test(confidence)
+    measured = differences[np.isfinite(differences)]
+    mean = float(measured.mean()) if len(measured) else None
+    return Comparison(
+        a=a.params,
+        b=b.params,
+        better=better(test, minimize),
+        probability=probability_b(test, minimize),
+        pairs=len(complete),
+        wins_a=int((sign * differences < 0).sum()),
+        wins_b=int((sign * differences > 0).sum()),
+        failures_a=sum(isinstance(pair["a"], Failure) for pair in complete),
+        failures_b=sum(isinstance(pair["b"], Failure) for pair in complete),
+        difference=(
+            Difference(test.estimate, test.lower, test.upper) if len(differences) else None
+        ),
+        percent=_percent(values, confidence),
+        mean_difference=mean,
+        depends_on_outliers=mean is not None and not test.lower <= mean <= test.upper,
+        more_pairs=(
+            pairs_to_decide(differences, confidence, errors=errors) if len(differences) else None
+        ),
+        confidence=confidence,
+        stopped=stopped,
+    )
+
+
+@dataclass(frozen=True)
+class PairValues:
+    """Values of A and B in pairs.
+
+    Args:
+        values: Values (n, 2), infinite for a failure.
+        sems: Standard errors (n, 2) of the values, 0 where they are unknown.
+    """
+
+    values: Floats
+    sems: Floats
+
+    @property
+    def differences(self) -> Floats:
+        """B minus A (n,)."""
+        return differences_of(self.values)
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors (n,) of the differences, 0 where one of the two is unknown."""
+        return np.where((self.sems > 0.0).all(-1), np.hypot(*self.sems.T), 0.0)
+
+    @property
+    def logarithms(self) -> PairValues | None:
+        """The same of logarithms; None unless all values that were measured are positive."""
+        finite = np.isfinite(self.values)
+        if not finite.any() or (self.values[finite] <= 0).any():
+            return None
+        logs, sems = self.values.copy(), self.sems.copy()  # failures stay infinite
+        logs[finite] = np.log(self.values[finite])
+        sems[finite] = self.sems[finite] / self.values[finite]
+        return PairValues(logs, sems)
+
+    def test(self, confidence: float) -> PairedTest:
+        """The test of B minus A."""
+        return paired_test(self.differences, confidence, self.errors)
+
+
+def pair_values(pairs: Sequence[Mapping[str, Run]], minimize: bool) -> PairValues:
+    """Values in the pairs that say which configuration is better.
+
+    A failed run is worse than any other. Incomplete pairs, pairs of two failures, and pairs with a
+    failure that is not the configuration's are left out.
+    """
+    failed = np.inf if minimize else -np.inf
+
+    def value(run: Run) -> tuple[float, float]:
+        if isinstance(run, Measurement):
+            return run.value, run.sem
+        return np.nan if run.blameless else failed, 0.0
+
+    complete = [pair for pair in pairs if len(pair) == 2]
+    found = np.array([[value(pair["a"]), value(pair["b"])] for pair in complete])
+    values, sems = np.moveaxis(found.reshape(-1, 2, 2), -1, 0)
+    kept = ~np.isnan(values).any(-1) & ~np.isinf(values).all(-1)
+    return PairValues(values[kept], sems[kept])
+
+
+def differences_of(values: Floats) -> Floats:
+    """B minus A (n,) of values (n, 2); infinite beyond what can be added in float64."""
+    with np.errstate(over="ignore"):
+        differences = values[:, 1] - values[:, 0]
+    return np.where(np.abs(differences) > LARGEST, np.copysign(np.inf, differences), differences)
+
+
+def better(test: PairedTest, minimize: bool) -> Literal["A", "B"] | None:
+    """Which configuration a test of B minus A has found to be better, None if neither."""
+    if not test.sign:
+        return None
+    return "A" if (test.sign > 0) is minimize else "B"
+
+
+def probability_b(test: PairedTest, minimize: bool) -> float:
+    """Posterior probability that B is better."""
+    positive = test.probability_positive
+    return 1 - positive if minimize else positive
+
+
+def _percent(values: PairValues, confidence: float) -> Difference | None:
+    """The change in per cent, from the logarithms of positive values."""
+    logs = values.logarithms
+    if logs is None:
+        return None
+    test = logs.test(confidence)
+    with np.errstate(over="ignore"):
+        low, middle, high = 100 * np.expm1([test.lower, test.estimate, test.upper])
+    low, middle = (float(one) if one > -100 else -math.inf for one in (low, middle))
+    return Difference(middle, low, float(high))
+
+
+def _bound(value: float, unit: str = "") -> str:
+    return f"{value:+.3g}{unit}" if math.isfinite(value) else "no bound"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

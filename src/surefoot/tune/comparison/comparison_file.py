@@ -1,0 +1,159 @@
+"""The runs of comparisons, one JSON line each, in `NAME.compare.jsonl` beside the study file."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.output_file import WriteFailed
+from surefoot.types import InvalidInput
+
+Runs = list[dict[str, Measurement | Failure]]  # by pair: results of "a" and "b", as far as measured
+
+
+class ComparisonRecord:
+    """The runs of one comparison, and the file to which new ones are appended.
+
+    A run is on the disk before the next begins, so it survives `kill -9`; a line that a dead
+    process has begun is removed.
+
+    Args:
+        descriptor: The open file.
+        path: Its path.
+        number: Number of the comparison in the file, from 1.
+        pairs: Results by pair, in order; the last pair may lack one.
+    """
+
+    def __init__(self, descriptor: int, path: Path, number: int, pairs: Runs) -> None:
+        self._descriptor = descriptor
+        self._path = path
+        self.number = number
+        self.pairs = pairs
+
+    def add(
+        self,
+        pair: int,
+        label: str,
+        result: Measurement | Failure,
+        environment: Mapping[str, Any],
+    ) -> None:
+        """Record a run.
+
+        Raises:
+            WriteFailed: If the file cannot be written.
+        """
+        line: dict[str, Any] = {"comparison": self.number, "pair": pair, "setting": label}
+        if isinstance(result, Measurement):
+            environment = result.environment or environment
+            line["value"] = result.value
+            if result.sem:
+                line["sem"] = result.sem
+        else:
+            line |= {"failure": result.reason, "output": result.output}
+            line["blameless"] = result.blameless
+        line |= {"seconds": round(result.seconds, 6), "time": round(time.time(), 3)}
+        if environment:
+            line["environment"] = dict(environment)
+        _append(self._descriptor, self._path, line)
+        if pair == len(self.pairs):
+            self.pairs.append({})
+        self.pairs[pair][label] = result
+
+
+@contextlib.contextmanager
+def comparison_record(
+    study_file: StudyFile, settings: Mapping[str, Any], new: bool
+) -> Iterator[ComparisonRecord]:
+    """Open the latest comparison of these settings, or begin one.
+
+    Args:
+        study_file: The study file.
+        settings: What is compared, as JSON; it must be equal for a comparison to be continued.
+        new: Whether to begin a comparison even if there is one.
+
+    Yields:
+        The comparison, of which this process is the only writer.
+
+    Raises:
+        InvalidInput: If the file has other content, or another process writes to it.
+        WriteFailed: If the file cannot be written.
+    """
+    path = study_file.folder / f"{study_file.study.name}.compare.jsonl"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{path}: another comparison of this study is running, expected one at a time"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        headers, runs = _read(descriptor, path)
+        settings = json.loads(json.dumps(dict(settings)))
+        same = [number for number, header in headers.items() if header == settings]
+        number = max(headers, default=0) + 1 if new or not same else same[-1]
+        if number not in headers:
+            _append(descriptor, path, {"comparison": number, "settings": settings})
+        yield ComparisonRecord(descriptor, path, number, runs.get(number, []))
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
+    """The settings and runs of all comparisons; an incomplete last line is removed."""
+    with open(descriptor, "rb", closefd=False) as file:
+        content = file.read()
+    complete = content.rfind(b"\n") + 1
+    if complete < len(content):
+        if complete == 0 and not content.startswith(b'{"comparison"'):
+            raise InvalidInput(f"{path}: not a file of comparisons; move it away to begin anew")
+        os.ftruncate(descriptor, complete)
+    os.lseek(descriptor, 0, os.SEEK_END)
+    headers: dict[int, Any] = {}
+    runs: dict[int, Runs] = {}
+    for position, text in enumerate(content[:complete].splitlines(), 1):
+        try:
+            line = json.loads(text)
+            number = line["comparison"]
+            if "settings" in line:
+                headers[number] = line["settings"]
+                continue
+            pairs = runs.setdefault(number, [])
+            if line["pair"] == len(pairs):
+                pairs.append({})
+            pairs[line["pair"]][line["setting"]] = _result(line)
+        except (ValueError, KeyError, TypeError, IndexError):
+            raise InvalidInput(
+                f"{path}: line {position} is not one of a comparison; restore the file, or move it "
+                "away to begin anew"
+            ) from None
+    return headers, runs
+
+
+def _result(line: dict[str, Any]) -> Measurement | Failure:
+    if "value" in line:
+        sem = float(line.get("sem", 0.0))
+        return Measurement(float(line["value"]), line["seconds"], line.get("environment"), sem=sem)
+    return Failure(line["failure"], line["output"], line["seconds"], line["blameless"])
+
+
+def _append(descriptor: int, path: Path, line: Mapping[str, Any]) -> None:
+    content = json.dumps(line, allow_nan=False).encode() + b"\n"
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None

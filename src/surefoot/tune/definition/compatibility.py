@@ -1,0 +1,138 @@
+"""Whether the study in a storage is the one that a study file describes, so that it may go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+
+from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.trial_attributes import OWNER
+from surefoot.tune.study.trial_owner import mismatch
+from surefoot.types import InvalidInput
+
+DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
+TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "nothing"}
+
+
+def definition(study_file: StudyFile) -> dict[str, Any]:
+    """What makes two studies the same, as JSON values; it is stored with the study."""
+    objective = study_file.objective
+    optional = {"environment": study_file.environment, "risk": study_file.risk}
+    return {
+        **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
+        "direction": study_file.study.direction,
+        "parameters": {
+            name: one.model_dump(
+                mode="json",
+                exclude={"default", "unit", "inactive"} | (set() if one.special else {"special"}),
+                exclude_none=True,
+            )
+            for name, one in study_file.parameters.items()
+        },
+        "objective": {"command": objective.command, "function": objective.function},
+    }
+
+
+def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> str | None:
+    """Check that a stored study has this study file's definition; nothing is written.
+
+    A changed objective is allowed, since a command that fails must be correctable.
+
+    Args:
+        study_file: The study file.
+        study: The stored study.
+        label: The storage's name for messages.
+
+    Returns:
+        A note for the user if the objective has changed, else None.
+
+    Raises:
+        StudyFileError: If direction, parameters, environment or risk differ.
+    """
+    direction = study_file.study.direction
+    # Asking for `direction` of a study with several objectives is an error of Optuna's own.
+    found = [one.name.lower() for one in study.directions]
+    if found != [direction]:
+        raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
+    stored = study.user_attrs.get(DEFINITION)
+    _check_attributes(study_file, study, stored, label)
+    if stored is None:
+        _check_foreign_trials(study_file, study, label)
+        return None
+    now = definition(study_file)
+    for table, missing in TABLES.items():
+        before, after = stored.get(table) or {}, now.get(table) or {}
+        for key in [*before, *after]:
+            if before.get(key) != after.get(key):
+                shown, was = _show(after.get(key), missing), _show(before.get(key), missing)
+                raise _differs(study_file, f"{table}.{key}", shown, was, label)
+    if stored["objective"] != now["objective"]:
+        return (
+            f"the objective has changed since {label} was created; earlier measurements stay in "
+            "the model"
+        )
+    return None
+
+
+def _check_attributes(
+    study_file: StudyFile, study: optuna.Study, stored: object, label: str
+) -> None:
+    """Check that what surefoot records in attributes has not been recorded by something else."""
+    wrong = ""
+    if stored is not None and (
+        not isinstance(stored, dict)
+        or not isinstance(stored.get("objective"), dict)
+        or not all(isinstance(stored.get(table) or {}, dict) for table in TABLES)
+    ):
+        wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
+    for trial in () if wrong else study.get_trials(deepcopy=False):
+        if (owner := trial.user_attrs.get(OWNER)) is not None and (mismatched := mismatch(owner)):
+            wrong = f"the user attribute {OWNER!r} of trial {trial.number} {mismatched}"
+            break
+    if wrong:
+        raise study_file.error(
+            "study.storage",
+            f"in {label} {wrong}, as surefoot records it; remove it, or choose another storage",
+        )
+
+
+def _check_foreign_trials(study_file: StudyFile, study: optuna.Study, label: str) -> None:
+    """Accept a study that surefoot did not create if its trials have the same parameters.
+
+    In a study with an environment, each value must be recorded with its environment.
+    """
+    distributions, environment = study_file.distributions, study_file.study_environment
+    for trial in study.get_trials(deepcopy=False):
+        if environment is not None and trial.state == TrialState.COMPLETE:
+            try:
+                environment.encode(trial.user_attrs.get(ENVIRONMENT))
+            except InvalidInput as error:
+                raise study_file.error(
+                    "environment",
+                    f"trial {trial.number} of the study in {label} does not fit: {error}",
+                ) from None
+        for name, before in trial.distributions.items():
+            after = distributions.get(name)
+            if after != before:
+                shown = "no such parameter" if after is None else str(after)
+                raise _differs(study_file, f"parameters.{name}", shown, str(before), label)
+
+
+def _differs(study_file: StudyFile, key: str, now: str, before: str, label: str) -> StudyFileError:
+    return study_file.error(
+        key,
+        f"got {now}, but the study in {label} has {before}; restore the old value, or choose "
+        "another study.name or study.storage for a new study",
+    )
+
+
+def _show(value: Any, missing: str) -> str:
+    if value is None:
+        return missing
+    if not isinstance(value, dict):
+        return shown(value)
+    return "{ " + ", ".join(f"{key} = {shown(one)}" for key, one in value.items()) + " }"

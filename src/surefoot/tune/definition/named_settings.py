@@ -1,0 +1,148 @@
+"""Configurations that a user names: `default`, `recommended`, `trial 17` or `key=value,...`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.distributions import CategoricalDistribution, IntDistribution
+
+from surefoot.tune.definition.grid import contains, range_text
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.kept_summary import kept_summary
+from surefoot.tune.study.study import open_study
+from surefoot.types import InvalidInput, NotReady
+
+FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
+_TRIAL = re.compile(r"trial[ =]\s*(\d+)")
+_NEXT_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_-]*\s*=)")
+
+
+@dataclass(frozen=True)
+class NamedSetting:
+    """A configuration of a study and how it was named.
+
+    Args:
+        name: The name, such as `recommended`.
+        params: Values of all parameters, in the order of the study file.
+    """
+
+    name: str
+    params: dict[str, Any]
+
+
+def first_setting(study_file: StudyFile) -> str:
+    """What others are compared with unless told: the defaults where there are any, or trial 0."""
+    return "trial 0" if study_file.defaults is None else "default"
+
+
+def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
+    """The configuration that a name stands for.
+
+    Args:
+        study_file: The checked study file.
+        name: `default`, `recommended`, `trial N` or `name=value,...` with all parameters.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        InvalidInput: If the name is none of these, a parameter is unknown or missing, or a value
+            does not fit its parameter.
+        NotReady: If the study has no measurement to recommend from.
+    """
+    name = name.strip()
+    if name == "default":
+        params = study_file.defaults
+        if params is None:
+            raise InvalidInput(
+                f"{study_file.path.name}: the parameters have no `default`, expected {FORMS}"
+            )
+    elif name == "recommended":
+        params = _recommended(study_file)
+    elif found := _TRIAL.fullmatch(name):
+        params = _trial(study_file, int(found[1]))
+        name = f"trial {int(found[1])}"
+    elif "=" in name:
+        params = _parse(study_file, name)
+    else:
+        raise InvalidInput(f"got the configuration {shown(name)}, expected {FORMS}")
+    return NamedSetting(name, study_file.space.restricted(params))
+
+
+def _recommended(study_file: StudyFile) -> dict[str, Any]:
+    best = kept_summary(*open_study(study_file.path)).recommended
+    if best is None:
+        raise NotReady(
+            f"{study_file.path.name}: no measurement to recommend from; run "
+            f"`surefoot tune {study_file.path.name}` first"
+        )
+    return best.params
+
+
+def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
+    trials = open_study(study_file.path)[1].get_trials(deepcopy=False)
+    if number >= len(trials):
+        last = f"0 to {len(trials) - 1}" if trials else "one of a study with trials"
+        raise InvalidInput(f"{study_file.path.name}: no trial {number}, expected {last}")
+    params: dict[str, Any] = trials[number].params
+    if missing := [name for name in study_file.space.active(params) if name not in params]:
+        raise InvalidInput(
+            f"{study_file.path.name}: trial {number} has no value of {', '.join(missing)}, "
+            "expected a trial that was measured"
+        )
+    return params
+
+
+def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
+    """Values of all parameters in `name=value,name=value`."""
+    space, params = study_file.space, {}
+    known = space.scales
+    for part in _NEXT_NAME.split(text):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in known:
+            raise InvalidInput(
+                f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
+            )
+        if name in params:
+            raise InvalidInput(f"{name}: given twice, expected one value")
+        params[name] = _value(name, value, known[name], space.special.get(name, ()))
+    active = space.active(params)
+    if missing := [name for name in active if name not in params]:
+        raise InvalidInput(
+            f"{shown(text)}: no value of {', '.join(missing)}, expected all active parameters"
+        )
+    if inactive := [name for name in params if name not in active]:
+        raise InvalidInput(
+            f"{inactive[0]}: given, but it is active only when {space.when[inactive[0]]}; "
+            "leave it out"
+        )
+    return params
+
+
+def _value(name: str, text: str, distribution: Any, special: Sequence[float]) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return _choice(name, text, distribution)
+    read = int if isinstance(distribution, IntDistribution) else float
+    try:
+        value = read(text)
+    except ValueError:
+        value = math.nan
+    if value not in special and not contains(distribution, value):
+        raise InvalidInput(
+            f"{name}: got {shown(text)}, expected {range_text(distribution, special)}"
+        )
+    return value
+
+
+def _choice(name: str, text: str, distribution: CategoricalDistribution) -> Any:
+    for choice in distribution.choices:
+        if text in (str(choice), json.dumps(choice)):
+            return choice
+    listed = ", ".join(str(choice) for choice in distribution.choices)
+    raise InvalidInput(f"{name}: got {shown(text)}, expected one of {listed}")

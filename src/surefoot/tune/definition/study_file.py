@@ -1,0 +1,434 @@
+"""The study file: TOML in, checked values out, with error messages that name the key."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from optuna.distributions import BaseDistribution
+from pydantic import Field, ValidationError, model_validator
+
+from surefoot.integrations.optuna import SearchSpace
+from surefoot.integrations.optuna.search_space import InvalidSpace
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tune.definition.schema import (
+    LONGEST_NAME,
+    PARAMETER_TYPES,
+    ConfirmSection,
+    ConstraintSection,
+    InvalidKey,
+    ObjectiveSection,
+    Parameter,
+    RepeatsSection,
+    RiskDescription,
+    RiskSection,
+    Section,
+    StopSection,
+    StudySection,
+)
+from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
+from surefoot.tune.plain_text import printable, shown, shown_storage
+from surefoot.tune.units import Units
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyEnvironment
+
+LONGEST_MESSAGE = 500  # characters, without the file's name
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class StudyFileError(InvalidInput):
+    """A study file that cannot be used: one line with the file, the key and what was expected."""
+
+
+class Contents(Section):
+    """All tables of the file."""
+
+    study: StudySection = Field(description="a table [study] with name, direction and rounds")
+    objective: ObjectiveSection = Field(description="a table [objective] with command or function")
+    parameters: dict[str, Parameter] = Field(
+        description="a table [parameters] with a line for each parameter"
+    )
+    environment: EnvironmentSection | None = Field(
+        default=None, description="a table [environment] with a line for each variable"
+    )
+    risk: RiskSection | None = Field(
+        default=None, description="a table [risk] with measure and, for var and cvar, level"
+    )
+    constraints: dict[str, ConstraintSection] = Field(
+        default_factory=dict, description="a table [constraints] with a line for each constraint"
+    )
+    confirm: ConfirmSection | None = Field(
+        default=None, description="a table [confirm] with share, candidates and every"
+    )
+    repeats: RepeatsSection | None = Field(
+        default=None, description="a table [repeats] with most and unstable"
+    )
+    stop: StopSection | None = Field(
+        default=None, description="a table [stop] with gain and confidence"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.parameters:
+            raise InvalidKey("parameters", "got none, expected at least one parameter")
+        self._check_defaults(self._checked_space())
+        if self.environment is not None and self.risk is None:
+            raise InvalidKey(
+                "risk",
+                "missing beside [environment]; expected a table [risk], such as "
+                'measure = "var" and level = 0.1',
+            )
+        if self.risk is not None and self.environment is None:
+            raise InvalidKey(
+                "environment",
+                "missing beside [risk]; expected a table [environment] with a line for each "
+                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
+            )
+        if self.objective.log and self.environment is not None:
+            raise InvalidKey(
+                "objective.log", "true beside [environment], expected false: the risk is of values"
+            )
+        for name in ("confirm", "repeats", "stop"):
+            if self.environment is not None and getattr(self, name) is not None:
+                raise InvalidKey(
+                    name, "given beside [environment], expected one of the two: it is for values"
+                )
+        variables = {} if self.environment is None else self.environment.variables
+        for name in self.parameters:
+            self._check_name(f"parameters.{name}", name)
+        for name in variables:
+            self._check_name(f"environment.{name}", name)
+            if name in self.parameters:
+                raise InvalidKey(
+                    f"environment.{name}", "is a parameter, too; expected a name of its own"
+                )
+        for name in self.constraints:
+            self._check_name(f"constraints.{name}", name, keyword_argument=False)
+            if name in self.parameters or name in variables:
+                what = "a parameter" if name in self.parameters else "a variable"
+                raise InvalidKey(
+                    f"constraints.{name}", f"is {what}, too; expected a name of its own"
+                )
+        for name, one in self.parameters.items():
+            if one.inactive is not None and self.objective.function is not None:
+                raise InvalidKey(
+                    f"parameters.{name}.inactive",
+                    "given with objective.function, which does not get an inactive parameter; "
+                    "expected it with a command",
+                )
+        if self.objective.command is not None:
+            CommandTemplate.parse(self.objective.command).check(
+                {name: one.examples() for name, one in self.parameters.items()},
+                {name: one.examples() for name, one in variables.items()},
+                observed=self.environment is not None and self.environment.observed,
+            )
+        for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
+            if line is not None:
+                CommandTemplate.parse(line, f"objective.{key}").check_fixed()
+        return self
+
+    def space(self) -> SearchSpace:
+        """The parameters with their conditions and special values."""
+        named = self.parameters.items()
+        return SearchSpace(
+            {name: one.distribution() for name, one in named},
+            {name: one.when for name, one in named if one.when is not None},
+            {name: one.special for name, one in named if one.special},
+        )
+
+    def _checked_space(self) -> SearchSpace:
+        try:
+            return self.space()
+        except InvalidSpace as error:
+            table = "" if error.table == "scales" else f".{error.table}"
+            raise InvalidKey(f"parameters.{error.name}{table}", error.message) from None
+
+    def _check_defaults(self, space: SearchSpace) -> None:
+        """Raise `InvalidKey` if some parameters that are active by default have no default."""
+        given = {name: one.default for name, one in self.parameters.items()}
+        given = {name: value for name, value in given.items() if value is not None}
+        without = [name for name in space.active(given) if name not in given]
+        if given and without:
+            raise InvalidKey(
+                f"parameters.{without[0]}.default",
+                "missing; other parameters have one: give every parameter a default, or none",
+            )
+
+    def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise InvalidKey(
+                key,
+                "got this name, expected letters, digits, '_' and '-', not beginning with a digit, "
+                "at most 200",
+            )
+        if not keyword_argument or not self.objective.function:
+            return
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise InvalidKey(
+                key, "got this name, expected one that Python takes as a keyword argument"
+            )
+
+
+class StudyFile:
+    """A checked study file.
+
+    Args:
+        path: The file's absolute path.
+        contents: All tables of the file.
+
+    Attributes:
+        path: The file's absolute path.
+        contents: All tables of the file.
+        folder: Its folder, where commands run and relative paths start.
+        study: `[study]`: name, direction, rounds, seed and storage.
+        objective: `[objective]`: command or function, and timeout in seconds.
+        parameters: `[parameters]` by name, in the order of the file.
+        environment: `[environment]`, or None.
+        risk: `[risk]`, or None.
+        constraints: `[constraints]` by name, in the order of the file.
+        confirm: `[confirm]`, with its defaults if the file has none.
+        repeats: `[repeats]`, by default without repeats.
+        stop: `[stop]`, or None.
+        space: The parameters with their conditions and special values.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "demo.toml"
+        >>> _ = path.write_text('''
+        ... study = { name = "demo", direction = "minimize", rounds = 20 }
+        ... objective = { command = "sh bench.sh {threads}" }
+        ... parameters = { threads = { type = "int", low = 1, high = 32 } }
+        ... ''')
+        >>> StudyFile.load(path).distributions
+        {'threads': IntDistribution(high=32, log=False, low=1, step=1)}
+    """
+
+    def __init__(self, path: Path, contents: Contents) -> None:
+        self.path = path
+        self.contents = contents
+        self.folder = path.parent
+        self.study = contents.study
+        self.objective = contents.objective
+        self.parameters = contents.parameters
+        self.environment = contents.environment
+        self.risk = contents.risk
+        self.confirm = contents.confirm or ConfirmSection()
+        self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
+        self.stop = contents.stop
+        self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
+        self.space = contents.space()
+
+    @classmethod
+    def load(cls, path: Path | str) -> StudyFile:
+        """Read and check a study file.
+
+        Args:
+            path: A TOML file.
+
+        Returns:
+            The checked file.
+
+        Raises:
+            StudyFileError: If the file cannot be read or anything in it is invalid; the message is
+                one line.
+        """
+        path = Path(path)
+        try:
+            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise StudyFileError(f"{path}: no such file, expected a study file in TOML") from None
+        except OSError as error:
+            raise StudyFileError(f"{path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise StudyFileError(f"{path}: not a text file in UTF-8, expected TOML") from None
+        except tomllib.TOMLDecodeError as error:
+            what, at, where = str(error).rpartition(" (at ")  # it may quote a key
+            message = _one_line(without_any_password(what) + at + where)
+            raise StudyFileError(f"{path}: not valid TOML: {message}") from None
+        except RecursionError:
+            raise StudyFileError(
+                f"{path}: nested too deeply, expected tables and lists of a study file"
+            ) from None
+        except ValueError as error:  # an integer of more than 4,300 digits; a path with a null
+            raise StudyFileError(f"{path}: cannot be read: {_one_line(str(error))}") from None
+        if key := _too_large(raw):
+            key = _one_line(without_any_password(key))
+            raise StudyFileError(
+                f"{path}: {key}: got an integer beyond float64, expected at most 1e308"
+            )
+        try:
+            contents = Contents.model_validate(raw)
+        except ValidationError as error:
+            table = raw.get("study")
+            secrets = secrets_of(table.get("storage") if isinstance(table, dict) else None)
+            message = without_passwords(_explain(error, raw), secrets)
+            raise StudyFileError(f"{path}: {message}") from None
+        return cls(path.absolute(), contents)
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The parameters as Optuna distributions, in the order of the file."""
+        return self.space.distributions
+
+    @property
+    def defaults(self) -> dict[str, Any] | None:
+        """The default configuration, in the order of the file; None if the file has none.
+
+        It has the parameters that are active in it.
+        """
+        values = {name: one.default for name, one in self.parameters.items()}
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.space.restricted(given) or None
+
+    @property
+    def units(self) -> Units:
+        """Units of the objective and of the parameters."""
+        named = self.parameters.items()
+        return Units(
+            self.objective.unit or "",
+            {name: one.unit for name, one in named if one.unit is not None},
+            self.space.special,
+        )
+
+    @property
+    def inactive(self) -> dict[str, str | None]:
+        """Of each conditional parameter, the text of the command where it is inactive."""
+        return {n: one.inactive for n, one in self.parameters.items() if one.when is not None}
+
+    @cached_property
+    def study_environment(self) -> StudyEnvironment | None:
+        """The joint distribution of the environment, None where there is none."""
+        return None if self.environment is None else self.environment.joint()
+
+    @property
+    def risk_description(self) -> RiskDescription | None:
+        """What a recommended value means; None without an environment."""
+        return None if self.risk is None else self.risk.describe(self.study.direction)
+
+    def error(self, key: str, message: str) -> StudyFileError:
+        """An error about a key whose value turned out to be invalid only when it was used."""
+        return StudyFileError(f"{self.path.name}: {key}: {_one_line(self.hide_passwords(message))}")
+
+    def hide_passwords(self, text: str) -> str:
+        """`text` without the passwords of `study.storage` and of all URLs."""
+        return without_passwords(text, secrets_of(self.study.storage))
+
+
+def _too_large(value: Any, key: str = "") -> str:
+    """The key of an integer that float64 cannot hold, empty if there is none."""
+    if isinstance(value, dict):
+        found = (_too_large(one, f"{key}.{name}") for name, one in value.items())
+    elif isinstance(value, list):
+        found = (_too_large(one, key) for one in value)
+    else:
+        return key[1:] if isinstance(value, int) and value.bit_length() > 1023 else ""
+    return next(filter(None, found), "")
+
+
+def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
+    """The first problem in one line, and how many more there are."""
+    problems = error.errors(include_url=False)
+    # A misspelt key is both unknown and missing: only the first says what to correct.
+    problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
+    key, message = _problem(dict(problems[0]), raw)
+    more = len(problems) - 1
+    return _one_line(f"{without_any_password(key)}: {message}" + _others(more))
+
+
+def _others(more: int) -> str:
+    return f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+
+
+def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
+    """The key and what is wrong with it, from one of pydantic's errors."""
+    path = [part for part in problem["loc"] if part != "__root__"]
+    if len(path) > 2 and path[0] in ("parameters", "environment"):
+        del path[2]  # the tag that pydantic puts in for the type it tried
+    kind, given = problem["type"], problem["input"]
+    if kind == "value_error":
+        cause = problem["ctx"]["error"]
+        inner = getattr(cause, "key", "")
+        return ".".join([*map(str, path), *([inner] if inner else [])]), str(cause)
+    key = ".".join(map(str, path))
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return _type_problem(str(path[0]), key, given)
+    section = _section(path[:-1], raw)
+    if kind == "extra_forbidden":
+        known = list(section.model_fields) if section else []
+        return key, f"unknown key{_nearest(str(path[-1]), known)}"
+    if kind in ("dict_type", "model_attributes_type", "model_type"):
+        example = ' such as { type = "float", low = 0, high = 1 }'
+        examples = {"parameters": example, "constraints": " such as { max = 20 }"}
+        shown_example = examples.get(str(path[0]), "") if len(path) == 2 else ""
+        return key, f"got {shown(given)}, expected a table{shown_example}"
+    if section is None:
+        section, path = Contents, path[:1]
+    fields = [part for part in path if part in section.model_fields]
+    field = str(fields[-1]) if fields else str(path[-1])
+    if field in ("choices", "values", "weights", "special") and len(path) > 3:
+        key = ".".join(map(str, path[: path.index(field, 2) + 1]))
+    wanted = section.model_fields[field].description
+    if kind == "missing":
+        return key, f"missing; expected {wanted}"
+    got = f"got {shown_storage(given)}" if key == "study.storage" else _got(given)
+    return key, f"{got}, expected {wanted}"
+
+
+def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:
+    """What is wrong with a parameter or a variable of no known type."""
+    if table == "parameters":
+        names = ", ".join(map(repr, PARAMETER_TYPES))
+        found = given.get("type") if isinstance(given, dict) else None
+        return f"{key}.type", f"{_got(found)}, expected one of {names}"
+    if not isinstance(given, dict):
+        example = '{ distribution = "uniform", low = 0, high = 1 }'
+        return key, f"got {shown(given)}, expected a table such as {example}"
+    names = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
+    wanted = f"expected one of {names}, or `values` instead"
+    return f"{key}.distribution", f"{_got(given.get('distribution'))}; {wanted}"
+
+
+def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
+    """The model of the table at `path`."""
+    if not path:
+        return Contents
+    if path[0] == "constraints":
+        return ConstraintSection if len(path) > 1 else None
+    if len(path) == 1 or path[0] not in ("parameters", "environment"):
+        tables: dict[str, type[Section]] = {
+            "study": StudySection,
+            "objective": ObjectiveSection,
+            "environment": EnvironmentSection,
+            "risk": RiskSection,
+            "confirm": ConfirmSection,
+            "repeats": RepeatsSection,
+            "stop": StopSection,
+        }
+        return tables.get(path[0])
+    table = raw[path[0]][path[1]]
+    if path[0] == "environment":
+        return variable_type(table)
+    return PARAMETER_TYPES[table["type"]]
+
+
+def _got(value: object) -> str:
+    return "missing" if value is None else f"got {shown(value)}"
+
+
+def _nearest(given: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    hint = f"did you mean `{close[0]}`? " if close else ""
+    return f"; {hint}Expected one of {', '.join(known)}" if known else ""
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(printable(text).split())
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:300]} ... {line[-150:]}"

@@ -1,0 +1,1 @@
+"""Measurements by commands and functions."""

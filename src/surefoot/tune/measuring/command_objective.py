@@ -1,0 +1,124 @@
+"""The objective that is a command: the measurement is what it prints last."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
+from surefoot.tune.measuring.measurement import (
+    Failure,
+    Measurement,
+    ObservedVariables,
+    describe_exit,
+    outcome,
+    timed_out,
+)
+from surefoot.tune.measuring.observed_constraints import (
+    ObservedConstraints,
+    check_constraints,
+    split_constraints,
+)
+from surefoot.tune.measuring.printed_value import PrintedValue, printed_value, split_worker
+from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
+from surefoot.tune.plain_text import without_escapes
+from surefoot.tune.stopping import Stop
+
+_NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
+_NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is a constraint"
+
+
+class CommandObjective:
+    """Runs a command for each measurement.
+
+    An observed variable of the environment has a line `name=number` on standard output, a
+    constraint `name=number` anywhere in it, and a line `worker=name` names who or what measured;
+    none of them is searched for the measurement. The command
+    and everything it started have ended when `measure` returns, also by an exception.
+
+    Args:
+        template: The command with its placeholders.
+        folder: Working directory of the command.
+        timeout: Limit of one measurement in seconds, None for no limit.
+        observed: Variables of the environment that the command reports, if any.
+        kept: Where to keep what the command leaves running; if None, it is ended.
+        constraints: Names of the constraints, whose values the command reports.
+        inactive: Texts of conditional parameters where they are inactive, None for those that have
+            none.
+    """
+
+    def __init__(
+        self,
+        template: CommandTemplate,
+        folder: Path,
+        timeout: float | None,
+        observed: ObservedVariables | None = None,
+        kept: KeptProcesses | None = None,
+        constraints: Sequence[str] = (),
+        inactive: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self._template = template
+        self._folder = folder
+        self._timeout = timeout
+        self._observed = observed
+        self._kept = kept
+        self._constraints = constraints
+        self._inactive = inactive or {}
+        variables = () if observed is None else observed.variables
+        self._names_worker = "worker" in (*constraints, *variables)  # which is another thing then
+
+    def check(self) -> None:
+        self._template.check_program(self._folder)
+
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+        start = time.monotonic()
+        try:
+            arguments = self._template.fill(params, self._inactive)
+            process = SupervisedProcess(arguments, self._folder, kept=self._kept)
+        except OSError as error:
+            reason = f"the command cannot be started: {error.strerror or error}"
+            return outcome(reason, "", time.monotonic() - start)
+        try:
+            deadline = None if self._timeout is None else start + self._timeout
+            code = process.wait(deadline, stop)
+            seconds = time.monotonic() - start
+        finally:
+            process.end()
+        environment: dict[str, float] | str | None = None
+        worker = None
+        constraints = ObservedConstraints({})
+        value: PrintedValue | str
+        if code is None:
+            value = timed_out(self._timeout)
+        elif code:
+            value = describe_exit(code)
+        else:
+            text = searched(process.stdout)
+            if self._observed is not None:
+                given, text = self._observed.split(text)
+                environment = self._observed.check(given, _NO_LINE)
+            reported, text = split_constraints(text, self._constraints)
+            constraints = check_constraints(self._constraints, reported, _NO_VALUE)
+            if not self._names_worker:
+                worker, text = split_worker(text)
+            value = printed_value(text)
+        left = left_behind(process.left_behind)
+        number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
+        output = process.output.text()
+        return outcome(number, output, seconds, environment, left, constraints, sem, worker)
+
+    def close(self) -> None:
+        return None
+
+
+def searched(stdout: Tail) -> str:
+    """The text in which the measurement is searched: all of it, or the last 64 KiB.
+
+    A word of which the beginning is missing is left out, since it may be a part of a number.
+    """
+    text = stdout.text()
+    return without_escapes(re.sub(r"\A\S+", "", text) if stdout.cut else text)

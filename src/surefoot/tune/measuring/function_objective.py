@@ -1,0 +1,201 @@
+"""The objective that is a Python function, called in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
+from surefoot.tune.measuring.measurement import (
+    Failure,
+    Measurement,
+    ObservedVariables,
+    describe_exit,
+    outcome,
+    timed_out,
+)
+from surefoot.tune.measuring.observed_constraints import check_constraints
+from surefoot.tune.measuring.printed_value import of_replicates
+from surefoot.tune.measuring.supervised_process import POLL, SupervisedProcess
+from surefoot.tune.stopping import Stop
+
+SERVER = Path(__file__).with_name("function_server.py")
+_NO_VALUE = "no {0!r} in the dictionary that was returned, expected it, since {0} is a constraint"
+_NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
+
+
+class FunctionObjective:
+    """Calls a function with the parameters as keywords.
+
+    The module is imported once, in a process that serves all calls, so its state (connections, a
+    random generator) lasts from call to call. A call that exceeds the timeout or ends the process
+    is a failure, and the next call starts a new process. It returns a number, or a list of them,
+    which are replicates of one run. Where the environment is observed or there are constraints, it
+    returns a pair: this, and a dictionary of all of these. In that dictionary it may also name its
+    standard error, `sem`, and its `worker`.
+
+    Args:
+        target: `"module:name"`.
+        names: Keyword arguments of the function.
+        folder: Working directory, in which the module is looked up first.
+        timeout: Limit of one call in seconds, None for no limit.
+        observed: Variables of the environment that the function reports, if any.
+        kept: Where to keep what the function leaves running when its process ends; if None, it is
+            ended.
+        constraints: Names of the constraints, whose values the function reports.
+        conditional: Those of `names` that are left out where the parameter is inactive.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        names: Sequence[str],
+        folder: Path,
+        timeout: float | None,
+        observed: ObservedVariables | None = None,
+        kept: KeptProcesses | None = None,
+        constraints: Sequence[str] = (),
+        conditional: Sequence[str] = (),
+    ) -> None:
+        reported = [*(() if observed is None else observed.variables), *constraints]
+        self._target = target
+        marked = [f"{name}?" if name in conditional else name for name in names]
+        self._arguments = [*target.split(":"), ",".join(reported), *marked]
+        self._folder = folder
+        self._timeout = timeout
+        self._observed = observed
+        self._kept = kept
+        self._constraints = constraints
+        self._server: FunctionServer | None = None
+
+    def check(self) -> None:
+        reply = self._start().ready(None, Stop())
+        if "error" in reply:
+            self.close()
+            raise InvalidCommand(
+                f"cannot use {self._target!r}: {reply['error']}", key="objective.function"
+            )
+
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+        start = time.monotonic()
+        deadline = None if self._timeout is None else start + self._timeout
+        left = ""
+        try:
+            reply: dict[str, Any] = {}
+            server = self._server
+            if server is None:
+                server = self._start()
+                reply = server.ready(deadline, stop)
+            if "error" not in reply:
+                reply = server.call(params, deadline, stop)
+            seconds = time.monotonic() - start
+            server.process.drain()
+            if server.broken:
+                self.close()
+                left = left_behind(server.process.left_behind)
+            output = server.process.output.text()
+        except OSError as error:
+            self.close()
+            reason = f"the function's process cannot be started: {error.strerror or error}"
+            return outcome(reason, "", time.monotonic() - start)
+        except BaseException:
+            self.close()
+            raise
+        if "error" in reply:
+            return outcome(str(reply["error"]), output, seconds, left_behind=left)
+        environment: dict[str, float] | str | None = None
+        if self._observed is not None:
+            environment = self._observed.check(reply["reported"], _NO_KEY)
+        constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
+        measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
+        sem, worker = float(reply.get("sem", measured.sem)), reply.get("worker")
+        return outcome(measured.value, output, seconds, environment, left, constraints, sem, worker)
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _start(self) -> FunctionServer:
+        self._server = FunctionServer(self._arguments, self._folder, self._timeout, self._kept)
+        return self._server
+
+
+class FunctionServer:
+    """The process that runs the function, and two pipes of JSON lines to and from it.
+
+    A reply has `value` or `samples`, and where they were returned `reported`, `sem` and `worker`;
+    or it is `{"error": reason}`. Once `broken`, the server can only be closed.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        timeout: float | None,
+        kept: KeptProcesses | None,
+    ) -> None:
+        requests, self._requests = os.pipe()
+        self._replies, replies = os.pipe()
+        self._timeout = timeout
+        self._buffer = b""
+        self.broken = False
+        try:
+            self.process = SupervisedProcess(
+                [sys.executable, "-P", str(SERVER), str(requests), str(replies), *arguments],
+                folder,
+                pass_fds=(requests, replies),
+                kept=kept,
+            )
+        except BaseException:
+            os.close(self._requests)
+            os.close(self._replies)
+            raise
+        finally:
+            os.close(requests)
+            os.close(replies)
+        self.process.watch(self._replies)
+
+    def ready(self, deadline: float | None, stop: Stop) -> dict[str, Any]:
+        """The first reply, which has an error if the function cannot be called."""
+        reply = self._reply(deadline, stop)
+        self.broken = self.broken or "error" in reply
+        return reply
+
+    def call(self, params: Mapping[str, Any], deadline: float | None, stop: Stop) -> dict[str, Any]:
+        """Call the function and wait for its reply until the monotonic time `deadline`."""
+        self.process.output.clear()
+        with contextlib.suppress(BrokenPipeError):  # it has ended: `_reply` finds out how
+            os.write(self._requests, json.dumps(dict(params)).encode() + b"\n")
+        return self._reply(deadline, stop)
+
+    def close(self) -> None:
+        self.process.end()
+        os.close(self._requests)
+        os.close(self._replies)
+
+    def _reply(self, deadline: float | None, stop: Stop) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            stop.check()
+            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            if left <= 0:
+                self.broken = True
+                return {"error": timed_out(self._timeout)}
+            if self._replies in self.process.read(left):
+                data = os.read(self._replies, 65536)
+                if not data:
+                    self.broken = True
+                    code = self.process.wait(time.monotonic() + 5, stop) or 0
+                    how = describe_exit(code)
+                    return {"error": f"the process that runs the function ended: {how}"}
+                self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        return reply

@@ -1,0 +1,157 @@
+"""The outcome of measuring one configuration, and the rules that make it a number or a failure."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.tune.definition.environment import Variable
+from surefoot.tune.measuring.observed_constraints import ObservedConstraints
+from surefoot.tune.plain_text import storable
+
+_UNCONSTRAINED = ObservedConstraints({})
+OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
+REASON_CHARACTERS = 500
+WORKER_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A finite number that the objective gave.
+
+    Args:
+        value: The number, in the study's units.
+        seconds: How long the measurement took.
+        environment: Values of the environment by name, where the environment is observed.
+        left_behind: A line about processes that it left running and that were ended.
+        constraints: Values of the study's constraints by name.
+        sem: Standard error of the number, 0 where it is unknown.
+        worker: Name of who or what measured, as the objective reported it; empty if it did not.
+    """
+
+    value: float
+    seconds: float
+    environment: Mapping[str, float] | None = None
+    left_behind: str = ""
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    sem: float = 0.0
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a configuration gave no measurement.
+
+    Args:
+        reason: The reason, in one line.
+        output: The end of what was printed.
+        seconds: How long the measurement took.
+        blameless: Whether a number came and only its environment, its standard error, its worker
+            or a constraint was missing or invalid, so that the failure says nothing about the
+            configuration.
+        left_behind: A line about processes that it left running and that were ended.
+    """
+
+    reason: str
+    output: str
+    seconds: float
+    blameless: bool = False
+    left_behind: str = ""
+
+
+@dataclass(frozen=True)
+class ObservedVariables:
+    """The variables of an observed environment, which the objective reports."""
+
+    variables: Mapping[str, Variable]
+
+    def split(self, text: str) -> tuple[dict[str, str], str]:
+        """The last `name=...` line of each variable, and the text without all such lines."""
+        found, rest = {}, []
+        for line in text.splitlines():
+            name, equals, value = line.partition("=")
+            if equals and name.strip() in self.variables:
+                found[name.strip()] = value.strip()
+            else:
+                rest.append(line)
+        return found, "\n".join(rest)
+
+    def check(self, given: Mapping[str, Any], missing: str) -> dict[str, float] | str:
+        """The reported values as numbers, or why they are invalid.
+
+        `missing` is the reason where there is none, with `{0}` in place of the name.
+        """
+        values = {}
+        for name, variable in self.variables.items():
+            if name not in given:
+                return missing.format(name)
+            try:
+                value = float(given[name])
+                wanted = variable.mismatch(value)
+            except (TypeError, ValueError, OverflowError):
+                wanted = "a number"
+            if wanted is not None:
+                return f"the environment's {name} is {given[name]!s:.100}, expected {wanted}"
+            values[name] = variable.nearest(value)
+        return values
+
+
+def outcome(
+    value: float | str,
+    output: str,
+    seconds: float,
+    environment: Mapping[str, float] | str | None = None,
+    left_behind: str = "",
+    constraints: ObservedConstraints = _UNCONSTRAINED,
+    sem: float = 0.0,
+    worker: str | None = None,
+) -> Measurement | Failure:
+    """A measurement if `value` is finite and all else is valid; a string is a reason why not."""
+    blameless = False
+    if isinstance(value, str):
+        reason = value
+    elif math.isnan(value):
+        reason = "the measurement is NaN, expected a finite number"
+    elif math.isinf(value):
+        reason = "the measurement is infinite, expected a finite number"
+    elif isinstance(environment, str):
+        reason, blameless = environment, True
+    elif not 0.0 <= sem < math.inf:
+        reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
+        blameless = True
+    elif worker is not None and not worker.strip():
+        reason, blameless = "the worker has no name, expected `worker=NAME`", True
+    elif constraints.reason:
+        reason, blameless = constraints.reason, constraints.blameless
+    else:
+        name = storable(worker or "").strip()[:WORKER_CHARACTERS]
+        return Measurement(value, seconds, environment, left_behind, constraints.values, sem, name)
+    reason = storable(reason)[:REASON_CHARACTERS]
+    output = storable(output)[-OUTPUT_CHARACTERS:].strip()
+    return Failure(reason, output, seconds, blameless, left_behind)
+
+
+def positive(result: Measurement | Failure) -> Measurement | Failure:
+    """A measurement that has a logarithm; a failure of one that has none."""
+    if isinstance(result, Failure) or result.value > 0.0:
+        return result
+    reason = f"the measurement is {result.value:g}, expected a number above 0, since log = true"
+    return Failure(reason, "", result.seconds, left_behind=result.left_behind)
+
+
+def timed_out(timeout: float | None) -> str:
+    """The reason of a failure by timeout."""
+    return f"no end within the timeout of {timeout:g} s" if timeout else "no end"
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words, as `subprocess` gives it: negative for a signal."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

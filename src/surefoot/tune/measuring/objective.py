@@ -1,0 +1,57 @@
+"""The objective of a study file: a command or a function that measures a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.stopping import Stop
+
+
+class Objective(Protocol):
+    """Measures configurations. It never raises for what the measured system does."""
+
+    def check(self) -> None:
+        """Raise `InvalidCommand` if it cannot be started at all."""
+
+    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+        """Run once with these parameters and the variables of a chosen environment.
+
+        Raises what `stop.check` raises, soon after a signal has come.
+        """
+
+    def close(self) -> None:
+        """End all processes that it keeps running."""
+
+
+def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
+    """The objective that a study file describes; `kept` is used if it has `keep = true`."""
+    section, folder = study_file.objective, study_file.folder
+    timeout, constraints = section.timeout, list(study_file.constraints)
+    environment, observed = study_file.environment, None
+    names = list(study_file.parameters)
+    if environment is not None and environment.observed:
+        observed = ObservedVariables(environment.variables)
+    elif environment is not None:
+        names += environment.variables
+    keep = kept if section.keep else None
+    if section.function is not None:
+        return FunctionObjective(
+            section.function,
+            names,
+            folder,
+            timeout,
+            observed,
+            keep,
+            constraints,
+            list(study_file.inactive),
+        )
+    template = CommandTemplate.parse(section.command or "")
+    inactive = study_file.inactive
+    return CommandObjective(template, folder, timeout, observed, keep, constraints, inactive)

@@ -1,0 +1,226 @@
+"""A subprocess that cannot outlive its owner, and whose output is kept bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.stopping import Stop
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+CHUNK = 65536
+PIPE = 1 << 20  # bytes that a pipe holds at most
+POLL = 0.1  # seconds between looks at whether the run was told to stop
+PATIENCE = 15.0  # seconds for the supervisor to end everything, more than its grace periods
+
+
+class Tail:
+    """The last `limit` bytes of a stream, however much is written to it."""
+
+    def __init__(self, limit: int = CHUNK) -> None:
+        self._limit = limit
+        self._bytes = bytearray()
+        self._cut = False
+
+    def add(self, data: bytes) -> None:
+        self._bytes += data
+        if len(self._bytes) > 2 * self._limit:
+            del self._bytes[: -self._limit]
+            self._cut = True
+
+    def clear(self) -> None:
+        self._bytes.clear()
+        self._cut = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether the beginning of the stream is missing."""
+        return self._cut or len(self._bytes) > self._limit
+
+    def text(self) -> str:
+        """As UTF-8, with what is not UTF-8 and null characters replaced."""
+        last = bytes(self._bytes[-self._limit :])
+        return last.decode("utf-8", errors="replace").replace("\0", "\ufffd")
+
+
+class SupervisedProcess:
+    """A program run by the supervisor script, in a session of its own.
+
+    `stdout` and `output` (standard output and standard error as they came) hold its last 64 KiB.
+    `end`, the collection of this object and the death of this process, whatever its cause, end the
+    program and everything it started.
+
+    Args:
+        arguments: The program and its arguments.
+        folder: Its working directory.
+        pass_fds: Descriptors that it inherits.
+        kept: If given, what the program leaves running is added to these and not ended.
+
+    Raises:
+        OSError: If no process can be started.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        *,
+        pass_fds: Sequence[int] = (),
+        kept: KeptProcesses | None = None,
+    ) -> None:
+        self.stdout = Tail()
+        self.output = Tail()
+        self.left_behind: tuple[str, ...] = ()  # names of the processes that `end` had to end
+        self._code: int | None = None
+        self._lines = b""
+        self._kept = kept
+        lifeline, self._lifeline = os.pipe()
+        (self._report, report), (self._stdout, stdout), (self._stderr, stderr) = (
+            os.pipe() for _ in range(3)
+        )
+        of_supervisor = [lifeline, report, self._stdout, self._stderr]
+        if kept is not None:
+            of_supervisor += kept.descriptors
+        try:
+            self._supervisor = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", str(SUPERVISOR)),
+                    ",".join(map(str, of_supervisor)),
+                    *arguments,
+                ],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=(*of_supervisor, *pass_fds),
+                start_new_session=True,
+            )
+        except BaseException:
+            self._cut()
+            for descriptor in (self._report, self._stdout, self._stderr):
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in (lifeline, report, stdout, stderr):
+                os.close(descriptor)
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (self._report, self._stdout, self._stderr):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def watch(self, descriptor: int) -> None:
+        """Let `read` return when this descriptor is ready, too."""
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def read(self, seconds: float) -> set[int]:
+        """Wait for output, at most this long; returns the watched descriptors that are ready."""
+        ready = set()
+        for key, _ in self._selector.select(seconds):
+            if key.fd in (self._report, self._stdout, self._stderr):
+                self._take(key.fd)
+            else:
+                ready.add(key.fd)
+        return ready
+
+    def wait(self, deadline: float | None, stop: Stop) -> int | None:
+        """The exit code (negative: the signal), None if it still runs at the monotonic time.
+
+        Raises what `stop.check` raises.
+        """
+        while self._code is None:
+            stop.check()
+            left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
+            if left <= 0:
+                return None
+            self.read(left)
+        self.drain()
+        return self._code
+
+    def drain(self) -> None:
+        """Read the output that has been written so far, however much is being written."""
+        for descriptor in (self._stdout, self._stderr):
+            for _ in range(PIPE // CHUNK):
+                if descriptor not in self._selector.get_map() or not self._take(descriptor):
+                    break
+
+    def end(self) -> None:
+        """End the program, and all that it has left running unless that is to be kept."""
+        if self._kept is None:
+            self._cut()
+            self._await_supervisor()
+        else:
+            self._order(b"t")
+            deadline = time.monotonic() + PATIENCE
+            while self._code is None and time.monotonic() < deadline:
+                self.read(POLL)
+            self.drain()
+            self._order(b"k")
+            self._kept.add(self._supervisor)
+            self._cut()
+        self.drain()
+        self._close()
+
+    def __del__(self) -> None:
+        self._cut()
+        self._close()
+
+    def _await_supervisor(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        # What the program prints as it ends must be read, or it may hang.
+        while self._report in self._selector.get_map() and time.monotonic() < deadline:
+            self.read(POLL)
+        try:
+            self._supervisor.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+
+    def _order(self, order: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._lifeline, order)
+
+    def _close(self) -> None:
+        selector = self.__dict__.pop("_selector", None)
+        if selector is not None:
+            selector.close()
+            for descriptor in (self._report, self._stdout, self._stderr):
+                os.close(descriptor)
+
+    def _cut(self) -> None:
+        lifeline = self.__dict__.pop("_lifeline", None)
+        if lifeline is not None:
+            with contextlib.suppress(OSError):
+                os.close(lifeline)
+
+    def _take(self, descriptor: int) -> bool:
+        """Read one chunk; False if there is none now."""
+        try:
+            data = os.read(descriptor, CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._selector.unregister(descriptor)
+        if descriptor == self._report:
+            self._take_report(data)
+            return bool(data)
+        if descriptor == self._stdout:
+            self.stdout.add(data)
+        self.output.add(data)
+        return bool(data)
+
+    def _take_report(self, data: bytes) -> None:
+        *lines, self._lines = (self._lines + data).split(b"\n")
+        for kind, _, rest in (line.decode().partition(" ") for line in lines):
+            if kind == "code":
+                self._code = int(rest)
+            else:
+                self.left_behind += tuple(rest.split("\t"))
+        if not data and self._code is None:  # the supervisor itself was killed
+            self._code = self._supervisor.wait()

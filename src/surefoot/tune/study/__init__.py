@@ -1,0 +1,1 @@
+"""The trials of a study, what is measured next, and what the model says of them."""

@@ -1,0 +1,184 @@
+"""The confirm stage: the last runs of a study go to its best configurations and the defaults."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.trial_attributes import is_interrupted, is_round
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+
+CONFIRM = "surefoot:confirm"
+"""Attribute of a study: the candidates. Of a trial: the rounds of the stage that it belongs to."""
+
+LEAST_RUNS = 3  # fewer do not tell several configurations apart
+
+
+def confirm_runs(study_file: StudyFile, rounds: int) -> int:
+    """Runs of the confirm stage of so many rounds in all; 0 where there is none."""
+    if study_file.environment is not None:
+        return 0
+    runs = int(study_file.confirm.share * rounds + 1e-9)
+    return runs if runs >= LEAST_RUNS else 0
+
+
+@dataclass(frozen=True)
+class ConfirmStage:
+    """A stage with its candidates, which are measured in turn until one is clearly worse.
+
+    Args:
+        study_file: The study file.
+        rounds: Rounds of the study at its end, by which it is recognised.
+        candidates: The configurations, the defaults among them if there are any.
+        trials: Its trials so far, without interrupted ones.
+    """
+
+    study_file: StudyFile
+    rounds: int
+    candidates: tuple[dict[str, Any], ...]
+    trials: tuple[FrozenTrial, ...]
+
+    @classmethod
+    def current(cls, study_file: StudyFile, study: optuna.Study) -> ConfirmStage | None:
+        """The stage that the study is in or has ended with; None if the search went on after it.
+
+        It begins with its first measurement.
+        """
+        stored = study.user_attrs.get(CONFIRM)
+        if not isinstance(stored, dict):
+            return None
+        trials = [one for one in study.get_trials(deepcopy=False) if not is_interrupted(one)]
+        stage = cls._of(study_file, stored, trials)
+        search = [t.number for t in trials if CONFIRM not in t.user_attrs and t.params]
+        measured = [t.number for t in stage.trials if t.state == TrialState.COMPLETE]
+        return stage if measured and max(search, default=-1) < min(measured) else None
+
+    @classmethod
+    def enter(
+        cls, study_file: StudyFile, study: optuna.Study, rounds: int, model: StudyBelief
+    ) -> ConfirmStage:
+        """The stage that ends at so many rounds; its candidates are recorded when it begins."""
+        stored = study.user_attrs.get(CONFIRM)
+        if not isinstance(stored, dict) or stored.get("rounds") != rounds:
+            stored = {"rounds": rounds, "candidates": choose_candidates(study_file, study, model)}
+            study.set_user_attr(CONFIRM, stored)
+        trials = [one for one in study.get_trials(deepcopy=False) if not is_interrupted(one)]
+        return cls._of(study_file, stored, trials)
+
+    @classmethod
+    def _of(
+        cls, study_file: StudyFile, stored: dict[str, Any], trials: Sequence[FrozenTrial]
+    ) -> ConfirmStage:
+        rounds = stored.get("rounds", 0)
+        mine = tuple(one for one in trials if one.user_attrs.get(CONFIRM) == rounds)
+        return cls(study_file, rounds, tuple(stored.get("candidates", ())), mine)
+
+    def next(self, model: StudyBelief) -> dict[str, Any]:
+        """The candidate to measure next: of those left the one with the fewest runs."""
+        left = self._left(model)
+        runs = [len(self._runs(self.candidates[index])) for index in left]
+        fewest = [index for index, count in zip(left, runs, strict=True) if count == min(runs)]
+        seed = [self.study_file.study.seed, self.rounds, len(self.trials)]
+        return self.candidates[int(np.random.default_rng(seed).choice(fewest))]
+
+    def recommend(self, model: StudyBelief) -> StudyRecommendation:
+        """The best of the candidates that neither fail nor are unstable.
+
+        Where the runs of the stage have left no candidate that satisfies the constraints and is not
+        known to be worse than what the model prefers by now, it is the latter.
+        """
+        best = max(self._assessed(model).values(), key=model.preference)
+        other = model.recommend()
+        if other.feasible and (not best.feasible or model.is_worse(best.params, other.params)):
+            return other
+        return best
+
+    def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
+        """Predictions for the candidates that neither fail nor are unstable, or for all."""
+        working = [
+            index
+            for index, one in enumerate(self.candidates)
+            if not self._fails(one) and one not in model.unstable
+        ]
+        defaults = self.study_file.defaults
+        reserves = [index for index in working if self.candidates[index] != defaults]
+        for index in reserves[self.study_file.confirm.candidates :]:
+            working.remove(index)
+        chosen = working or range(len(self.candidates))
+        return {index: model.assess(self.candidates[index]) for index in chosen}
+
+    def _left(self, model: StudyBelief) -> list[int]:
+        """The defaults, and candidates that are not known to be worse than the best one."""
+        assessed = self._assessed(model)
+        best = max(assessed, key=lambda index: model.preference(assessed[index]))
+        return [
+            index
+            for index in assessed
+            if self.candidates[index] == self.study_file.defaults
+            or index == best
+            or not self._runs(self.candidates[index])
+            or not model.is_worse(self.candidates[index], self.candidates[best])
+        ]
+
+    def _runs(self, params: dict[str, Any]) -> list[FrozenTrial]:
+        return [trial for trial in self.trials if trial.params == params]
+
+    def _fails(self, params: dict[str, Any]) -> bool:
+        """Whether most of its runs in this stage have failed."""
+        ended = [trial.state for trial in self._runs(params) if trial.state.is_finished()]
+        return 2 * ended.count(TrialState.FAIL) > len(ended)
+
+
+def choose_candidates(
+    study_file: StudyFile, study: optuna.Study, model: StudyBelief
+) -> list[dict[str, Any]]:
+    """The recommendation, those with the largest expected improvement on it, and the defaults.
+
+    A configuration that is already known to be worse, is unstable or has failed in a third of its
+    runs is no candidate.
+    """
+    space, trials = study_file.space, study.get_trials(deepcopy=False)
+    by_number = {trial.number: trial for trial in trials}
+    measured: list[dict[str, Any]] = []
+    for number in model.trials:
+        params = space.restricted(by_number[number].params)
+        if (
+            params not in measured
+            and params not in model.unstable
+            and not _often_fails(params, trials)
+        ):
+            measured.append(params)
+    if study_file.repeats.most > 1 and measured:
+        # The best known one has replicates, which another one would begin without.
+        best = max(map(model.assess, measured), key=model.preference).params
+    else:
+        best = model.recommend().params
+    chosen = [space.restricted(best)]
+    measured = [params for params in measured if params not in chosen]
+    gains = model.expected_gains(measured, chosen[0])
+    order = [int(index) for index in np.argsort(-gains, kind="stable")]
+    # With repeats, as many again in reserve, for those that turn out to be unstable.
+    reserves = study_file.confirm.candidates if study_file.repeats.most > 1 else 0
+    wanted = study_file.confirm.candidates - 1 + reserves
+    challengers = [measured[index] for index in order if gains[index] > 0.0]
+    chosen += itertools.islice(
+        (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
+    )
+    if study_file.defaults is not None and study_file.defaults not in chosen:
+        chosen.append(study_file.defaults)
+    return chosen
+
+
+def _often_fails(params: dict[str, Any], trials: Sequence[FrozenTrial]) -> bool:
+    """Whether a third of the runs of a configuration have failed, or more."""
+    states = [trial.state for trial in trials if is_round(trial) and trial.params == params]
+    return 3 * states.count(TrialState.FAIL) >= max(len(states), 1)

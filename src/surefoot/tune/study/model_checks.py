@@ -1,0 +1,184 @@
+"""Do the measurements contradict the model? Repeats, trends over time, and earlier predictions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.trial_attributes import trial_environment
+from surefoot.tune.units import Units
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+
+LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
+_LEAST_REPEATS = 3  # of a configuration
+_LEAST_TRIALS = 12  # for a trend
+_LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
+_MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a mean
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A recommendation by an earlier model.
+
+    Args:
+        trials: Measurements in that model.
+        best: The recommendation, with its prediction of that time.
+    """
+
+    trials: int
+    best: StudyRecommendation
+
+
+def contradictions(
+    study_file: StudyFile,
+    study: optuna.Study,
+    model: StudyBelief,
+    best: StudyRecommendation,
+    earlier: Sequence[Earlier] = (),
+) -> tuple[str, ...]:
+    """What in the measurements contradicts the model.
+
+    Args:
+        study_file: The study file.
+        study: The study.
+        model: Its model.
+        best: The recommendation.
+        earlier: Recommendations by models of fewer measurements.
+
+    Returns:
+        A sentence for each contradiction: of the repeats of a configuration, of the order in time,
+        and of earlier predictions.
+    """
+    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+    trials = [by_number[number] for number in model.trials]
+    found = [_change_in_time(study_file, model, trials)]
+    if study_file.environment is None:
+        found.append(_repeats(study_file, model, trials, best))
+        found.append(_earlier_predictions(study_file.units, model, earlier))
+    return tuple(text for text in found if text)
+
+
+def _repeats(
+    study_file: StudyFile,
+    model: StudyBelief,
+    trials: Sequence[FrozenTrial],
+    best: StudyRecommendation,
+) -> str:
+    """The configuration whose repeats are farthest from its prediction, if they contradict it."""
+    groups: dict[str, list[int]] = {}
+    for index, trial in enumerate(trials):
+        groups.setdefault(json.dumps(trial.params, sort_keys=True), []).append(index)
+    repeated = [group for group in groups.values() if len(group) >= _LEAST_REPEATS]
+    if not repeated or not math.isfinite(model.noise_scale):
+        return ""
+    settings = [trials[group[0]].params for group in repeated]
+    mean, lower, upper = model.predict(settings)
+    medians = np.array([np.median(model.adjusted[group]) for group in repeated])
+    scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
+    errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
+    deviations = np.hypot(errors, (scaled[3] - scaled[2]) / 4.0)
+    z = np.abs(scaled[0] - scaled[1]) / np.maximum(deviations, 1e-300)
+    worst = int(np.argmax(z))
+    if math.erfc(z[worst] / math.sqrt(2.0)) * len(repeated) > LEVEL:
+        return ""
+    params, number = settings[worst], len(repeated[worst])
+    name = f"configuration of trial {trials[repeated[worst][0]].number}"
+    for known, what in ((best.params, "recommended"), (study_file.defaults, "default")):
+        name = f"{what} configuration" if params == known else name
+    units = study_file.units
+    median = units.of_value(f"{medians[worst]:.5g}")
+    predicted = units.of_value(f"{mean[worst]:.5g} ({lower[worst]:.5g} to {upper[worst]:.5g})")
+    return (
+        f"The {name} was measured {number} times, with median {median}; the model predicts "
+        f"{predicted}."
+    )
+
+
+def _change_in_time(
+    study_file: StudyFile, model: StudyBelief, trials: Sequence[FrozenTrial]
+) -> str:
+    """Whether the residuals are larger or smaller after some trial than before it.
+
+    Not where the model has a drift: it describes the change, and is reported by itself.
+    """
+    if "drift" in model.effects:
+        return ""
+    environments = None
+    if study_file.study_environment is not None:
+        environments = [trial_environment(trial) for trial in trials]
+    mean, _, _ = model.predict([trial.params for trial in trials], environments)
+    order = sorted(
+        range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
+    )
+    residuals = (model.adjusted - mean)[order]
+    scaled = model.on_model_scale(model.adjusted) - model.on_model_scale(mean)
+    split, probability = change_point(scaled[order])
+    if probability > LEVEL:
+        return ""
+    shift = float(np.median(residuals[split:]) - np.median(residuals[:split]))
+    size, word = study_file.units.of_value(f"{abs(shift):.3g}"), "above" if shift > 0 else "below"
+    first = trials[order[split]].number
+    return (
+        f"From trial {first} on, measurements are {size} {word} those before, compared with the "
+        f"model: the system may have changed during the study."
+    )
+
+
+def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
+    """Pettitt's rank test of a change in location at an unknown time.
+
+    Args:
+        residuals: Values (n,) in order of time.
+
+    Returns:
+        Where the change is most likely, as the number of values before it, and the p-value, 1 for
+        fewer than twelve values.
+
+    References:
+        Pettitt 1979, "A non-parametric approach to the change-point problem".
+    """
+    number = len(residuals)
+    if number < _LEAST_TRIALS:
+        return 0, 1.0
+    _, position, counts = np.unique(residuals, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[position]  # of equal values their mean
+    before = np.arange(1, number)
+    statistic = 2.0 * np.cumsum(ranks)[:-1] - before * (number + 1.0)
+    split = int(np.argmax(np.abs(statistic))) + 1
+    largest = float(np.abs(statistic[split - 1]))
+    return split, min(1.0, 2.0 * math.exp(-6.0 * largest**2 / (number**3 + number**2)))
+
+
+def _earlier_predictions(units: Units, model: StudyBelief, earlier: Sequence[Earlier]) -> str:
+    """Whether most of the earlier intervals miss what the model predicts there now."""
+    known = [one for one in earlier if one.trials >= _LEAST_EARLIER]
+    if len(known) < 2:
+        return ""
+    settings = [one.best.params for one in known]
+    now, _, _ = model.predict(settings, at=[model.trials[one.trials - 1] for one in known])
+    missed = [
+        (one, float(value))
+        for one, value in zip(known, now, strict=True)
+        if not one.best.lower <= value <= one.best.upper
+    ]
+    if 2 * len(missed) <= len(known):
+        return ""
+    one, value = missed[-1]
+    best = one.best
+    predicted = units.of_value(f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})")
+    return (
+        f"What was recommended after {one.trials} measurements was predicted at {predicted} and is "
+        f"now at {units.of_value(f'{value:.5g}')}; {len(missed)} of {len(known)} earlier intervals "
+        "miss like that."
+    )

@@ -1,0 +1,100 @@
+"""What the next trial of a study is for: the search, a re-measurement, or the confirm stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import optuna
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
+from surefoot.tune.study.early_stop import EarlyStop, check_stop, stored_stop
+from surefoot.tune.study.study import fitted_model, recommendation
+from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief
+
+REMEASURED = "surefoot:remeasured"
+"""User attribute of a trial that measures a known configuration again: which one it is."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A trial of a known configuration.
+
+    Args:
+        params: The configuration.
+        attributes: User attributes of the trial, which say what it is for.
+    """
+
+    params: dict[str, Any]
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The trials of a study in order of their beginning, up to its number of rounds.
+
+    Args:
+        study_file: The study file.
+        study: The study.
+        rounds: Rounds to reach unless the search stops early.
+    """
+
+    study_file: StudyFile
+    study: optuna.Study
+    rounds: int
+
+    def target(self) -> int:
+        """Rounds to reach: fewer than those asked for once the search has stopped early."""
+        stop = stored_stop(self.study_file, self.study, self.rounds)
+        return self.rounds if stop is None else stop.target
+
+    def check_stop(self, begun: int) -> None:
+        """Record whether the search is to end, given the rounds that have begun."""
+        if self.study_file.stop is None or self._is_confirming(begun):
+            return
+        section = self.study_file.confirm
+        runs = 0
+        if confirm_runs(self.study_file, self.rounds):
+            runs = max(LEAST_RUNS, int(section.share / (1.0 - section.share) * begun))
+        check_stop(self.study_file, self.study, self.rounds, begun, runs)
+
+    def planned(self, begun: int) -> Planned | None:
+        """The known configuration to measure next, given the rounds begun; None for the search."""
+        try:
+            if self._is_confirming(begun):
+                target = self.target()
+                stage = ConfirmStage.enter(self.study_file, self.study, target, self._model())
+                return Planned(stage.next(self._model()), {CONFIRM: target})
+            return self._again(begun)
+        except NotReady:
+            return None
+
+    def _again(self, begun: int) -> Planned | None:
+        """At the end of a period the defaults, in its middle the recommendation.
+
+        The latter only where the search measures no configuration again of its own accord.
+        """
+        every = self.study_file.confirm.every
+        if not every or not begun or self.study_file.environment is not None:
+            return None
+        defaults = self.study_file.defaults
+        if begun % every == 0 and defaults is not None:
+            return Planned(defaults, {REMEASURED: "default"})
+        if begun % every == every // 2 and self.study_file.repeats.most == 1:
+            best = recommendation(self.study_file, self.study, self._model())
+            return Planned(best.params, {REMEASURED: "recommended"})
+        return None
+
+    def _is_confirming(self, begun: int) -> bool:
+        stop: EarlyStop | None = stored_stop(self.study_file, self.study, self.rounds)
+        if stop is not None:
+            return begun >= stop.begun
+        runs = confirm_runs(self.study_file, self.rounds)
+        return runs > 0 and begun >= self.rounds - runs
+
+    def _model(self) -> StudyBelief:
+        return fitted_model(self.study_file, self.study)

@@ -1,0 +1,277 @@
+"""The Optuna storage of a study: created on request, otherwise opened without changing it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import optuna
+from optuna.storages import BaseStorage, RDBStorage
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.passwords import storage_without_password
+from surefoot.tune.plain_text import shown, shown_storage
+from surefoot.tune.study.journal import create_journal, open_journal
+from surefoot.types import SurefootError
+
+BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
+OPTUNA_TABLES = (
+    *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
+    *("trials", "trial_params", "trial_values", "trial_user_attributes"),
+    *("trial_system_attributes", "version_info"),
+)
+
+
+class NoStudy(StudyFileError):
+    """The study does not exist yet."""
+
+
+class StorageFailed(SurefootError):
+    """The storage could not be read or written, though the study file is in order."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """A storage: a URL, or the file of an SQLite database or an Optuna journal."""
+
+    study_file: StudyFile
+    url: URL
+    file: Path | None = None
+    journal: bool = False
+
+    @property
+    def label(self) -> str:
+        """The storage's name for messages, without a password and options."""
+        if self.file is not None:
+            return str(self.file)
+        url = self.url.set(query={})
+        plain = f"{url.drivername}://{url.username or ''}{url.host or ''}/{url.database or ''}"
+        if storage_without_password(plain) != plain:  # mistyped, so that any of it may be one
+            return f"{url.drivername}://***"
+        return self.study_file.hide_passwords(url.render_as_string(hide_password=True))
+
+
+def locate(study_file: StudyFile) -> Location:
+    """The storage of a study file; relative paths start from its folder.
+
+    Raises:
+        StudyFileError: If the URL cannot be parsed.
+    """
+    given = study_file.study.storage
+    if given is None:
+        path = study_file.folder / f"{study_file.study.name}.db"
+        return Location(study_file, URL.create("sqlite", database=str(path)), path)
+    try:
+        url = make_url(given)
+        backend, driver = url.get_backend_name(), url.drivername
+    except (ArgumentError, ValueError):
+        raise study_file.error(
+            "study.storage",
+            f"got {shown_storage(given)}, expected an Optuna storage URL, "
+            "SCHEME://USER:PASSWORD@HOST:PORT/NAME",
+        ) from None
+    if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
+        return Location(study_file, url)
+    if url.query or url.host or not url.database:
+        raise study_file.error(
+            "study.storage",
+            f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
+        )
+    return Location(study_file, url, study_file.folder / url.database, driver == "journal")
+
+
+def connect(study_file: StudyFile, *, create: bool) -> BaseStorage:
+    """Open the storage; with `create`, a file that does not exist is created.
+
+    Raises:
+        NoStudy: If the file does not exist and `create` is false.
+        StudyFileError: If the file is not a storage, or cannot be created.
+        StorageFailed: If the storage cannot be read.
+    """
+    location = locate(study_file)
+    file = location.file
+    if file is None:
+        return _open(location, create)
+    try:
+        size = file.stat().st_size
+    except FileNotFoundError:
+        size = None
+    except OSError as error:
+        message = f"{shown(str(file))} cannot be used: {error.strerror}; choose another name"
+        raise study_file.error("study.storage", message) from None
+    if size is None:
+        if not create:
+            raise NoStudy(
+                f"{file}: no such storage; run `surefoot tune {study_file.path.name}` first"
+            )
+        _create(location, file)
+    elif file.is_dir():
+        raise study_file.error("study.storage", f"{file} is a folder, expected a file")
+    elif size == 0:
+        raise study_file.error(
+            "study.storage",
+            f"{file} is empty, expected a storage of Optuna; restore it from a copy, or delete it "
+            "to begin anew",
+        )
+    if not location.journal:
+        _check_sqlite(study_file, file)
+    return _open(location, create)
+
+
+@contextlib.contextmanager
+def storage_errors(location: Location, doing: str) -> Iterator[None]:
+    """Turn the errors of a database or a journal into `StorageFailed`, in one line."""
+    try:
+        yield
+    except (
+        SQLAlchemyError,
+        optuna.exceptions.StorageInternalError,
+        sqlite3.Error,
+        OSError,
+        UnicodeError,
+        json.JSONDecodeError,
+    ) as error:
+        raise StorageFailed(
+            f"{location.label}: {doing} failed: {reason(location, error)}; what was recorded "
+            "before is safe, and the same command goes on from there"
+        ) from error
+
+
+def check_readable(study: optuna.Study, location: Location) -> None:
+    """`StudyFileError` if a trial is damaged, of which Optuna has errors of its own."""
+    try:
+        study.get_trials(deepcopy=False)
+    except UnicodeError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+        raise location.study_file.error(
+            "study.storage",
+            f"{location.label}: a trial cannot be read: {reason(location, error)}; restore the "
+            "storage from a copy",
+        ) from error
+
+
+def reason(location: Location, error: BaseException) -> str:
+    """The database's own message, without the statement, the chain of exceptions and passwords."""
+    cause: BaseException = error
+    while (inner := getattr(cause, "orig", None) or cause.__cause__) is not None:
+        cause = inner
+    lines = str(cause).strip().splitlines()
+    text = lines[0] if lines else type(cause).__name__
+    return location.study_file.hide_passwords(text)[:300]
+
+
+def _open(location: Location, create: bool) -> BaseStorage:
+    try:
+        if location.file is None:
+            url = location.url.render_as_string(hide_password=False)
+            # Optuna takes the URL for a template.
+            url = url.replace("{", "{{").replace("}", "}}")
+            return RDBStorage(url, skip_table_creation=not create)
+        if location.journal:
+            return open_journal(location.file)
+        return _sqlite(location.file, create)
+    except (NoSuchModuleError, ImportError) as error:
+        message = f"{location.label}: {reason(location, error)}"
+        raise location.study_file.error("study.storage", message) from None
+    except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+        # What the URL's options make of a driver's arguments, and what is no journal.
+        raise location.study_file.error(
+            "study.storage",
+            f"{location.label}: cannot be opened: {reason(location, error)}; expected a storage "
+            "of Optuna, and options that its driver knows",
+        ) from None
+    except Exception as error:  # drivers have errors of their own
+        if location.file is None and not create and not _has_tables(location):
+            raise NoStudy(
+                f"{location.label}: contains no study yet; "
+                f"run `surefoot tune {location.study_file.path.name}` first"
+            ) from None
+        raise StorageFailed(
+            f"{location.label}: cannot be opened: {reason(location, error)}"
+        ) from None
+
+
+def _has_tables(location: Location) -> bool:
+    """Whether a database has Optuna's tables; true if that cannot be seen."""
+    try:
+        return inspect(create_engine(location.url)).has_table(OPTUNA_TABLES[-1])
+    except SQLAlchemyError:
+        return True
+
+
+def _create(location: Location, file: Path) -> None:
+    """Create a storage in one step: a file that is there is complete, whenever this is killed."""
+    partial = file.with_name(f".{file.name[:60]}.new")
+    study = location.study_file.study
+    try:
+        for old in (partial, partial.with_name(f"{partial.name}-journal")):
+            old.unlink(missing_ok=True)
+        if location.journal:
+            create_journal(partial, study.name, study.direction)
+        else:
+            _sqlite(partial, True).engine.dispose()
+        if not file.exists():
+            partial.rename(file)
+    except (OSError, SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        raise location.study_file.error(
+            "study.storage", f"cannot create {file}: {reason(location, error)}"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _sqlite(file: Path, create: bool) -> RDBStorage:
+    # Connected by its path: in a URL, some characters of a path have a meaning.
+    def connection() -> sqlite3.Connection:
+        return sqlite3.connect(file, timeout=BUSY_SECONDS, check_same_thread=False)
+
+    return RDBStorage(
+        f"sqlite:///{quote(file.name, safe='')}",
+        engine_kwargs={"creator": connection},
+        skip_table_creation=not create,
+    )
+
+
+def _check_sqlite(study_file: StudyFile, file: Path) -> None:
+    """Check, without changing it, that an existing file is Optuna's."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as base:
+            base.text_factory = lambda name: name.decode(errors="replace")
+            rows = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except UnicodeDecodeError:  # in SQLite's own message, which quotes the file
+        raise study_file.error(
+            "study.storage", f"{file} is a damaged SQLite file; restore it from a copy"
+        ) from None
+    except sqlite3.DatabaseError as error:
+        # The journal of a killed process cannot be rolled back on a read-only connection; the
+        # actual connection does that.
+        if isinstance(error, sqlite3.OperationalError):
+            return
+        raise study_file.error(
+            "study.storage", f"{file} is not an SQLite file ({error}); choose another name"
+        ) from None
+    tables = {name for (name,) in rows}
+    missing = [name for name in OPTUNA_TABLES if name not in tables]
+    if len(missing) == len(OPTUNA_TABLES):
+        found = f"tables {', '.join(sorted(tables)[:3])}" if tables else "without a table"
+        raise study_file.error(
+            "study.storage",
+            f"{file} is an SQLite file of something else ({found}), expected one of Optuna's; "
+            "choose another name",
+        )
+    if missing:
+        raise study_file.error(
+            "study.storage",
+            f"{file} lacks the table {missing[0]} of an Optuna storage; restore it from a copy, "
+            "or choose another name",
+        )

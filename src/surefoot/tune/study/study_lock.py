@@ -1,0 +1,99 @@
+"""One process at a time chooses a configuration: the lock of a study, also between machines."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.storage import locate
+
+PAUSE = 0.05  # seconds between attempts to get the lock of a database server
+# The server releases a lock when its connection ends. It notices the end of a process at once, and
+# the end of a machine after these seconds without an answer.
+_POSTGRESQL = (
+    "SELECT set_config('tcp_keepalives_idle', '30', false), "
+    "set_config('tcp_keepalives_interval', '10', false), "
+    "set_config('tcp_keepalives_count', '3', false), pg_try_advisory_lock(:key)"
+)
+_MYSQL = "SELECT GET_LOCK(:name, 0)"
+_LOCKS = {
+    "postgresql": (_POSTGRESQL, "SELECT pg_advisory_unlock(:key)"),
+    "mysql": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
+    "mariadb": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
+}
+
+
+@contextlib.contextmanager
+def study_lock(
+    study_file: StudyFile, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Exclude the other processes that tune the same study.
+
+    On one machine the study file itself is locked, read-only, so that no lock file is left behind
+    and the lock ends with its process, even by `kill -9`. (`filelock` needs a file that it may
+    write to.) If the storage is a PostgreSQL or MySQL server, the study is also locked there, so
+    that processes of all machines exclude each other.
+
+    Args:
+        study_file: The study file.
+        sleep: Waits between attempts, in seconds.
+
+    Raises:
+        SQLAlchemyError: If the database server cannot be used.
+    """
+    with study_file.path.open("rb") as file:
+        # A file system without locks is treated like processes on several machines.
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        url = locate(study_file).url
+        if url.get_backend_name() not in _LOCKS:
+            yield
+            return
+        try:
+            engine = _engine(url)
+        except Exception:  # of the URL: opening the storage raises it again, and explains it
+            yield
+            return
+        with _server_lock(engine, study_file.study.name, sleep):
+            yield
+
+
+@contextlib.contextmanager
+def _server_lock(engine: Engine, study: str, sleep: Callable[[float], None]) -> Iterator[None]:
+    lock, unlock = _LOCKS[engine.url.get_backend_name()]
+    name = f"surefoot {engine.url.database} {study}"
+    digest = hashlib.sha256(name.encode()).digest()[:7]
+    key: dict[str, int | str] = {
+        "key": int.from_bytes(digest, "big"),
+        "name": f"surefoot-{digest.hex()}",
+    }
+    with engine.connect() as connection:
+        while not _is_true(connection, lock, key):
+            sleep(PAUSE)
+        try:
+            yield
+        finally:
+            try:
+                _is_true(connection, unlock, key)
+            except SQLAlchemyError:
+                connection.invalidate()  # the server releases the lock with the connection
+
+
+def _is_true(connection: Connection, statement: str, key: dict[str, int | str]) -> bool:
+    used = {name: value for name, value in key.items() if f":{name}" in statement}
+    return bool(connection.execute(text(statement), used).one()[-1])
+
+
+@cache
+def _engine(url: URL) -> Engine:
+    # Without transactions: servers end a session that has had one open for too long.
+    return create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1, pool_pre_ping=True)

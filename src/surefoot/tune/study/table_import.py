@@ -1,0 +1,283 @@
+"""Measurements from a table become trials of a study: the inverse of `surefoot export`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
+from surefoot.tune.definition.environment import Variable
+from surefoot.tune.definition.grid import contains, range_text
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import shown, storable
+from surefoot.tune.study.known_trials import new_rows
+from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.study_lock import study_lock
+from surefoot.tune.study.tables import FORMULA, read_table
+from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
+from surefoot.types import InvalidInput
+
+VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
+ERROR, WHO, WHEN = "sem", "worker", "time"
+EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
+STARTED = "start"  # of `export`: recognises its trial, and is not kept
+IGNORED = ("number", "weight", STARTED)
+UNFINISHED = ("running", "waiting", "interrupted")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `import_table` has done.
+
+    Args:
+        trials: Trials added.
+        failed: Those of them without a measurement.
+        present: Rows that were trials of the study already.
+        skipped: Rows of trials that were not finished.
+    """
+
+    trials: int
+    failed: int
+    present: int
+    skipped: int
+
+
+def import_table(path: Path | str, table: Path | str) -> Imported:
+    """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
+
+    Columns are named like the parameters (or `params_NAME`, as `export` writes them), in a study
+    with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
+    the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
+    of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
+    of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
+    ignored, and a failure needs no environment. All rows are checked before the first is added. A
+    row that is a trial of the study already, imported or measured, is not added again: one with the
+    same parameters, environment and value, and the same `worker` and `time` (or `start`, of
+    `export`) where both are given.
+
+    Args:
+        path: The study file.
+        table: The CSV file.
+
+    Returns:
+        How many trials were added.
+
+    Raises:
+        StudyFileError: If the study file is invalid or the storage holds another study.
+        InvalidInput: If the table cannot be read, lacks a column, or has a value outside the
+            ranges; nothing is added.
+        StorageFailed: If the storage cannot be written; the rows so far are there, and the same
+            command adds the others.
+    """
+    study_file = StudyFile.load(path)
+    rows = _Rows(study_file, Path(table))
+    trials = rows.trials()
+    opened = create_study(study_file)
+    with storage_errors(locate(study_file), "importing"), study_lock(study_file):
+        new = new_rows(trials, opened.study.get_trials(deepcopy=False))
+        for trial in new:
+            opened.study.add_trial(trial)
+    failed = sum(trial.state == TrialState.FAIL for trial in new)
+    return Imported(len(new), failed, len(trials) - len(new), rows.skipped)
+
+
+class _Rows:
+    """The rows of a table, as trials of a study."""
+
+    def __init__(self, study_file: StudyFile, table: Path) -> None:
+        self._study_file, self._table = study_file, table
+        self._header, self._rows = read_table(table)
+        self._variables = {} if study_file.environment is None else study_file.environment.variables
+        self._parameters = {
+            name: self._column(name, f"params_{name}") for name in study_file.parameters
+        }
+        self._environment = {
+            name: self._column(name, f"environment_{name}") for name in self._variables
+        }
+        self._value = self._column(VALUE)
+        self._constraints = {
+            name: self._header.index(one)
+            for name in study_file.constraints
+            for one in (name, f"constraint_{name}")
+            if one in self._header
+        }
+        columns = (self._parameters, self._environment, self._constraints)
+        used = {self._value, *(index for each in columns for index in each.values())}
+        known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
+        for index, name in enumerate(self._header):
+            if index not in used and name not in known:
+                raise InvalidInput(
+                    f"{table}: unknown column {shown(name)}, expected the parameters "
+                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION}, "
+                    f"{ERROR}, {WHO} and {WHEN}"
+                )
+        self.skipped = 0
+
+    def trials(self) -> list[tuple[FrozenTrial, datetime | None]]:
+        """The trials of all finished rows, and when each began, None where it is unknown.
+
+        Raises:
+            InvalidInput: If a row is wrong.
+        """
+        seen: dict[str, int] = {}
+        trials = []
+        for line, row in self._rows:
+            if self._text(row, STATE) in UNFINISHED:
+                self.skipped += 1
+                continue
+            digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
+            seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
+            trial = self._trial(line, row, f"{digest}-{seen[digest]}")
+            trials.append((trial, self._begun(row, trial)))
+        return trials
+
+    def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
+        space = self._study_file.space
+        params: dict[str, Any] = {}
+        for name in space.order:
+            if space.is_active(name, params):
+                params[name] = self._parameter(line, name, row, space.scales[name])
+        attributes: dict[str, Any] = {IMPORTED: identity}
+        under = {name: _cell(row, index) for name, index in self._environment.items()}
+        if any(under.values()) or (under and _cell(row, self._value)):  # a failure may have none
+            attributes[ENVIRONMENT] = {
+                name: self._observed(line, name, cell, self._variables[name])
+                for name, cell in under.items()
+            }
+        if seconds := self._text(row, DURATION):
+            attributes[SECONDS] = self._number(line, DURATION, seconds)
+        if error := self._text(row, ERROR):
+            attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
+            if attributes[STANDARD_ERROR] < 0.0:
+                raise self._wrong(line, ERROR, error, "a standard error of at least 0")
+        if worker := self._text(row, WHO):
+            attributes[WORKER] = storable(_unquoted(worker))
+        if not self._text(row, WHEN):
+            attributes[TIME] = None  # when it was imported says nothing about it
+        limited = {name: _cell(row, index) for name, index in self._constraints.items()}
+        if any(limited.values()):
+            attributes[CONSTRAINTS] = {
+                name: self._number(line, name, cell) for name, cell in limited.items() if cell
+            }
+        return self._at(line, row, self._finished(line, row, params, attributes))
+
+    def _finished(
+        self, line: int, row: list[str], params: dict[str, Any], attributes: dict[str, Any]
+    ) -> FrozenTrial:
+        every = self._study_file.distributions
+        distributions = {name: every[name] for name in params}
+        cell = _cell(row, self._value)
+        if cell:
+            value = self._number(line, VALUE, cell)
+            if value <= 0.0 and self._study_file.objective.log:
+                raise self._wrong(line, VALUE, cell, "a number above 0, since log = true")
+            return create_trial(
+                params=params, distributions=distributions, value=value, user_attrs=attributes
+            )
+        reason = storable(_unquoted(self._text(row, FAILED)))
+        attributes[FAILURE] = reason or "no value in the table"
+        return create_trial(
+            state=TrialState.FAIL,
+            params=params,
+            distributions=distributions,
+            user_attrs=attributes,
+        )
+
+    def _at(self, line: int, row: list[str], trial: FrozenTrial) -> FrozenTrial:
+        """The trial with the time of the row, where it has one."""
+        if text := self._text(row, WHEN):
+            try:
+                begun = datetime.fromtimestamp(float(text))
+            except (OverflowError, OSError):
+                raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
+            except ValueError:
+                begun = self._clock(line, text)
+            trial.datetime_start = begun
+            trial.datetime_complete = begun + timedelta(
+                seconds=max(0.0, trial.user_attrs.get(SECONDS, 0.0))
+            )
+        return trial
+
+    def _begun(self, row: list[str], trial: FrozenTrial) -> datetime | None:
+        if self._text(row, WHEN):
+            return trial.datetime_start
+        try:
+            return datetime.fromisoformat(self._text(row, STARTED))
+        except ValueError:
+            return None
+
+    def _clock(self, line: int, text: str) -> datetime:
+        try:
+            given = datetime.fromisoformat(text)
+        except ValueError:
+            raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
+        return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+
+    def _parameter(
+        self, line: int, name: str, row: list[str], distribution: BaseDistribution
+    ) -> Any:
+        cell = _unquoted(_cell(row, self._parameters[name]))
+        if isinstance(distribution, CategoricalDistribution):
+            for choice in distribution.choices:
+                if cell in (str(choice), json.dumps(choice)):  # True or true
+                    return choice
+            raise self._wrong(line, name, cell, "one of its choices")
+        special = self._study_file.space.special.get(name, ())
+        number = self._number(line, name, cell)
+        if number not in special and not contains(distribution, number):
+            raise self._wrong(line, name, cell, range_text(distribution, special))
+        return int(number) if isinstance(distribution, IntDistribution) else number
+
+    def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:
+        """The value of a variable of the environment, as a run would record it."""
+        number = self._number(line, name, cell)
+        wanted = variable.mismatch(number)
+        if wanted is not None:
+            raise self._wrong(line, name, cell, wanted)
+        return variable.nearest(number)
+
+    def _number(self, line: int, name: str, cell: str) -> float:
+        try:
+            number = float(cell)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise self._wrong(line, name, cell, "a finite number")
+        return number
+
+    def _wrong(self, line: int, name: str, cell: str, expected: str) -> InvalidInput:
+        return InvalidInput(
+            f"{self._table}: line {line}: got {shown(cell)} in column {shown(name)}, expected "
+            f"{expected}; nothing was imported"
+        )
+
+    def _column(self, *names: str) -> int:
+        for name in names:
+            if name in self._header:
+                return self._header.index(name)
+        raise InvalidInput(
+            f"{self._table}: no column {names[0]!r}, expected one beside "
+            f"{', '.join(map(shown, self._header))}"
+        )
+
+    def _text(self, row: Sequence[str], name: str) -> str:
+        return _cell(row, self._header.index(name)) if name in self._header else ""
+
+
+def _cell(row: Sequence[str], index: int) -> str:
+    return row[index].strip() if index < len(row) else ""
+
+
+def _unquoted(cell: str) -> str:
+    """Without the `'` that `export` puts before what a spreadsheet takes for a formula."""
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA) else cell

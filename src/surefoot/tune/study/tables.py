@@ -1,0 +1,260 @@
+"""Tables in files: the trials of a study, written; a column of measurements, read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.output_file import check_output, output_file
+from surefoot.tune.plain_text import escaped, storable
+from surefoot.tune.study.study import fitted_model
+from surefoot.tune.study.trial_attributes import (
+    failure_reason,
+    is_interrupted,
+    trial_constraints,
+    trial_environment,
+    trial_seconds,
+    trial_sem,
+    trial_start,
+    trial_worker,
+)
+from surefoot.types import InvalidInput, NotReady
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
+
+
+def check_export(output: Path) -> None:
+    """Raise `InvalidInput` for a file that trials cannot be exported to."""
+    check_output(output, (".csv", ".parquet"))
+    if output.suffix.lower() == ".parquet":
+        _data_frame()
+
+
+def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
+    """Write all trials to a .csv or .parquet file, one row each, in order of their numbers.
+
+    The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
+    variable of the environment, value, `constraint_NAME` for each constraint, weight (1: full
+    weight, near 0: treated as an outlier), sem (standard error of the value), worker (who or what
+    measured it), failure, start (local time) and seconds. The file appears complete or not at all.
+
+    Args:
+        study_file: The checked study file.
+        study: Its study, as `open_study` gives it.
+        output: The file to write. Parquet needs pandas and pyarrow (`surefoot[parquet]`).
+
+    Returns:
+        The number of trials.
+
+    Raises:
+        InvalidInput: If the file has another ending, is in no folder, or needs missing packages.
+        WriteFailed: If the file cannot be written.
+    """
+    check_export(output)
+    rows, columns = trial_table(study_file, study)
+    with output_file(output) as partial:
+        if output.suffix.lower() == ".csv":
+            _write_csv(rows, columns, partial)
+        else:
+            _write_parquet(rows, columns, partial)
+    return len(rows)
+
+
+def trial_table(
+    study_file: StudyFile, study: optuna.Study
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """A row for each trial, with None for missing values, and the names of the columns."""
+    try:
+        model = fitted_model(study_file, study)
+        weights = dict(zip(model.trials, model.weights.tolist(), strict=True))
+    except NotReady:
+        weights = {}
+    parameters = list(study_file.parameters)
+    variables = [] if study_file.environment is None else list(study_file.environment.variables)
+
+    def row(trial: FrozenTrial) -> dict[str, Any]:
+        environment, constraints = trial_environment(trial), trial_constraints(trial)
+        return {
+            "number": trial.number,
+            "state": "interrupted" if is_interrupted(trial) else trial.state.name.lower(),
+            **{f"params_{name}": trial.params.get(name) for name in parameters},
+            **{f"environment_{name}": environment.get(name) for name in variables},
+            "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
+            "weight": weights.get(trial.number),
+            "sem": trial_sem(trial),
+            "worker": trial_worker(trial),
+            "failure": failure_reason(trial) or None,
+            "start": trial_start(trial),
+            "seconds": trial_seconds(trial),
+        }
+
+    columns = list(row(create_trial(state=TrialState.WAITING)))
+    return [row(trial) for trial in study.get_trials(deepcopy=False)], columns
+
+
+def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
+    # Not by pandas: it would be needed for every export, and turns integers beside missing values
+    # into floats.
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=columns)
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """A value that a spreadsheet takes for text if it is text, never for a formula."""
+    if not isinstance(value, str):
+        return value
+    formula = value.startswith(FORMULA) and _number(value) is None
+    return escaped(f"'{value}" if formula else value)
+
+
+def _write_parquet(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
+    rows = [
+        {name: storable(one) if isinstance(one, str) else one for name, one in row.items()}
+        for row in rows
+    ]
+    frame = _data_frame()(rows, columns=columns)
+    for name in columns:
+        # A column of a Parquet file has one type; the choices of a parameter need not.
+        kinds = {type(row[name]) for row in rows if row[name] is not None}
+        if len(kinds) > 1 and not kinds <= {int, float}:
+            frame[name] = [None if row[name] is None else str(row[name]) for row in rows]
+    frame.to_parquet(path, index=False)
+
+
+def _data_frame() -> Any:
+    """`pandas.DataFrame`, if it can write Parquet."""
+    try:
+        import pandas
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InvalidInput(
+            "writing .parquet needs pandas and pyarrow: pip install pandas pyarrow (or export to "
+            ".csv)"
+        ) from None
+    return pandas.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The numbers (n,) of one column of a CSV file, of which `skipped` cells were empty."""
+
+    name: str
+    values: NDArray[np.float64]
+    skipped: int
+
+
+def read_column(path: Path, column: str | None = None) -> Column:
+    """Read the numbers in one column of a CSV file; empty cells are skipped.
+
+    A file whose first line is all numbers has no header.
+
+    Args:
+        path: The file.
+        column: Name of the column, or its position from 1; by default `y`, else `value`, else the
+            only column with nothing but numbers.
+
+    Returns:
+        The column.
+
+    Raises:
+        InvalidInput: If the file cannot be read, or has no such column of finite numbers.
+    """
+    header, rows = read_table(path)
+    index = _choose(path, header, rows, column)
+    values, skipped = [], 0
+    for line, row in rows:
+        cell = row[index].strip() if index < len(row) else ""
+        if not cell:
+            skipped += 1
+            continue
+        number = _number(cell)
+        if number is None or not np.isfinite(number):
+            raise InvalidInput(
+                f"{path}: line {line}: got {cell!r} in column {header[index]!r}, expected a finite "
+                "number or an empty cell"
+            )
+        values.append(number)
+    return Column(header[index], np.array(values, dtype=np.float64), skipped)
+
+
+def varying_parameters(path: Path) -> list[str]:
+    """Columns of an exported table that show that its rows are of different configurations."""
+    header, rows = read_table(path)
+    columns = [(i, name) for i, name in enumerate(header) if name.startswith("params_")]
+    return [name for i, name in columns if len({row[i] for _, row in rows if i < len(row)}) > 1]
+
+
+def several_configurations(varying: Sequence[str]) -> str:
+    """That a diagnosis is not of the noise alone."""
+    return (
+        f"the rows are of different configurations ({', '.join(varying)}), whose differences count "
+        "as noise here; the report of a study diagnoses the residuals of its model"
+    )
+
+
+def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Names of the columns of a CSV file, and each row with its line number."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            rows = [(reader.line_num, row) for row in reader if row]
+    except FileNotFoundError:
+        raise InvalidInput(f"{path}: no such file, expected a CSV file") from None
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"{path}: not a CSV file in UTF-8: {error}") from None
+    if not rows:
+        raise InvalidInput(f"{path}: the file is empty, expected a CSV file with measurements")
+    first = rows[0][1]
+    if all(_number(cell) is not None for cell in first):
+        return [str(position) for position in range(1, len(first) + 1)], rows
+    return [name.strip() for name in first], rows[1:]
+
+
+def _choose(
+    path: Path, header: list[str], rows: list[tuple[int, list[str]]], column: str | None
+) -> int:
+    if column is not None:
+        if column in header:
+            return header.index(column)
+        if column.isdigit() and 1 <= int(column) <= len(header):
+            return int(column) - 1
+        raise InvalidInput(f"{path}: no column {column!r}, expected one of {', '.join(header)}")
+    for usual in ("y", "value"):
+        if usual in header:
+            return header.index(usual)
+    numeric = [index for index in range(len(header)) if _is_numeric(index, rows)]
+    if len(numeric) == 1:
+        return numeric[0]
+    found = ", ".join(header[index] for index in numeric)
+    raise InvalidInput(
+        f"{path}: several columns contain numbers ({found}), expected one: choose it with --column"
+        if numeric
+        else f"{path}: no column contains nothing but numbers (columns {', '.join(header)})"
+    )
+
+
+def _is_numeric(index: int, rows: list[tuple[int, list[str]]]) -> bool:
+    cells = [row[index].strip() for _, row in rows if index < len(row)]
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(_number(cell) is not None for cell in filled)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None

@@ -1,0 +1,115 @@
+"""The process that owns a running trial, and whether it still exists to finish it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.trial_attributes import OWNER
+
+_ended_runs: set[str] = set()  # of this process, which may have been unable to say so
+_LATEST = 1e11  # seconds since 1970, beyond which no clock is
+_KINDS: dict[str, Any] = {
+    "run": str,
+    "host": str,
+    "pid": int,
+    "born": str | None,
+    "began": int | float,
+}
+
+
+def this_process(run: str) -> dict[str, Any]:
+    """This process, as a trial's user attribute; `run` names its tuning run."""
+    return {
+        "run": run,
+        "host": socket.gethostname(),
+        "boot": _boot(),
+        "pid": os.getpid(),
+        "born": _born(os.getpid()),
+        "began": time.time(),
+    }
+
+
+def worker_name(index: int) -> str:
+    """The name of a worker of this machine."""
+    return f"{socket.gethostname()}/w{index}"
+
+
+def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
+    """The process that owns a trial; None if surefoot has recorded none."""
+    owner = trial.user_attrs.get(OWNER)
+    return None if owner is None or mismatch(owner) else owner
+
+
+def mismatch(owner: object) -> str:
+    """What is wrong with a trial's owner that something else has recorded, empty if nothing."""
+    if not isinstance(owner, dict):
+        return f"is {shown(owner)}, expected a table"
+    for key, kinds in _KINDS.items():
+        value = owner.get(key)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return f"has {key} = {shown(value)}, expected another type"
+    if not 0 <= owner["began"] < _LATEST:
+        return f"has began = {shown(owner['began'])}, expected seconds since 1970"
+    boot = owner.get("boot")
+    if boot is not None and not (isinstance(boot, list) and len(boot) == 2):
+        return f"has boot = {shown(boot)}, expected a list of two"
+    return ""
+
+
+def is_gone(process: dict[str, Any]) -> bool:
+    """Whether a process of this machine has ended, or its run has in this process."""
+    if process["pid"] == os.getpid() and process["run"] in _ended_runs:
+        return True
+    return _born(int(process["pid"])) != process["born"]
+
+
+def run_ended(run: str) -> None:
+    """Note that a run of this process is over: no trial of it is measured any longer."""
+    _ended_runs.add(run)
+
+
+def is_elsewhere(process: dict[str, Any]) -> bool:
+    """Whether the process is of another machine or container than this one, or of another boot.
+
+    Machines may have the same name, so that of another boot is not known to be gone.
+    """
+    return process.get("host") != socket.gethostname() or process.get("boot") != _boot()
+
+
+@cache
+def _boot() -> list[str]:
+    """Identifies this boot of the machine, and the name space of its process ids."""
+    boot, space = "", ""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = os.readlink("/proc/self/ns/pid")
+    return [boot, space]
+
+
+def _born(pid: int) -> str | None:
+    """When a process started, as the system has it; None if there is no such process.
+
+    Process ids are reused, so a pid alone does not identify a process.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+        found = subprocess.run(
+            ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip() or None
+    fields = stat.rpartition(")")[2].split()
+    # Fields 3 and 22 of proc(5): a zombie has ended, though it is still listed.
+    return None if fields[0] in "ZX" else fields[19]

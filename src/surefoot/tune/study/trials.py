@@ -1,0 +1,266 @@
+"""The trials of a study, shared by all workers: which process runs the next one, how each ends."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import optuna
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from surefoot.integrations.optuna import (
+    BLAMELESS,
+    CONSTRAINTS,
+    ENVIRONMENT,
+    INTERRUPTED,
+    STANDARD_ERROR,
+    WORKER,
+    SearchSpace,
+    SurefootSampler,
+)
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import Failure, Measurement, positive
+from surefoot.tune.study import trial_owner
+from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
+from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.study_lock import study_lock
+from surefoot.tune.study.trial_attributes import (
+    FAILURE,
+    LEFT_BEHIND,
+    OUTPUT,
+    OWNER,
+    SECONDS,
+    is_round,
+)
+
+FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
+
+
+class NoTrial(enum.Enum):
+    """Why there is no trial to begin."""
+
+    DONE = "the study has all its rounds"
+    WAIT = "every remaining round is being run by another process"
+
+
+@dataclass(frozen=True)
+class StudyTrials:
+    """The trials of one study, for one process of one tuning run.
+
+    `rounds` are the finished trials to reach; `run` names the tuning run, which may have several
+    processes; `worker` names what measures.
+    """
+
+    study_file: StudyFile
+    study: optuna.Study
+    storage: BaseStorage
+    rounds: int
+    run: str
+    worker: str
+    _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
+
+    @property
+    def _schedule(self) -> Schedule:
+        return Schedule(self.study_file, self.study, self.rounds)
+
+    def target(self) -> int:
+        """Rounds to reach: `rounds`, or fewer once the search has stopped early."""
+        with self._errors("reading the study"):
+            return self._schedule.target()
+
+    def all(self) -> list[FrozenTrial]:
+        with self._errors("reading the study"):
+            return self.study.get_trials(deepcopy=False)
+
+    def finished(self) -> int:
+        return sum(map(is_round, self.all()))
+
+    def begin_next(self) -> Trial | NoTrial:
+        """Begin a trial, with its parameters chosen, and its environment unless it is observed.
+
+        One process at a time chooses, so each knows what the others are running, and together they
+        begin no more trials than there are rounds. (Processes on different machines exclude each
+        other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
+        many.)
+        """
+        with self._errors("beginning a trial"), study_lock(self.study_file):
+            self.interrupt_lost()
+            trials = self.study.get_trials(deepcopy=False)
+            done = sum(map(is_round, trials))
+            running = sum(
+                t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
+                for t in trials
+            )
+            begun, schedule = done + running, self._schedule
+            schedule.check_stop(begun)
+            target = schedule.target()
+            if done >= target:
+                return NoTrial.DONE
+            if begun >= target:
+                return NoTrial.WAIT
+            self._enqueue(trials, begun)
+            trial = self.study.ask()
+            suggest_all(trial, self.study_file.space)
+            self._choose_environment(trial)
+            return trial
+
+    def awaited(self) -> list[FrozenTrial]:
+        """The running trials of other machines, if all that is left of the study are these."""
+        trials = self.all()
+        running = [trial for trial in trials if trial.state == TrialState.RUNNING]
+        owners = [trial_owner.owner_of(trial) for trial in running]
+        elsewhere = all(owner is None or trial_owner.is_elsewhere(owner) for owner in owners)
+        owned = [trial for trial, owner in zip(running, owners, strict=True) if owner is not None]
+        complete = sum(map(is_round, trials)) + len(owned) >= self.target()
+        return owned if elsewhere and complete else []
+
+    def record(self, trial: Trial, result: Measurement | Failure) -> bool:
+        """Finish a trial; False if another process has marked it as interrupted meanwhile."""
+        if self.study_file.objective.log:
+            result = positive(result)
+        what = result.value if isinstance(result, Measurement) else result.reason
+        with self._errors(f"recording trial {trial.number} ({what})"):
+            try:
+                trial.set_user_attr(SECONDS, round(result.seconds, 6))
+                if result.left_behind:
+                    trial.set_user_attr(LEFT_BEHIND, result.left_behind)
+                if isinstance(result, Measurement):
+                    if result.environment is not None:
+                        trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+                    if result.constraints:
+                        trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
+                    if result.sem:
+                        trial.set_user_attr(STANDARD_ERROR, result.sem)
+                    if result.worker:
+                        trial.set_user_attr(WORKER, result.worker)
+                    self.study.tell(trial, result.value)
+                else:
+                    trial.set_user_attr(FAILURE, result.reason)
+                    trial.set_user_attr(OUTPUT, result.output)
+                    if result.blameless:
+                        trial.set_user_attr(BLAMELESS, True)
+                    self.study.tell(trial, state=TrialState.FAIL)
+            except UpdateFinishedTrialError:
+                return False
+        return True
+
+    def interrupt_lost(self) -> None:
+        """Mark the running trials whose process is gone as interrupted."""
+        with self._errors("marking interrupted trials"):
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                owner = trial_owner.owner_of(trial)
+                if owner is None:
+                    continue
+                if trial_owner.is_elsewhere(owner):
+                    if self._silent.is_silent(trial):
+                        self._interrupt(trial, "nothing was heard of the machine that ran it")
+                elif trial_owner.is_gone(owner):
+                    self._interrupt(trial, "the process that ran it is gone")
+
+    def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
+        """Record that this process is alive, which may be called in another thread."""
+        try:
+            self.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)
+        finally:
+            self.storage.remove_session()  # that of the thread
+
+    def interrupt_own(self, why: str) -> None:
+        """Mark this process's running trials as interrupted, after whatever has gone wrong."""
+        me = trial_owner.this_process(self.run)
+        with contextlib.suppress(Exception):
+            self.storage.remove_session()  # the interruption may have come within a transaction
+            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                owner = trial_owner.owner_of(trial) or {}
+                if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
+                    self._interrupt(trial, why)
+
+    def failures_in_a_row(self) -> list[FrozenTrial]:
+        """This run's failures since its last measurement, in order of their end."""
+        mine = [
+            trial
+            for trial in self.all()
+            if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
+        ]
+        mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
+        streak: list[FrozenTrial] = []
+        for trial in reversed(mine):
+            if trial.state != TrialState.FAIL:
+                break
+            streak.insert(0, trial)
+        return streak
+
+    def _choose_environment(self, trial: Trial) -> None:
+        """Record the environment to measure under while other processes are still excluded."""
+        environment, sampler = self.study_file.study_environment, self.study.sampler
+        if environment is None or environment.observed:
+            return
+        if isinstance(sampler, SurefootSampler) and sampler.environment is not None:
+            sampler.environment_of(trial)
+        elif ENVIRONMENT not in trial.user_attrs:
+            drawn = environment.draw(self.study_file.study.seed + trial.number)
+            trial.set_user_attr(ENVIRONMENT, environment.decode(drawn))
+
+    def _enqueue(self, trials: list[FrozenTrial], begun: int) -> None:
+        """Queue the next trial as this process's, or take over one that the user has queued.
+
+        So it has an owner from its first moment on, whenever this process may be killed.
+        """
+        attributes = {OWNER: trial_owner.this_process(self.run), WORKER: self.worker}
+        fixed: dict[str, Any] = {}
+        queued = [trial for trial in trials if trial.state == TrialState.WAITING]
+        if queued:
+            for name, value in attributes.items():
+                self.storage.set_trial_user_attr(self._id(queued[0]), name, value)
+            return
+        if not self._has_defaults(trials):
+            fixed = {FIXED: self.study_file.defaults}
+        elif (planned := self._schedule.planned(begun)) is not None:
+            attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
+        self.study.add_trial(
+            create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
+        )
+
+    def _has_defaults(self, trials: list[FrozenTrial]) -> bool:
+        """Whether the default configuration, if there is one, was measured or is being measured."""
+        defaults = self.study_file.defaults
+        return defaults is None or any(
+            trial.params == defaults and (is_round(trial) or trial.state == TrialState.RUNNING)
+            for trial in trials
+        )
+
+    def _id(self, trial: FrozenTrial | Trial) -> int:
+        study_id = self.storage.get_study_id_from_name(self.study.study_name)
+        return self.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
+
+    def _interrupt(self, trial: FrozenTrial, why: str) -> None:
+        attributes = {INTERRUPTED: True, FAILURE: f"interrupted: {why}"}
+        # It may have finished, or another process may have marked it, in the meantime.
+        with contextlib.suppress(UpdateFinishedTrialError):
+            for key, value in attributes.items():
+                self.storage.set_trial_user_attr(self._id(trial), key, value)
+            self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+    def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
+        return storage_errors(locate(self.study_file), doing)
+
+
+def suggest_all(trial: Trial, space: SearchSpace) -> None:
+    """Give a trial values of all parameters that are active in it."""
+    distributions = space.distributions
+    for name in space.order:
+        if not space.is_active(name, trial.params):
+            continue
+        one = distributions[name]
+        if isinstance(one, CategoricalDistribution):
+            trial.suggest_categorical(name, one.choices)
+        elif isinstance(one, IntDistribution):
+            trial.suggest_int(name, one.low, one.high, step=one.step, log=one.log)
+        elif isinstance(one, FloatDistribution):
+            trial.suggest_float(name, one.low, one.high, step=one.step, log=one.log)

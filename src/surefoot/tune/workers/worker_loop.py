@@ -1,0 +1,106 @@
+"""One worker: ask, measure, tell, until the study has its rounds or a signal says to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.measuring.objective import Objective
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import trial_owner
+from surefoot.tune.study.heartbeat import heartbeats
+from surefoot.tune.study.trial_attributes import failure_reason, trial_environment, trial_output
+from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.study.waiting import WaitingNote
+from surefoot.types import SurefootError
+
+MAX_FAILURES = 5  # in a row
+PAUSE = 0.2  # seconds between looks at whether another process has finished
+
+
+class TooManyFailures(SurefootError):
+    """The objective failed too often in a row; `exit_code` is how a worker process says so."""
+
+    exit_code: ClassVar[int] = 3
+
+    @classmethod
+    def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
+        last = streak[-1]
+        output = printable(trial_output(last)).strip().splitlines()
+        printed = f"; it printed: {output[-1][:200]}" if output else ""
+        return cls(
+            f"{len(streak)} failures in a row, the last (trial {last.number}): "
+            f"{printable(failure_reason(last))}{printed}; all trials are kept, and the same "
+            "command resumes the study"
+        )
+
+
+def tune(
+    trials: StudyTrials,
+    objective: Objective,
+    stop: Stop,
+    *,
+    began: Callable[[], None] = lambda: None,
+    finished: Callable[[], None] = lambda: None,
+    note: Callable[[str], None] = lambda text: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Run trials until the study has its rounds, or until `stop` is requested.
+
+    Every trial is in the storage, with its outcome, before the next one begins. Whatever is raised,
+    the running trial is marked as interrupted and the objective is closed.
+
+    Args:
+        trials: The study's trials.
+        objective: Measures a configuration.
+        stop: Ends the loop after the running trial.
+        began: Called when a trial is about to be measured.
+        finished: Called when a trial has been recorded.
+        note: Shows a message, if the run has to wait for other machines.
+        sleep: Waits for other processes, in seconds.
+
+    Raises:
+        TooManyFailures: After five failures in a row of this run.
+        StorageFailed: If a trial cannot be recorded.
+        KeyboardInterrupt: After a second Ctrl-C.
+        SystemExit: After SIGTERM or SIGHUP.
+    """
+    waiting = WaitingNote(trials, note)
+    try:
+        while True:
+            stop.check()
+            if stop.requested:
+                return
+            with stop.interruptible():
+                trial = trials.begin_next()
+            if trial is NoTrial.DONE:
+                return
+            if isinstance(trial, NoTrial):
+                waiting.look()
+                sleep(PAUSE)
+                continue
+            waiting = WaitingNote(trials, note)
+            if stop.requested:
+                trials.interrupt_own("stopped before it began")
+                return
+            with stop.interruptible():
+                began()
+            with heartbeats(partial(trials.beat, trial)):
+                result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
+            trials.record(trial, result)
+            with stop.interruptible():
+                finished()
+            streak = trials.failures_in_a_row()
+            if len(streak) >= MAX_FAILURES:
+                raise TooManyFailures.after(streak)
+    except BaseException as error:
+        trials.interrupt_own(f"the run ended ({type(error).__name__})")
+        raise
+    finally:
+        trial_owner.run_ended(trials.run)
+        objective.close()

@@ -1,0 +1,161 @@
+"""Several worker processes on one study, and the process that supervises them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.measuring.measurement import describe_exit
+from surefoot.tune.measuring.supervised_process import Tail
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.study.waiting import WaitingNote
+from surefoot.tune.workers.worker_loop import TooManyFailures
+from surefoot.types import SurefootError
+
+POLL = 0.3  # seconds between looks at the storage
+SCRIPT = Path(__file__).with_name("worker_process.py")
+GRACE = 20.0  # seconds for a worker to end its command and record that
+
+
+class WorkersFailed(SurefootError):
+    """All workers have ended before the study was complete."""
+
+
+class Worker:
+    """A worker process, in a session of its own: only its parent gets the terminal's Ctrl-C."""
+
+    def __init__(
+        self,
+        trials: StudyTrials,
+        index: int,
+        workers: int,
+        kept: KeptProcesses,
+        options: Sequence[str],
+    ) -> None:
+        self._errors = Tail(4096)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", str(SCRIPT), str(os.getpid())),
+                str(trials.study_file.path),
+                f"--rounds={trials.rounds}",
+                f"--run={trials.run}",
+                f"--index={index}",
+                f"--workers={workers}",
+                f"--kept={','.join(map(str, kept.descriptors))}",
+                *options,
+            ],
+            pass_fds=kept.descriptors,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def last_error(self) -> str:
+        """Its last line on standard error, or its exit code if a signal ended it."""
+        self._reader.join(timeout=1)
+        lines = printable(self._errors.text()).strip().splitlines()
+        killed = self.process.returncode < 0
+        return lines[-1] if lines and not killed else describe_exit(self.process.returncode)
+
+    def end(self) -> None:
+        """End it with its command; returns when it is gone."""
+        if self.alive:
+            self.process.terminate()
+        try:
+            self.process.wait(timeout=GRACE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+    def _read(self) -> None:
+        stream = self.process.stderr
+        while stream is not None and (data := stream.read1(4096)):  # type: ignore[attr-defined]
+            self._errors.add(data)
+
+
+def tune_with_workers(
+    trials: StudyTrials,
+    options: Sequence[Sequence[str]],
+    stop: Stop,
+    kept: KeptProcesses,
+    *,
+    finished: Callable[[], None],
+    note: Callable[[str], None],
+) -> None:
+    """Run worker processes until the study is complete or `stop` is requested.
+
+    Args:
+        trials: The study's trials.
+        options: Options of `surefoot.tune.workers.worker` for each worker.
+        stop: Ends the run after the running trials.
+        kept: Where commands' processes are kept.
+        finished: Called every now and then, when trials may have been recorded.
+        note: Shows a message: if a worker dies, it is noted and the others continue.
+
+    Raises:
+        TooManyFailures: If a worker ends for this reason.
+        WorkersFailed: If no worker is left before the study is complete.
+    """
+    workers: list[Worker] = []
+    forwarded = False
+    try:
+        for index, own in enumerate(options):
+            stop.check()
+            try:
+                workers.append(Worker(trials, index, len(options), kept, own))
+            except OSError as error:
+                raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
+        alive, waiting = list(workers), WaitingNote(trials, note)
+        while alive:
+            with stop.interruptible():
+                time.sleep(POLL)
+                finished()
+                waiting.look()
+            if stop.requested and not forwarded:
+                forwarded = True
+                for one in alive:
+                    one.process.send_signal(signal.SIGINT)
+            for one in [one for one in alive if not one.alive]:
+                alive.remove(one)
+                if not stop.requested:
+                    _check_exit(one, alive, note)
+        finished()
+        if not stop.requested and trials.finished() < trials.target():
+            raise WorkersFailed(f"no worker is left; the last error: {workers[-1].last_error}")
+    finally:
+        for one in workers:
+            if one.alive:
+                one.process.terminate()
+        for one in workers:
+            one.end()
+        trials.interrupt_lost()
+
+
+def _check_exit(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:
+    code = ended.process.returncode
+    if code == TooManyFailures.exit_code:
+        raise TooManyFailures(ended.last_error)
+    if code == 0:
+        return
+    if not alive:
+        raise WorkersFailed(ended.last_error)
+    note(f"a worker ended ({ended.last_error}); {len(alive)} continue")
