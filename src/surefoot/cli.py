@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -442,7 +442,9 @@ def reproduce(
     found[0].load()(arguments or ["--help"], "surefoot reproduce")
 
 
-def _against(defaults: AgainstDefaults, units: Units) -> str:
+def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:
+    if recommended == defaults.params:
+        return "These are the defaults."
     value = units.of_value(f"{defaults.value:.5g}")
     return f"Against the defaults, which the model predicts at {value}: {defaults}."
 
@@ -456,6 +458,8 @@ def _show(summary: Summary) -> None:
         return
     what = "value" if risk is None else f"{risk.name} of"
     interval = f"(95 % credible interval {best.lower:.5g} to {best.upper:.5g})"
+    if summary.trials - summary.failed == 1:
+        interval = "(a single measurement has no interval)"
     _say(f"Recommended, with {what} {units.of_value(f'{best.value:.5g}')} {interval}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value))}")
@@ -464,7 +468,7 @@ def _show(summary: Summary) -> None:
     if risk is not None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")
     if summary.defaults is not None:
-        _say(_against(summary.defaults, units))
+        _say(_against(summary.defaults, best.params, units))
     for text in summary.effects:
         _say(text)
     for text in summary.warnings:

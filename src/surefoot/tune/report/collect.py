@@ -115,9 +115,16 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
             for line in constraint_lines(best, predicted_constraints(study_file, model, best))
         ),
         effects=_effects(study_file, model, best.params),
-        defaults=str(against_defaults(study_file, model, best) or ""),
+        defaults=_against_defaults(study_file, model, best),
         units=study_file.units,
     )
+
+
+def _against_defaults(study_file: StudyFile, model: StudyBelief, best: StudyRecommendation) -> str:
+    if best.params == study_file.defaults:
+        return "these are the defaults"
+    change = against_defaults(study_file, model, best)
+    return f"{change} against the defaults" if change else ""
 
 
 def _warnings(

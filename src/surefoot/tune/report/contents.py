@@ -129,7 +129,7 @@ class Report:
     warnings: tuple[str, ...] = ()  # what contradicts the model
     constraints: tuple[str, ...] = ()  # each at the recommendation, in words
     effects: Effects = NO_EFFECTS
-    defaults: str = ""  # the change against the default configuration, if there is one
+    defaults: str = ""  # how it differs from the default configuration, if there is one
     units: Units = field(default_factory=Units)
 
     @property

@@ -144,7 +144,7 @@ def _comparison(report: Report) -> str:
         [trial.value for trial in report.measured if trial.value is not None],
         report.value,
     )
-    parts = [f"{report.defaults} against the defaults"] if report.defaults else []
+    parts = [report.defaults] if report.defaults else []
     if report.environment is None:  # a risk is not comparable with single measurements
         middle = median(values)
         parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")
