@@ -81,6 +81,7 @@ def fill(path: Path, count: int = 12, failures: int = 1) -> optuna.Study:
     return study
 
 
+@pytest.mark.slow
 def test_help_and_version():
     code, out, _ = surefoot("--help")
     assert code == 0
@@ -109,6 +110,7 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert len(open_study(path)[1].trials) == 4
 
 
+@pytest.mark.slow
 def test_fewer_rounds_than_there_are_measure_nothing(study):
     path = study(rounds=5)
     fill(path, 12, failures=1)

@@ -97,6 +97,7 @@ def test_each_constraint_holds_with_its_own_confidence(confidence):
         assert best.feasibility < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_an_overloaded_region_is_no_set_of_outliers(seed):
     """Values of ten times the limit at a few points, far from many others, are a fact there."""

@@ -42,6 +42,7 @@ class Branch(Scripted):
         return Measurement(value, 0.1)
 
 
+@pytest.mark.slow
 def _trials(path, rounds: int) -> StudyTrials:
     study_file = StudyFile.load(path)
     opened = create_study(study_file)

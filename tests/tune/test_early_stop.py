@@ -31,6 +31,7 @@ def probability(monkeypatch) -> list[float]:
     return given
 
 
+@pytest.mark.slow
 def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 

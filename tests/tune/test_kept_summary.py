@@ -48,6 +48,7 @@ def computed(monkeypatch) -> list[optuna.Study]:
     return calls
 
 
+@pytest.mark.slow
 def test_it_is_the_same_to_the_last_bit_and_the_storage_is_unchanged(path, computed):
     storage = path.parent / "hill.db"
     before = storage.read_bytes()
@@ -77,6 +78,7 @@ def test_another_trial_another_file_and_other_code_need_another_summary(
     assert len(computed) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [

@@ -59,6 +59,7 @@ def test_a_quiet_study_has_none(write_study):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_step_in_time_is_found_where_it_is(write_study):
     without = ("timeout = 30", "timeout = 30\neffects = []")
     path, objective = write_study(*DEFAULTS, without), Server()

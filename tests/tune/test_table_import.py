@@ -25,6 +25,7 @@ def table(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_it_is_the_inverse_of_export(write_study, tmp_path):
     path = write_study(CHOICES)
     results = [Measurement(float(i) / 3, 0.25) for i in range(6)]

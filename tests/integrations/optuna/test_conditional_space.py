@@ -93,6 +93,7 @@ def test_an_optimum_on_a_branch_is_found():
     assert abs(found["checkpoint"] - 0.7) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value_of_off", [-1.0, 2.0])
 def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of_off):
     space = SearchSpace({"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]})
