@@ -101,9 +101,9 @@ def gp_ts(
     :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
     theorem, where :math:`\lambda` is about 1. At `scale` = 1 it hardly differs from random arms for
     a thousand rounds. `width=widths.constant(1.0)` draws from the posterior itself, as is usual in
-    practice, and the interval of
-    `recommend` is then the posterior mean plus or minus one standard deviation. With
-    `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier features.
+    practice, and the interval of `recommend` is then the posterior mean plus or minus one standard
+    deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier
+    features.
 
     Args:
         space: `Arms` or `Box`. Draws are joint over all arms; on a box they are maximised by
