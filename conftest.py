@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Generator
 
 import pytest
+
+# The matrices are small, and the processes of a parallel run already use every core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Modules are compiled once, not in each of the many processes that the tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)

@@ -42,13 +42,13 @@ class Branch(Scripted):
         return Measurement(value, 0.1)
 
 
-@pytest.mark.slow
 def _trials(path, rounds: int) -> StudyTrials:
     study_file = StudyFile.load(path)
     opened = create_study(study_file)
     return StudyTrials(study_file, opened.study, opened.storage, rounds, "a run", "here/w0")
 
 
+@pytest.mark.slow
 def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     path, objective = write_study(*BOTH), Branch()
     tune(_trials(path, 9), objective, Stop())

@@ -31,11 +31,11 @@ def probability(monkeypatch) -> list[float]:
     return given
 
 
-@pytest.mark.slow
 def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 
 
+@pytest.mark.slow
 def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):
     probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01]
     trials = trials_of(write_study(STOP), rounds=60)

@@ -59,7 +59,6 @@ def test_a_quiet_study_has_none(write_study):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_step_in_time_is_found_where_it_is(write_study):
     without = ("timeout = 30", "timeout = 30\neffects = []")
     path, objective = write_study(*DEFAULTS, without), Server()
@@ -74,6 +73,7 @@ def test_a_step_in_time_is_found_where_it_is(write_study):
     assert found[0] in printed["warnings"]
 
 
+@pytest.mark.slow
 def test_a_step_that_the_drift_explains_is_said_and_not_warned_about(write_study):
     path, objective = write_study(*DEFAULTS), Server()
     objective.slower_from = 15
