@@ -120,6 +120,7 @@ def test_fewer_rounds_than_there_are_measure_nothing(study):
     assert len(open_study(path)[1].trials) == 12
 
 
+@pytest.mark.slow
 def test_no_outliers_are_counted_during_the_initial_design(study):
     path = study("echo $1", rounds=13)
     fill(path, 10, failures=0)

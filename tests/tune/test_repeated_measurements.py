@@ -136,6 +136,7 @@ def test_wrong_tables_are_refused_in_one_line(write_study, table, message) -> No
 
 
 class TestSampler:
+    @pytest.mark.slow
     def test_a_repeat_has_exactly_the_same_parameters(self) -> None:
         """Also where encoding and decoding round."""
         sampler = SurefootSampler(seed=0, repeats=10)
