@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+import os
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
+
+# The matrices are small, and the processes of a parallel run already use every core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Modules are compiled once, not in each of the many processes that the tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)
@@ -17,3 +26,11 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk() -> Iterator[None]:
+    """Tests end processes, not machines: what they write need not reach the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield

@@ -21,7 +21,6 @@ from processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.study.study import create_study
-from surefoot.tune.study.trial_attributes import is_round
 
 STUDY = """
 [study]
@@ -121,6 +120,7 @@ def test_fewer_rounds_than_there_are_measure_nothing(study):
     assert len(open_study(path)[1].trials) == 12
 
 
+@pytest.mark.slow
 def test_no_outliers_are_counted_during_the_initial_design(study):
     path = study("echo $1", rounds=13)
     fill(path, 10, failures=0)
@@ -414,7 +414,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
 
 
 @pytest.mark.slow
-def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(study):
+def test_workers_share_the_rounds_exactly(study):
     path = study("sleep 0.1; echo $1", rounds=5)
     code, out, err = surefoot("tune", path, "--workers", 2)
     assert (code, err) == (0, "")
@@ -423,18 +423,3 @@ def test_workers_share_the_rounds_exactly_and_leave_nothing_when_terminated(stud
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 5
     assert len({trial.user_attrs["surefoot:process"]["pid"] for trial in trials}) > 1
     assert len({trial.params["share"] for trial in trials}) == 5
-
-    path.write_text(path.read_text().replace("rounds = 5", "rounds = 500"))
-    (path.parent / "bench.sh").write_text("echo $$ >> pids; sleep 600")
-    process = forked_surefoot("tune", path, "--workers", 2)
-    pids = path.parent / "pids"
-    wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 2)
-    process.terminate()
-    process.communicate(timeout=60)
-    assert process.returncode == 143
-    trials = open_study(path)[1].get_trials()
-    assert sum(map(is_round, trials)) == 5
-    assert [trial.state.name for trial in trials[5:]] == ["FAIL"] * 2
-    for trial in trials[5:]:
-        assert not is_running(trial.user_attrs["surefoot:process"]["pid"])
-    assert not any(is_running(int(pid)) for pid in pids.read_text().split())

@@ -101,4 +101,6 @@ def test_commands_of_a_tutorial_run_on_its_files(page, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for command in commands:
         done = CliRunner().invoke(app, shlex.split(command))
-        assert done.exit_code == 0, f"{command}: {done.output}"
+        # After so few rounds the default may be what is recommended: nothing is to be compared.
+        same = command.startswith("compare") and "are the same configuration" in done.output
+        assert done.exit_code == (2 if same else 0), f"{command}: {done.output}"

@@ -40,7 +40,7 @@ found["changed"] = [i for i, (x, y) in enumerate(zip(before, state())) if x != y
 optimizer = sf.algorithms.gp_ucb(sf.Arms([[0.0], [1.0]]), sf.kernels.squared_exponential(0.2))
 optimizer.tell(optimizer.ask(), 1.0)
 optimizer.recommend()
-names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic", "scipy.stats")
+names = ("botorch", "optuna", "plotly", "pandas", "typer", "pydantic", "scipy.stats", "sympy")
 found["loaded"] = [name for name in names if name in sys.modules]
 
 before = generators()
@@ -49,6 +49,7 @@ for _ in range(4):
     query = optimizer.ask()
     optimizer.tell(query, float(query.point.sum()))
 optimizer.recommend()
+found["loaded by a fit"] = [name for name in names[1:] if name in sys.modules]
 found["draws nothing"] = before == generators()
 found["dtype"] = str(torch.get_default_dtype())
 print(json.dumps(found))
@@ -72,6 +73,7 @@ def test_import_and_an_exact_round_leave_out_what_they_do_not_need(
     found: dict[str, object],
 ) -> None:
     assert found["loaded"] == []
+    assert found["loaded by a fit"] == []
 
 
 def test_a_run_draws_nothing_from_global_generators(found: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ import surefoot as sf
 from surefoot.acquisition.local_search import neighbors
 
 VARIABLES = 30
+ROUNDS = 45
 
 
 def mixed_box() -> sf.Box:
@@ -44,11 +45,11 @@ def test_a_function_of_few_of_many_variables_is_maximised() -> None:
     truth = lambda x: float(-((x[0] - 0.3) ** 2) - (x[12] - 0.75).abs() + 0.5 * x[20])  # noqa: E731
     generator = torch.Generator().manual_seed(1)
     optimizer = sf.algorithms.robust_ucb(box, seed=0)
-    for _ in range(70):
+    for _ in range(ROUNDS):
         query = optimizer.ask()
         noise = 0.02 * float(torch.randn((), generator=generator))
         optimizer.tell(query, truth(query.point) + noise)
-    drawn = box.sample(70, generator)
+    drawn = box.sample(ROUNDS, generator)
     best_random = max(truth(point) for point in drawn)
     assert truth(optimizer.recommend().point) > best_random
     assert truth(optimizer.recommend().point) > 0.4

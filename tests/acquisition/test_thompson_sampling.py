@@ -277,7 +277,7 @@ def test_the_conditional_value_at_risk_is_found(design: Any, environment: Any) -
     """Of f(x, z) = -(x - z)^2, worst at the ends of Z, the best design is in the middle."""
     kernel = sf.kernels.squared_exponential([0.5, 0.5])
     optimizer = cvar_ts(joint(design, environment), kernel, level=0.3, ridge=0.01)
-    for _ in range(25 if isinstance(design, sf.Arms) else 12):
+    for _ in range(25 if isinstance(design, sf.Arms) else 8):
         query = optimizer.ask()
         assert query.environment is not None
         optimizer.tell(query, -float((query.point - query.environment).square()))

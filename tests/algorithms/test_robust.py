@@ -65,7 +65,7 @@ def test_the_default_learns_through_spikes(seed: int) -> None:
 def test_the_default_finds_the_optimum_under_spikes(space: str) -> None:
     optimizer = robust_ucb(sf.Box([0.0], [1.0]) if space == "line" else sf.Arms(LINE), seed=0)
     generator = np.random.default_rng(0)
-    for step in range(20):
+    for step in range(15):
         query = optimizer.ask()
         spike = 30.0 * generator.choice([-1.0, 1.0]) if step % 10 == 4 else 0.0
         reward = float(truth(query.point)) + 0.05 * generator.normal() + spike

@@ -181,6 +181,7 @@ def test_without_effects_the_fit_is_the_same_to_the_last_bit(known):
         assert torch.equal(fitted.weights, plain.weights)
 
 
+@pytest.mark.slow
 def test_effects_are_dropped_where_there_are_none():
     found = 0
     for seed in range(20):

@@ -64,6 +64,25 @@ def test_parameters_have_gradients():
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+def test_a_scale_kernel_of_gpytorch_is_known_as_well():
+    """Ours differs from it in how its batch shape is computed."""
+    base, x = kernels.matern(2.5, 0.4), points(5, 6)
+    theirs = gpytorch.kernels.ScaleKernel(base).double().requires_grad_(False)
+    theirs.outputscale = torch.tensor(0.2, dtype=torch.float64)
+    ours = kernels.scaled(base, 0.2)
+    assert kernels.to_recipe(theirs) == kernels.to_recipe(ours)
+    assert closed_form(theirs) is not None
+    assert torch.equal(kernels.block(theirs, x, x), kernels.block(ours, x, x))
+    assert torch.equal(*(kernels.radial_lengthscales(one, 2) for one in (theirs, ours)))
+    assert ours.batch_shape == theirs.batch_shape == torch.Size([])
+    batch = gpytorch.kernels.RBFKernel(batch_shape=torch.Size([3])).double()
+    scaled = kernels.scaled(batch, 2.0)
+    assert scaled.batch_shape == torch.Size([3])
+    assert scaled[1].batch_shape == torch.Size([])
+    twice = ours.expand_batch(torch.Size([2]))
+    torch.testing.assert_close(twice(x).to_dense()[1], ours(x).to_dense())
+
+
 def test_no_points_have_no_values():
     kernel, x = KERNELS["scaled"], points(4, 6)
     assert kernels.block(kernel, x, x[:0]).shape == (4, 0)

@@ -98,6 +98,8 @@ class OptimizerMachine(RuleBasedStateMachine):
     def __init__(self, subject: Subject, foreign: bool = False) -> None:
         super().__init__()
         self.subject, self.foreign = subject, foreign
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = Path(self.folder.name) / "run"
         self.optimizer, self.twin = subject.build(), subject.build()
         self.slots: list[Slot] = []
         self.settled: list[Slot] = []
@@ -232,8 +234,7 @@ class OptimizerMachine(RuleBasedStateMachine):
 
     @rule(by=st.sampled_from(["mean", "lower"]))
     def look(self, by: str) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            self.optimizer.save(Path(folder) / "run")
+        self.optimizer.save(self.file)
         _ = self.optimizer.width, self.optimizer.weights
         if not self.told.rewards:
             return
@@ -303,8 +304,12 @@ class OptimizerMachine(RuleBasedStateMachine):
         assert min(differences) < 1e-6, differences
 
     def teardown(self) -> None:
-        if sys.exc_info()[0] is not None or not self.told.rewards:
-            return
+        if sys.exc_info()[0] is None and self.told.rewards:
+            self.goes_on()
+        self.folder.cleanup()
+
+    def goes_on(self) -> None:
+        """Two more rounds, and the dictionary."""
         for turn in range(2):
             if self.subject.searches:
                 self.ask_among([turn, turn + 2, turn + 4])
@@ -379,9 +384,8 @@ class OptimizerMachine(RuleBasedStateMachine):
         call(self.twin, slot.twin)
 
     def loaded(self) -> sf.Optimizer:
-        with tempfile.TemporaryDirectory() as folder:
-            self.optimizer.save(Path(folder) / "run")
-            return sf.Optimizer.load(Path(folder) / "run")
+        self.optimizer.save(self.file)
+        return sf.Optimizer.load(self.file)
 
     def of_fresh(self) -> tuple[Tensor, Tensor]:
         """The posterior of a fresh optimiser told the same, computed once for each reward."""

@@ -181,7 +181,7 @@ def test_a_killed_driver_loses_nothing_and_its_command_ends(write_study, tmp_pat
         before = [trial.value for trial in open_study(path)[1].trials]
         (tmp_path / "seconds").write_text("60")
         command = [sys.executable, "-m", "surefoot", "tune", str(path), "--backend", backend]
-        driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        driver = subprocess.Popen([*command, "--workers", "1"], stdout=subprocess.DEVNULL)
         _wait_until(lambda: len(_pids(tmp_path)) >= 3)
         driver.kill()
         driver.wait()

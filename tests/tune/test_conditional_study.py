@@ -42,24 +42,24 @@ class Branch(Scripted):
         return Measurement(value, 0.1)
 
 
-@pytest.mark.slow
 def _trials(path, rounds: int) -> StudyTrials:
     study_file = StudyFile.load(path)
     opened = create_study(study_file)
     return StudyTrials(study_file, opened.study, opened.storage, rounds, "a run", "here/w0")
 
 
+@pytest.mark.slow
 def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     path, objective = write_study(*BOTH), Branch()
-    tune(_trials(path, 9), objective, Stop())
+    tune(_trials(path, 8), objective, Stop())
 
     def cut_off() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tune(_trials(path, 20), Scripted(before=cut_off), Stop())
-    tune(_trials(path, 20), objective, Stop())
-    assert len(objective.asked) == 20
+        tune(_trials(path, 15), Scripted(before=cut_off), Stop())
+    tune(_trials(path, 15), objective, Stop())
+    assert len(objective.asked) == 15
     assert all(("size" in one) is (one["mode"] == "FULL") for one in objective.asked)
     summary = summarise(*open_study(path))
     assert summary.recommended.params["mode"] == "FULL"

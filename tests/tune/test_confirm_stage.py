@@ -94,6 +94,7 @@ def test_the_recommendation_is_one_that_survived(confirmed):
     assert best.lower <= (best.params["share"] - 0.3) ** 2 + 1 <= best.upper
 
 
+@pytest.mark.slow
 def test_defaults_and_recommendation_are_measured_again_during_the_search(write_study):
     path = write_study(*DEFAULTS, having("[confirm]", "share = 0", "every = 6"))
     objective = Valley()

@@ -74,7 +74,7 @@ def test_a_trial_that_somebody_has_queued_comes_before(write_study):
 @pytest.mark.slow
 def test_the_recommendation_is_compared_with_them(write_study):
     path = write_study(*ALL)
-    tune(trials_of(path, rounds=24), Hill(), Stop())
+    tune(trials_of(path, rounds=18), Hill(), Stop())
     study_file, study = open_study(path)
     against = summarise(study_file, study).defaults
     assert against is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, trials_of
+from study_doubles import STUDY, Scripted, trials_of
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -31,11 +31,11 @@ def probability(monkeypatch) -> list[float]:
     return given
 
 
-@pytest.mark.slow
 def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 
 
+@pytest.mark.slow
 def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):
     probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01]
     trials = trials_of(write_study(STOP), rounds=60)
@@ -87,8 +87,13 @@ class Bowl(Scripted):
 
 @pytest.mark.slow
 def test_a_valley_is_found_flat_in_spite_of_outliers(write_study):
-    path = write_study(STOP)
-    objective = Bowl()
-    trials = trials_of(path, rounds=60)
-    tune(trials, objective, Stop())
-    assert trials.target() < 56
+    """With one parameter the checks begin after 15 rounds."""
+    only_share = [
+        (line + "\n", "")
+        for line in STUDY.format(command="").splitlines()
+        if line.startswith(("size", "mode"))
+    ]
+    path = write_study(STOP, *only_share, command="true {share}")
+    trials = trials_of(path, rounds=30)
+    tune(trials, Bowl(), Stop())
+    assert trials.target() < 28

@@ -63,6 +63,7 @@ def test_it_is_the_same_to_the_last_bit_and_the_storage_is_unchanged(path, compu
     assert storage.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_trial_another_file_and_other_code_need_another_summary(
     path, computed, monkeypatch
 ):
@@ -101,6 +102,7 @@ def test_a_damaged_or_foreign_file_is_replaced(path, computed, content):
     assert file.read_text() == whole
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_computed_each_time(path, computed):
     summary_file(open_study(path)[0]).mkdir()
     assert kept_summary(*open_study(path)) == kept_summary(*open_study(path))

@@ -23,6 +23,8 @@ DEFAULTS = (
     ("high = 1 }", "high = 1, default = 0.5 }"),
     ('"FULL"] }', '"FULL"], default = "FULL" }'),
 )
+# Nothing is measured again: the change is seen in the residuals of a search.
+ONCE = ("[parameters]", "[confirm]\nshare = 0\nevery = 0\n\n[parameters]")
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +61,9 @@ def test_a_quiet_study_has_none(write_study):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_step_in_time_is_found_where_it_is(write_study):
     without = ("timeout = 30", "timeout = 30\neffects = []")
-    path, objective = write_study(*DEFAULTS, without), Server()
+    path, objective = write_study(*DEFAULTS, ONCE, without), Server()
     objective.slower_from = 15
     found = [text for text in warnings_of(path, objective) if text.startswith("From trial")]
     assert len(found) == 1
@@ -74,8 +75,9 @@ def test_a_step_in_time_is_found_where_it_is(write_study):
     assert found[0] in printed["warnings"]
 
 
+@pytest.mark.slow
 def test_a_step_that_the_drift_explains_is_said_and_not_warned_about(write_study):
-    path, objective = write_study(*DEFAULTS), Server()
+    path, objective = write_study(*DEFAULTS, ONCE), Server()
     objective.slower_from = 15
     assert not [text for text in warnings_of(path, objective) if text.startswith("From trial")]
     printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -159,32 +160,44 @@ def test_failures_of_setup_and_teardown(study, tmp_path):
     assert len(open_study(path)[1].trials) == 3
 
 
-@pytest.mark.parametrize(
-    ("workers", "number", "times", "code"),
-    [
-        (1, signal.SIGINT, 1, 130),
-        (1, signal.SIGINT, 2, 130),
-        (1, signal.SIGTERM, 1, 143),
-        (2, signal.SIGINT, 2, 130),
-    ],
-)
-def test_teardown_after_a_signal(study, tmp_path, workers, number, times, code):
-    path = study(
-        setup=STARTS,
-        bench=f"{NEEDS} && touch began && sleep {0.5 if times == 1 else 60}",
-        teardown="kill -0 $(cat server.pid) && echo teardown >> log",
-        rounds=50,
-    )
-    process = Tuning(path, workers)
-    process.wait_for(tmp_path / "began")
-    for _ in range(times):
+TEARDOWN = "kill -0 $(cat server.pid) && echo teardown >> log"
+
+
+def ends_in_order(process: Tuning, signals: Sequence[int], code: int, folder: Path) -> None:
+    for number in signals:
         process.send(number)
         time.sleep(0.3)
     ended, shown = process.end()
     assert ended == code, shown
     assert "Traceback" not in shown
-    assert (tmp_path / "log").read_text() == "teardown\nstopped in order\n"
-    assert not is_running(server_pid(tmp_path))
+    assert (folder / "log").read_text() == "teardown\nstopped in order\n"
+    assert not is_running(server_pid(folder))
+
+
+@pytest.mark.parametrize(
+    ("number", "times", "code"),
+    [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)],
+)
+def test_teardown_after_a_signal(study, tmp_path, number, times, code):
+    bench = f"{NEEDS} && touch began && sleep {0.5 if times == 1 else 60}"
+    process = Tuning(study(setup=STARTS, bench=bench, teardown=TEARDOWN, rounds=50))
+    process.wait_for(tmp_path / "began")
+    ends_in_order(process, [number] * times, code, tmp_path)
+
+
+def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_path):
+    """After the first SIGINT they may finish their trials; the second signal ends them."""
+    bench = f"{NEEDS} && echo $$ >> pids && [ $(wc -l < pids) -ge 2 ] && touch began; sleep 60"
+    path = study(setup=STARTS, bench=bench, teardown=TEARDOWN, rounds=50)
+    process = Tuning(path, workers=2)
+    process.wait_for(tmp_path / "began")
+    ends_in_order(process, [signal.SIGINT, signal.SIGTERM], 143, tmp_path)
+    trials = open_study(path)[1].get_trials()
+    assert [trial.state.name for trial in trials] == ["FAIL"] * 2
+    commands = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    workers = [trial.user_attrs["surefoot:process"]["pid"] for trial in trials]
+    assert len({*commands, *workers}) == 4
+    assert not any(map(is_running, commands + workers))
 
 
 def test_kill_9_ends_the_server_too(study, tmp_path):

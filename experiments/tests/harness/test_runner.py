@@ -333,7 +333,7 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
 
 @pytest.mark.slow
 def test_kill_9_loses_no_finished_trial(tmp_path):
-    settings = ["--trials", "3", "--rounds", "250", "--seed", "5", "--out", str(tmp_path)]
+    settings = ["--trials", "3", "--rounds", "100", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "surefoot_experiments", "run", EXPERIMENT.name, *settings],
         stdout=subprocess.DEVNULL,
@@ -351,9 +351,9 @@ def test_kill_9_loses_no_finished_trial(tmp_path):
         seen = []
         run(
             EXPERIMENT,
-            plan(tmp_path, rounds=250, resume=True),
+            plan(tmp_path, rounds=100, resume=True),
             notify=lambda *progress: seen.append(progress),
         )
         assert seen[0] == (there, 3)
-    run(EXPERIMENT, plan(tmp_path / "once", rounds=250))
+    run(EXPERIMENT, plan(tmp_path / "once", rounds=100))
     pd.testing.assert_frame_equal(numbers(tmp_path), numbers(tmp_path / "once"), check_exact=True)

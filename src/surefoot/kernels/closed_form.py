@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from torch import Tensor
+
+from surefoot.kernels.parametric import SCALE_KERNELS
 
 _SQUARED_FLOOR = 1e-30  # of squared distances; below it their root has no gradient
 
@@ -125,7 +127,7 @@ class _FormulaTo:
 
 def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
     """Correlation function, its kernel and the variance; None for any other or a batch of them."""
-    scaled = type(kernel) is ScaleKernel
+    scaled = type(kernel) in SCALE_KERNELS
     base = kernel.base_kernel if scaled else kernel
     correlation = _CORRELATIONS.get((type(base), getattr(base, "nu", None)))
     if correlation is None or base.active_dims is not None or base.raw_lengthscale.ndim != 2:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel
 
 from surefoot.kernels.general_matern import GeneralMaternKernel
-from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
+from surefoot.kernels.parametric import (
+    SCALE_KERNELS,
+    linear,
+    matern,
+    scaled,
+    squared_exponential,
+)
 from surefoot.kernels.user_defined import PrecomputedKernel, precomputed
 from surefoot.types import InvalidInput
 
@@ -27,7 +33,7 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
         >>> sf.kernels.to_recipe(sf.kernels.linear())
         ('linear',)
     """
-    if type(kernel) is ScaleKernel:
+    if type(kernel) in SCALE_KERNELS:
         inner = to_recipe(kernel.base_kernel)
         return None if inner is None else ("scaled", inner, kernel.raw_outputscale)
     stationary = type(kernel) in (MaternKernel, GeneralMaternKernel, RBFKernel)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from torch import Tensor
 
 from surefoot.kernels.evaluation import block
 from surefoot.kernels.general_matern import GeneralMaternKernel
+from surefoot.kernels.parametric import SCALE_KERNELS
 from surefoot.types import InvalidInput
 
 _RADIAL = (RBFKernel, MaternKernel, GeneralMaternKernel)
@@ -32,7 +33,7 @@ def radial_lengthscales(kernel: Kernel, dimension: int) -> Tensor:
         tensor([0.5000, 0.5000], dtype=torch.float64)
     """
     radial = kernel
-    while type(radial) is ScaleKernel:
+    while type(radial) in SCALE_KERNELS:
         radial = radial.base_kernel
     if not isinstance(radial, _RADIAL) or radial.active_dims is not None:
         raise InvalidInput(

@@ -66,9 +66,9 @@ class Schedule:
         """The known configuration to measure next, given the rounds begun; None for the search."""
         try:
             if self._is_confirming(begun):
-                target = self.target()
-                stage = ConfirmStage.enter(self.study_file, self.study, target, self._model())
-                return Planned(stage.next(self._model()), {CONFIRM: target})
+                target, model = self.target(), self._model()
+                stage = ConfirmStage.enter(self.study_file, self.study, target, model)
+                return Planned(stage.next(model), {CONFIRM: target})
             return self._again(begun)
         except NotReady:
             return None

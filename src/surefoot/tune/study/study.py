@@ -206,7 +206,6 @@ def import_model() -> None:
         "surefoot.integrations.optuna.tracker",
         "botorch.generation.gen",
         "botorch.optim",
-        "torch.fx.experimental.symbolic_shapes",
     ):
         importlib.import_module(name)
 
