@@ -30,6 +30,7 @@ def elsewhere() -> dict[str, str]:
         **{f"{RESULTS}/benchmarks/{table.name}": f"results/{table.name}" for table in tables},
         f"{RESULTS}/live/results.md": "results/live.md",
         f"{RESULTS}/papers/reproduced.md": "results/reproduced.md",
+        f"{RESULTS}/scoreboard/results.md": "results/scoreboard.md",
         f"{RESULTS}/papers/library_defaults.md": "results/library_defaults.md",
         "examples/sqlite/bench.py": "examples/bench.md",
         "examples/sqlite/sqlite.toml": "examples/sqlite.md",
