@@ -16,7 +16,7 @@ from surefoot.regression.embedding import stationary_covariance
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
-from surefoot.risks import Risk, WorstCase
+from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.finite_environment import WeightFunction
 from surefoot.spaces.pending import PendingQueries
@@ -116,7 +116,7 @@ class Context:
         if not isinstance(self.space, Joint):
             return self
         z, weights = self.space.environment.values(
-            number, generator or self.generator, isinstance(self.risk, WorstCase)
+            number, generator or self.generator, support_only(self.risk)
         )
         device = self.designs.device
         known = weights if callable(weights) else weights.to(device)

@@ -11,7 +11,7 @@ from surefoot._internal import checks
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.fantasies import quasi_normals
-from surefoot.risks.batched import differentiable_risk
+from surefoot.risks.risk import differentiable
 from surefoot.spaces import FiniteEnvironment, Joint
 from surefoot.types import InvalidInput
 
@@ -70,7 +70,7 @@ class ExpectedRisk:
         context = context.sampled(self.values, generator)
         z, posterior = context.z, context.posterior
         normals = quasi_normals(self.samples, len(z), generator).to(z)
-        risk = differentiable_risk(context.risk, context.weights_at(context.designs))
+        risk = differentiable(context.risk, context.weights_at(context.designs))
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 
         def expected(x: Tensor) -> Tensor:
