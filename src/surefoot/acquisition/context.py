@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters.laplace import Certain, Uncertainty
+from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.draws import Path
 from surefoot.regression.embedding import stationary_covariance
 from surefoot.regression.observations import Observations
