@@ -12,7 +12,7 @@ from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.fantasies import quasi_normals
 from surefoot.risks.risk import differentiable
-from surefoot.spaces import FiniteEnvironment, Joint
+from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-9  # of the variance, so that values at neighbouring z have a Cholesky factor
@@ -60,8 +60,7 @@ class ExpectedRisk:
         space = context.space
         if not isinstance(space, Joint):
             return context.mean
-        environment = space.environment
-        if isinstance(environment, FiniteEnvironment) and callable(environment.weights):
+        if space.weights_vary:
             raise InvalidInput(
                 "`ExpectedRisk` needs weights of the environment that are the same for all "
                 'designs: pass them as numbers, or recommend by "mean".'
