@@ -219,6 +219,20 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     assert 'mode = "a b"' in out
 
 
+def test_a_single_measurement_has_no_interval(study):
+    path = study()
+    fill(path, count=2)
+    code, out, _ = surefoot("recommend", path, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["trials"], found["failed"]) == (2, 1)
+    assert (found["lower"], found["upper"]) == (None, None)
+    assert 10 < found["value"] < 11
+    code, out, _ = surefoot("recommend", path)
+    assert code == 0
+    assert "(a single measurement has no interval):" in out
+
+
 @pytest.mark.slow
 def test_export_holds_every_trial(study):
     path = study()

@@ -180,8 +180,9 @@ def recommend(
     \b
     With --json, the keys are
       params               the configuration
-      value, lower, upper  its predicted value and interval; of the risk, in a
-                           study with an environment
+      value, lower, upper  its predicted value and interval (null before there
+                           are two measurements); of the risk, in a study with
+                           an environment
       trials, failed       number of finished trials, and of failed ones
       defaults             the comparison with the defaults, if there are any
       feasible             whether all constraints hold with their confidence
@@ -206,11 +207,12 @@ def recommend(
                 f"least one measurement; run `surefoot tune {study}` first"
             )
         if as_json:
+            lower, upper = summary.interval or (None, None)
             content = {
                 "params": best.params,
                 "value": best.value,
-                "lower": best.lower,
-                "upper": best.upper,
+                "lower": lower,
+                "upper": upper,
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
@@ -457,9 +459,9 @@ def _show(summary: Summary) -> None:
     if best is None:
         return
     what = "value" if risk is None else f"{risk.name} of"
-    interval = f"(95 % credible interval {best.lower:.5g} to {best.upper:.5g})"
-    if summary.trials - summary.failed == 1:
-        interval = "(a single measurement has no interval)"
+    interval = "(a single measurement has no interval)"
+    if summary.interval is not None:
+        interval = "(95 % credible interval {:.5g} to {:.5g})".format(*summary.interval)
     _say(f"Recommended, with {what} {units.of_value(f'{best.value:.5g}')} {interval}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value))}")

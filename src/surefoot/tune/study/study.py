@@ -110,6 +110,16 @@ class Summary:
     units: Units = field(default_factory=Units)
     effects: tuple[str, ...] = ()
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Ends of the recommended value's interval, None before there are two measurements.
+
+        From one measurement the size of the noise cannot be estimated.
+        """
+        if self.recommended is None or self.trials - self.failed < 2:
+            return None
+        return self.recommended.lower, self.recommended.upper
+
 
 def open_study(path: Path | str) -> tuple[StudyFile, optuna.Study]:
     """Open the study of a study file for reading; nothing is created or changed.
