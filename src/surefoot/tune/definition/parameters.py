@@ -38,12 +38,13 @@ _Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite numb
 
 def texts_of(choice: Any) -> set[str]:
     """The texts that stand for a choice in a table or on a command line, such as True or true."""
-    return {str(choice).strip(), json.dumps(choice)}
+    written = str(choice).strip(" ").rstrip()  # a cell is read without what surrounds it
+    return {written, json.dumps(choice)}
 
 
 def choice_of(text: str, choices: Sequence[Any]) -> Any:
     """The choice that a text stands for; None for a text of no choice."""
-    return next((one for one in choices if text.strip() in texts_of(one)), None)
+    return next((one for one in choices if text in texts_of(one)), None)
 
 
 class ParameterSection(Section):
