@@ -8,14 +8,30 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from surefoot_experiments.harness.figures import colour_of, legend, new_figure
+from surefoot_experiments.harness.figures import legend, new_figure
 from surefoot_experiments.harness.tables import markdown, number, ran_on
 from surefoot_experiments.scoreboard import scores
 from surefoot_experiments.scoreboard.catalogue import SUREFOOT
-from surefoot_experiments.scoreboard.trials import CHECKPOINTS, RUNS
+from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
 
 PACKAGES = ("surefoot", "torch", "botorch", "optuna", "numpy")
 MOST_LOSSES = 40  # in a report on the terminal; the page has all
+_COLOURS = (
+    "#111827",
+    "#d9541e",
+    "#0a7f5a",
+    "#7b3fa0",
+    "#c99700",
+    "#3f86c8",
+    "#e377c2",
+    "#17becf",
+    "#8c564b",
+    "#6b7280",
+    "#808000",
+    "#4363d8",
+    "#9acd32",
+    "#ff9896",
+)
 SHARES = {"crashes": "crashes", "unstable": "varies by > 30 %"}
 
 
@@ -47,20 +63,45 @@ def pictures(tables: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     rows = scores.compared(tables[CHECKPOINTS])
     figure, axes = new_figure(1)
     factors = np.logspace(0.0, 4.0, 200)
-    for name, curve in scores.profile(rows, factors).items():
-        axes[0].plot(factors, curve, label=name, color=colour_of(str(name)))
+    curves = scores.profile(rows, factors)
+    first = sorted(curves, key=lambda name: (not name.startswith(SUREFOOT), name))
+    colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(_own(first))}
+    for name in first:
+        own = name.startswith(SUREFOOT)
+        axes[0].plot(
+            factors,
+            curves[name],
+            label=name,
+            color=colours[_base(name)],
+            linestyle="-" if name in colours else "--",
+            linewidth=2.4 if own else 1.2,
+            zorder=3.0 if own else 2.0,
+        )
     axes[0].set(xscale="log", xlabel="factor of the best gap", ylabel="share of runs", ylim=(0, 1))
     legend(figure, axes[0])
     return {"profiles": figure}
 
 
+def _own(names: Sequence[str]) -> list[str]:
+    """The names of the rivals, in order, without those of their second scores."""
+    return [name for name in names if _base(name) == name]
+
+
+def _base(name: str) -> str:
+    """The rival that a score is of."""
+    return name.removesuffix(REFIT)
+
+
 def _introduction(rows: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> str:
     facts = ran_on(PACKAGES)
-    suites, halves = (", ".join(sorted(rows[column].unique())) for column in ("suite", "half"))
+    suites = ", ".join(sorted(rows["suite"].unique()))
+    halves = " and ".join(sorted(rows["half"].unique(), reverse=True)) + " half"
     counted = rows.groupby(["task", "budget"])["trial"].nunique()
+    least, most = int(counted.min()), int(counted.max())
+    seeds = f"{least} to {most} seeds" if least < most else f"{most} seed" + "s" * (most > 1)
     text = (
         f"# Scoreboard: {suites}\n\n"
-        f"{len(counted)} tasks ({halves} half), {counted.min()} to {counted.max()} seeds each; "
+        f"{len(counted)} tasks ({halves}), {seeds} each; "
         "the same noise in the same round of the same seed. The gap is that of the recommendation "
         "to the noiseless optimum, relative to random search's; geometric means over tasks.\n\n"
         f"{facts['date']}, {facts['cores']} cores, one thread a run. {facts['versions']}.\n"
