@@ -16,7 +16,7 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import FeaturePosterior, Pull
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
-from surefoot.risks.batched import batched_risk
+from surefoot.risks.risk import batched
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
 from surefoot.spaces.pending import PendingQueries
@@ -221,7 +221,7 @@ def test_batched_risk_are_the_risks(risk: Risk, number: int) -> None:
     masses = torch.randint(4, (number,), generator=generator).double() + 1e-3
     for weights in (torch.ones(number, dtype=torch.float64), masses):
         shares = weights / weights.sum()
-        found = batched_risk(risk, shares)(values.clone())
+        found = batched(risk, shares)(values.clone())
         torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
 
 

@@ -17,7 +17,7 @@ from surefoot.tune.definition.command_template import CommandTemplate, InvalidCo
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.printed_value import last_number
+from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.stopping import Stop
 
@@ -51,17 +51,21 @@ def sh(script: str, folder: Path, timeout: float | None = 20) -> Measurement | F
     ],
 )
 def test_the_last_number_of_a_text(text, number):
-    assert last_number(text) == number
+    printed = printed_value(text)
+    assert not isinstance(printed, str)
+    assert printed.value == number
 
 
 @pytest.mark.parametrize("text", ["", "info", "nanny", "p95", "done.\n", "0x1F"])
 def test_a_text_without_a_number(text):
-    assert last_number(text) == "no number on standard output"
+    assert printed_value(text) == "no number on standard output"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_that_python_prints_is_read_back(value):
-    assert last_number(f"after 3 runs: {value!r} ms") == value
+    printed = printed_value(f"after 3 runs: {value!r} ms")
+    assert not isinstance(printed, str)
+    assert printed.value == value
 
 
 def test_a_command_is_measured_by_its_last_number_in_its_folder(tmp_path):

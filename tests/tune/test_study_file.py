@@ -45,6 +45,18 @@ WRONG = [
         ('choices = ["OFF", "NORMAL", "FULL"]', "choices = [1, true]"),
         "parameters.mode.choices: got",
     ),
+    (
+        ('choices = ["OFF", "NORMAL", "FULL"]', 'choices = [1, "2", "1"]'),
+        "parameters.mode.choices: got 1 and '1', which cannot be told apart in a command",
+    ),
+    (
+        ('choices = ["OFF", "NORMAL", "FULL"]', 'choices = [true, "true"]'),
+        "parameters.mode.choices: got True and 'true', which cannot be told apart",
+    ),
+    (
+        ('choices = ["OFF", "NORMAL", "FULL"]', 'choices = ["OFF", "OFF "]'),
+        "parameters.mode.choices: got 'OFF' and 'OFF ', which cannot be told apart",
+    ),
     (('choices = ["OFF", "NORMAL", "FULL"]', "choices = [[1], [2]]"), "parameters.mode.choices: "),
     (('choices = ["OFF", "NORMAL", "FULL"]', "low = 1"), "parameters.mode.low: unknown key"),
     (("share = {", "share = 5 #"), "parameters.share: got 5, expected a table such as"),

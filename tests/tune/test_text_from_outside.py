@@ -21,7 +21,7 @@ from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
-from surefoot.tune.measuring.printed_value import last_number
+from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
 from surefoot.tune.stopping import Stop
@@ -54,7 +54,7 @@ class TestNumberSearch:
     )
     def test_it_is_linear(self, text):
         begun = time.perf_counter()
-        last_number(text)
+        printed_value(text)
         assert time.perf_counter() - begun < 0.2
 
     @pytest.mark.parametrize(
@@ -62,7 +62,9 @@ class TestNumberSearch:
         [("5e+3_", 5.0), ("5.12_ x", 5.0), ("5._", 5.0), ("5.12e3ms", 5120.0), ("7 12_", 7.0)],
     )
     def test_what_it_finds_has_not_changed(self, text, number):
-        assert last_number(text) == number
+        printed = printed_value(text)
+        assert not isinstance(printed, str)
+        assert printed.value == number
 
     def test_ten_megabytes_of_digits(self, tmp_path):
         (tmp_path / "script.sh").write_text("echo 7; yes 1 | tr -d '\\n' | head -c 10000000; echo")

@@ -16,6 +16,10 @@ from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 
 _CHUNK = 4096
+_RAW = 512  # Sobol points, of which the best are starts
+_STARTS = 6
+_STEPS = 60  # iterations of L-BFGS
+_SWEEPS = 4  # over the levels and choices
 _MANY = 16  # variables, beyond which a search stays close to the data
 
 
@@ -106,27 +110,23 @@ def best_point(
     box: Box,
     generator: torch.Generator,
     anchors: Tensor,  # (a, d), promising points
-    *,
-    raw: int = 512,
-    starts: int = 6,
-    steps: int = 60,
 ) -> Tensor:
     """The point (d,) of largest score that was found in the box.
 
-    The best of `raw` Sobol points, of the anchors and of jittered anchors become up to `starts`
-    starts. Continuous coordinates then ascend by `steps` iterations of L-BFGS, levels, choices and
-    arcs by trying each in turn. With many variables, the best small change of an anchor.
+    The best of Sobol points, of the anchors and of jittered anchors become starts. Continuous
+    coordinates then ascend by L-BFGS, levels, choices and arcs by trying each in turn. With many
+    variables, the best small change of an anchor.
     """
     if len(box.variables) > _MANY:
         near = neighbors(box, anchors, generator)
         return near[best_row(score, near)]
-    candidates = torch.cat([box.sample(raw, generator), _around(box, anchors, generator)])
-    chosen = diverse(candidates, scores(score, candidates), box, starts)
-    ascended = _ascend(score, box, chosen, steps)
+    candidates = torch.cat([box.sample(_RAW, generator), _around(box, anchors, generator)])
+    chosen = diverse(candidates, scores(score, candidates), box, _STARTS)
+    ascended = _ascend(score, box, chosen)
     if box.discrete:
         activated = box.activated(box.snap(ascended), generator)
         searched = box.snap(_coordinate_search(score, box, activated))
-        ascended = box.snap(_ascend(score, box, searched, steps))
+        ascended = box.snap(_ascend(score, box, searched))
     both = torch.cat([ascended, chosen])
     return both[best_row(score, both)]
 
@@ -154,7 +154,7 @@ def diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor
     return candidates[chosen]
 
 
-def _ascend(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
+def _ascend(score: Score, box: Box, starts: Tensor) -> Tensor:
     """All starts at once by L-BFGS in the continuous coordinates, scaled to the unit cube."""
     from botorch.generation.gen import gen_candidates_scipy
 
@@ -168,7 +168,7 @@ def _ascend(score: Score, box: Box, starts: Tensor, steps: int) -> Tensor:
             _Acquisition(score, box),
             0.0,
             1.0,
-            options={"maxiter": steps},
+            options={"maxiter": _STEPS},
             fixed_features=fixed or None,
         )
     return (box.lower + box.span * points.squeeze(-2)).clamp(box.lower, box.upper)
@@ -187,10 +187,10 @@ class _Acquisition(torch.nn.Module):
         return score if score.requires_grad else score + 0.0 * X.sum((-2, -1))  # where constant
 
 
-def _coordinate_search(score: Score, box: Box, starts: Tensor, sweeps: int = 4) -> Tensor:
+def _coordinate_search(score: Score, box: Box, starts: Tensor) -> Tensor:
     """Coordinate by coordinate, the best level or choice with the others fixed, of all starts."""
     best = starts
-    for _ in range(sweeps):
+    for _ in range(_SWEEPS):
         before = best
         for columns, options in box.discrete:
             tried = best[:, None].repeat(1, len(options), 1)  # (s, o, d)

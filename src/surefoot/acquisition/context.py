@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot import kernels
-from surefoot.features.nystrom_embedding import NystromEmbedding
-from surefoot.hyperparameters.laplace import Certain, Uncertainty
-from surefoot.kernels.closed_form import constant_diagonal
+from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.draws import Path
+from surefoot.regression.embedding import stationary_covariance
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
-from surefoot.risks import Risk, WorstCase
+from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
 from surefoot.spaces.finite_environment import WeightFunction
 from surefoot.spaces.pending import PendingQueries
@@ -118,7 +116,7 @@ class Context:
         if not isinstance(self.space, Joint):
             return self
         z, weights = self.space.environment.values(
-            number, generator or self.generator, isinstance(self.risk, WorstCase)
+            number, generator or self.generator, support_only(self.risk)
         )
         device = self.designs.device
         known = weights if callable(weights) else weights.to(device)
@@ -186,16 +184,11 @@ class Context:
     @cached_property
     def _prior_over_z(self) -> Tensor | None:
         """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
-        joint, embedding = self.space, self.posterior.embedding
+        joint = self.space
         if not isinstance(joint, Joint) or not joint.crosses_coordinates:
             return None
-        if not isinstance(embedding, NystromEmbedding):
-            return None
-        if constant_diagonal(embedding.kernel) is None:  # not known to be stationary
-            return None
         anywhere = self.z.new_zeros(1, joint.dimension)
-        points = joint.points(anywhere, self.z)[0]
-        return kernels.block(embedding.kernel, points, points)
+        return stationary_covariance(self.posterior.embedding, joint.points(anywhere, self.z)[0])
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:

@@ -11,8 +11,8 @@ from surefoot._internal import checks
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.fantasies import quasi_normals
-from surefoot.risks.batched import differentiable_risk
-from surefoot.spaces import FiniteEnvironment, Joint
+from surefoot.risks.risk import differentiable
+from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-9  # of the variance, so that values at neighbouring z have a Cholesky factor
@@ -60,8 +60,7 @@ class ExpectedRisk:
         space = context.space
         if not isinstance(space, Joint):
             return context.mean
-        environment = space.environment
-        if isinstance(environment, FiniteEnvironment) and callable(environment.weights):
+        if space.weights_vary:
             raise InvalidInput(
                 "`ExpectedRisk` needs weights of the environment that are the same for all "
                 'designs: pass them as numbers, or recommend by "mean".'
@@ -70,7 +69,7 @@ class ExpectedRisk:
         context = context.sampled(self.values, generator)
         z, posterior = context.z, context.posterior
         normals = quasi_normals(self.samples, len(z), generator).to(z)
-        risk = differentiable_risk(context.risk, context.weights_at(context.designs))
+        risk = differentiable(context.risk, context.weights_at(context.designs))
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 
         def expected(x: Tensor) -> Tensor:

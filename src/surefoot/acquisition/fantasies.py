@@ -10,15 +10,13 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context
 from surefoot.regression.posterior import Evaluation
-from surefoot.risks import CVaR, Mean, VaR, WeightedVaR, WorstCase
-from surefoot.risks.batched import batched_risk, differentiable_risk
+from surefoot.risks.risk import batched, differentiable, translation_equivariant
 from surefoot.spaces import Joint
 
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
 _JITTER = 1e-9  # of the prior variance, so that values at neighbouring z have a Cholesky factor
 _ENDS = 1e-6  # of the unit interval, where normals are cut off
-_SHIFTING = Mean | VaR | CVaR | WeightedVaR | WorstCase  # risk(v + c) = risk(v) + c
 
 
 def quasi_normals(number: int, dimension: int, generator: torch.Generator) -> Tensor:
@@ -97,8 +95,8 @@ class Fantasies:
         self._joint: Joint = context.space  # type: ignore[assignment]
         self._context, self._posterior = context, context.posterior
         self._risk, self._draws = context.risk, draws
-        self._many = batched_risk(context.risk, draws.weights)
-        self._differentiable = differentiable_risk(context.risk, draws.weights)
+        self._many = batched(context.risk, draws.weights)
+        self._differentiable = differentiable(context.risk, draws.weights)
         self._noise = self._posterior.factor.ridge * self._posterior.scale**2
         number = len(draws.z)
         self.designs = self._best_of_many(context.designs)  # (D, dx)
@@ -190,9 +188,9 @@ class Fantasies:
     def _upper(self, update: _Update, step: Tensor) -> Tensor:
         """An upper bound of the risk (b, K, D) of each measured design.
 
-        A multiple of c adds at most its largest component to a risk that shifts with its values.
+        A multiple of c adds at most its largest component to a translation-equivariant risk.
         """
-        if not isinstance(self._risk, _SHIFTING):
+        if not translation_equivariant(self._risk):
             return step.new_full((*step.shape, len(self.designs)), torch.inf)
         most, least = update.covariance.amax(-1), update.covariance.amin(-1)  # (b, D)
         shift = step[:, :, None, None] - update.reduction.unsqueeze(1)  # (b, K, D, M)

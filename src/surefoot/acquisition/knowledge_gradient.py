@@ -15,7 +15,7 @@ from surefoot.acquisition.context import Context
 from surefoot.acquisition.fantasies import Draws, Fantasies, quasi_normals
 from surefoot.acquisition.pairs import Pairs
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
+from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
@@ -93,8 +93,7 @@ class RiskKnowledgeGradient:
                 "`RiskKnowledgeGradient` is for a `Joint` space: pass `Joint(design, environment)` "
                 "as the space, or `NoisyExpectedImprovement()` as the policy."
             )
-        environment = space.environment
-        if isinstance(environment, FiniteEnvironment) and callable(environment.weights):
+        if space.weights_vary:
             raise InvalidInput(
                 "`RiskKnowledgeGradient` needs weights of the environment that are the same for "
                 "all designs: pass them as numbers, or use V-UCB."

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context
-from surefoot.risks import Risk, WorstCase
+from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
 
 Lacing = Literal["prob", "unif", "prob-random"]
@@ -33,7 +33,7 @@ def check_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> None
 
 def _by_density(space: Joint, risk: Risk, lacing: Lacing) -> bool:
     """Whether the density matters; the worst case is the least value, however likely."""
-    return lacing != "unif" and not space.observed and not isinstance(risk, WorstCase)
+    return lacing != "unif" and not space.observed and not support_only(risk)
 
 
 def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:

@@ -3,11 +3,12 @@
 `HyperparameterFit.fit(data)` is a pure function that returns `Fitted`.
 """
 
+from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.given import GivenHyperparameters
-from surefoot.hyperparameters.laplace import Correction, Uncertainty
 from surefoot.hyperparameters.nuisance_effects import Contrast
-from surefoot.hyperparameters.student_t_fit import GAUSSIAN, Fitted, HyperparameterFit
+from surefoot.hyperparameters.student_t_fit import GAUSSIAN, HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.uncertainty import Correction, Uncertainty
 
 __all__ = [
     "GAUSSIAN",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from surefoot.estimators.spread import robust_spread
-from surefoot.hyperparameters.laplace import Certain, Uncertainty
+from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.nuisance_effects import Contrast
-from surefoot.hyperparameters.student_t_fit import Fitted
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel

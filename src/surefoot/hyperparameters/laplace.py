@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.nuisance_effects import reference
-from surefoot.regression.posterior import Posterior, joint_draws
+from surefoot.hyperparameters.uncertainty import Correction
+from surefoot.regression.posterior import Posterior
 
 _SAMPLES = 16
 _STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
@@ -22,54 +23,6 @@ _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 _LEAST_WEIGHT = 1e-14
-
-
-class Correction(NamedTuple):
-    """What integrating over the hyperparameters changes in a posterior.
-
-    Args:
-        mean: To be added to the mean (n,).
-        variance: To be added to the variance (n,).
-    """
-
-    mean: Tensor
-    variance: Tensor
-
-
-class Uncertainty(Protocol):
-    """What is not known of the hyperparameters of a posterior."""
-
-    def __call__(self, points: Tensor) -> Correction:
-        """What integrating over them changes at points (n, d)."""
-        ...
-
-    def draws(
-        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-    ) -> Tensor:
-        """Values (n, number) at points (n, d) of functions drawn from the integrated posterior.
-
-        Args:
-            posterior: The posterior at the most likely hyperparameters.
-            points: The points (n, d).
-            number: Number of functions.
-            generator: Source of all randomness.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class Certain:
-    """Hyperparameters that are known, or taken as known."""
-
-    def __call__(self, points: Tensor) -> Correction:
-        """No correction."""
-        return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
-
-    def draws(
-        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-    ) -> Tensor:
-        """Values (n, number) of functions drawn from the posterior itself."""
-        return joint_draws(posterior, points, number, generator)
 
 
 class Sample(NamedTuple):

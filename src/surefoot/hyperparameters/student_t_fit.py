@@ -25,12 +25,11 @@ from surefoot.hyperparameters.evidence import (
     expected_squares,
     solve,
 )
+from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import (
-    Certain,
     CorrectionInSpace,
     HyperparameterUncertainty,
     PosteriorMode,
-    Uncertainty,
 )
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -41,6 +40,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     screened,
 )
 from surefoot.hyperparameters.training_data import TrainingData
+from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
@@ -65,73 +65,6 @@ _SCREENED = 1.0  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
-
-
-@dataclass(frozen=True, eq=False)
-class LocalOptimum:
-    """State of one ascent of the variational bound."""
-
-    model: Hyperparameters
-    dof: float
-    shift: float
-    weights: Tensor
-    bound: float = -math.inf
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """Hyperparameters fitted to observations, in standardised reward units.
-
-    Standardised rewards are (y - `center`) / `scale`. They are f(x) plus Student-t noise with
-    `dof` degrees of freedom and squared scale `noise`, where f has prior covariance `kernel`.
-
-    Args:
-        kernel: GPyTorch kernel of the coordinates as they were passed to the fit.
-        noise: Squared scale of the noise, in standardised units.
-        dof: Degrees of freedom of the noise; infinite where none were fitted.
-        center: Prior mean of f, in reward units.
-        scale: Unit of the standardised rewards, in reward units.
-        weights: Precisions (t,) of the rewards relative to 1 / `noise`, near 1 for inliers and
-            near 0 for outliers.
-        empirical: Whether `center` and `scale` are only the location and scale of the rewards, so
-            that an estimator may add an empirical-Bayes prior mean and output scale.
-        warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
-        effects: Effects of the conditions under which rewards were measured, in standardised
-            units.
-        rivals: Other local maxima of the variational bound.
-    """
-
-    kernel: Kernel
-    noise: float
-    dof: float
-    center: float
-    scale: float
-    weights: Tensor
-    empirical: bool = False
-    warp: Warp = IDENTITY
-    effects: EstimatedEffects = NO_EFFECTS
-    rivals: Sequence[LocalOptimum] = ()
-
-    @property
-    def units(self) -> RewardUnits:
-        """The standardised units."""
-        return RewardUnits(self.center, self.scale, self.empirical, self.warp)
-
-    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
-        """Rewards as they would have been at the reference level of the effects of conditions.
-
-        Args:
-            rewards: Rewards (t,), in reward units.
-            workers: Index (t,) of the worker of each, -1 where it is unknown.
-            times: Time (t,) of each, NaN where it is unknown.
-
-        Returns:
-            Rewards (t,), in reward units.
-        """
-        if self.effects.is_none:
-            return rewards
-        offsets = self.scale * self.effects.offsets(workers.cpu(), times.cpu()).to(rewards)
-        return self.warp.inverse(self.warp(rewards) - offsets)
 
 
 @dataclass(frozen=True, eq=False)

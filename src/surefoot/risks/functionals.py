@@ -8,79 +8,20 @@ selects the environments in which a measurement narrows that interval.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.types import InvalidInput
-
-_TOLERANCE = 1e-12  # of the level: cumulative sums of weights miss it by rounding
-
-
-class Risk(Protocol):
-    """A monotone risk measure over the environment, batched over leading dimensions.
-
-    Any object with these two methods can be passed as a `risk`. Weights are assumed to be
-    probabilities; `FiniteEnvironment` checks them once.
-    """
-
-    def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
-        """Risk of values over the environment, differentiable in the values.
-
-        Args:
-            values: Values (..., n) of f(x, z) at n environments, in reward units.
-            weights: Probabilities (n,) of the environments, which sum to 1; (..., n) where they
-                depend on the design.
-
-        Returns:
-            Risks (...), in reward units.
-
-        Raises:
-            InvalidInput: If the shapes do not match.
-        """
-        ...
-
-    def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
-        """Environments in which a measurement narrows the interval of the risk.
-
-        In each of them upper - lower is at least risk(upper) - risk(lower), so that the
-        instantaneous regret is at most twice the width times the standard deviation there.
-
-        Args:
-            lower: Lower bounds (..., n) of f(x, z), in reward units.
-            upper: Upper bounds (..., n).
-            weights: Probabilities (n,) or (..., n) of the environments, which sum to 1.
-
-        Returns:
-            Boolean mask (..., n) with at least one entry true, and none where the weight is 0.
-        """
-        ...
-
-
-def checked(risk: object) -> Risk:
-    """Check that an object is a risk measure.
-
-    Args:
-        risk: The object.
-
-    Returns:
-        The same object.
-
-    Raises:
-        InvalidInput: If it is a class, or lacks `__call__` or `lacing`.
-
-    Example:
-        >>> checked(VaR(0.1))
-        VaR(level=0.1)
-    """
-    if isinstance(risk, type) or not callable(risk) or not hasattr(risk, "lacing"):
-        raise InvalidInput(
-            f"`risk` is {risk!r}, expected a risk such as `VaR(0.1)`, `CVaR(0.1)`, `Mean()` or "
-            "`WorstCase()`."
-        )
-    return risk
+from surefoot.risks.many_rows import (
+    differentiable_quantile,
+    rows_by_rank,
+    rows_quantile,
+    rows_tail_mean,
+)
+from surefoot.risks.quantiles import TOLERANCE, matching, ordered, quantiles
+from surefoot.risks.risk import RowRisk
 
 
 @dataclass(frozen=True)
@@ -93,15 +34,17 @@ class Mean:
         1.0
     """
 
+    translation_equivariant: ClassVar[bool] = True
+
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Weighted mean (...) of values (..., n); see `Risk`."""
-        return (_matching(values, weights) * weights).sum(-1)
+        return (matching(values, weights) * weights).sum(-1)
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Environments whose interval is at least as wide as that of the mean; see `Risk`."""
         gap = upper - lower
         wanted = self(gap, weights).unsqueeze(-1)
-        return (gap >= wanted * (1.0 - _TOLERANCE)) & (weights > 0.0)
+        return (gap >= wanted * (1.0 - TOLERANCE)) & (weights > 0.0)
 
 
 @dataclass(frozen=True)
@@ -126,6 +69,8 @@ class VaR:
         tensor([2.])
     """
 
+    translation_equivariant: ClassVar[bool] = True
+
     level: float
 
     def __post_init__(self) -> None:
@@ -145,6 +90,14 @@ class VaR:
         """
         low, high = self(lower, weights).unsqueeze(-1), self(upper, weights).unsqueeze(-1)
         return (lower <= low) & (upper >= high) & (weights > 0.0)
+
+    def batched(self, weights: Tensor) -> RowRisk:
+        """For many rows of values at once, without gradients; see `risk.batched`."""
+        return rows_by_rank(self, weights) or rows_quantile(weights, self.level)
+
+    def differentiable(self, weights: Tensor) -> RowRisk:
+        """For many rows of values at once, with gradients; see `risk.differentiable`."""
+        return differentiable_quantile(weights, self.level)
 
 
 @dataclass(frozen=True)
@@ -170,6 +123,8 @@ class CVaR:
         >>> CVaR(0.5)(values, torch.full((4,), 0.25)).item()
         1.5
     """
+
+    translation_equivariant: ClassVar[bool] = True
 
     level: float
 
@@ -201,6 +156,10 @@ class CVaR:
         below = lower <= low_var.gather(-1, widest)
         return below & (upper >= high_var.gather(-1, widest)) & (weights > 0.0)
 
+    def batched(self, weights: Tensor) -> RowRisk:
+        """For many rows of values at once, without gradients; see `risk.batched`."""
+        return rows_by_rank(self, weights) or rows_tail_mean(weights, self.level)
+
 
 @dataclass(frozen=True)
 class WorstCase:
@@ -215,9 +174,12 @@ class WorstCase:
         1.0
     """
 
+    translation_equivariant: ClassVar[bool] = True
+    support_only: ClassVar[bool] = True
+
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Smallest value (...) of positive weight among values (..., n); see `Risk`."""
-        return _matching(values, weights).masked_fill(weights == 0.0, torch.inf).amin(-1)
+        return matching(values, weights).masked_fill(weights == 0.0, torch.inf).amin(-1)
 
     def lacing(self, lower: Tensor, upper: Tensor, weights: Tensor) -> Tensor:
         """Minimisers of the lower bound, as in StableOpt; see `Risk`.
@@ -226,61 +188,3 @@ class WorstCase:
             Nguyen et al. 2021, "Value-at-risk optimization with Gaussian processes", eq. 5.
         """
         return (lower <= self(lower, weights).unsqueeze(-1)) & (weights > 0.0)
-
-
-def counted_as(levels: Tensor, number: int) -> Tensor:
-    """Cumulative probabilities that count as having reached the levels, allowing for rounding.
-
-    Args:
-        levels: Levels (...) in (0, 1].
-        number: Number of weights in the cumulative sum.
-
-    Returns:
-        Slightly smaller levels (...).
-    """
-    slack = max(_TOLERANCE, 2.2e-16 * number)  # of the rounding of as many sums
-    return levels - (0.5 * levels).clamp_max(slack)
-
-
-def _matching(values: Tensor, weights: Tensor) -> Tensor:
-    """The values as floats, once their shape matches that of the weights."""
-    for name, given in (("values", values), ("weights", weights)):
-        if not isinstance(given, Tensor):
-            raise InvalidInput(f"`{name}` is {given!r}, expected a tensor.")
-    one = weights.ndim == 1 and values.shape[-1:] == weights.shape
-    if values.ndim == 0 or not (one or weights.shape == values.shape):
-        raise InvalidInput(
-            f"`values` {tuple(values.shape)} came with `weights` {tuple(weights.shape)}, expected "
-            "(..., n) and (n,), or the same shape."
-        )
-    return values if values.is_floating_point() else values.to(weights)
-
-
-def ordered(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Sorted values (..., n) and their cumulative probabilities (..., n).
-
-    Args:
-        values: Values (..., n).
-        weights: Probabilities (n,) or (..., n).
-
-    Raises:
-        InvalidInput: If the shapes do not match.
-    """
-    values, order = _matching(values, weights).sort(-1)
-    return values, weights.expand(values.shape).gather(-1, order).cumsum(-1)
-
-
-def quantiles(values: Tensor, cumulative: Tensor, levels: Tensor) -> Tensor:
-    """The first value whose cumulative probability reaches each level.
-
-    Args:
-        values: Sorted values (..., n).
-        cumulative: Their cumulative probabilities (..., n).
-        levels: Levels (..., k).
-
-    Returns:
-        Quantiles (..., k).
-    """
-    wanted = counted_as(levels, values.shape[-1])
-    index = torch.searchsorted(cumulative.contiguous(), wanted.contiguous())
-    return values.gather(-1, index.clamp_max(values.shape[-1] - 1))

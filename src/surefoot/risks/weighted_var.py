@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.risks.functionals import VaR, ordered, quantiles
+from surefoot.risks.functionals import VaR
+from surefoot.risks.quantiles import ordered, quantiles
 from surefoot.types import InvalidInput
 
 
@@ -44,6 +46,8 @@ class WeightedVaR:
         >>> WeightedVaR([0.25, 0.5])(values, torch.full((4,), 0.25)).item()
         1.5
     """
+
+    translation_equivariant: ClassVar[bool] = True
 
     levels: tuple[float, ...]
     weights: tuple[float, ...] = ()

@@ -92,6 +92,11 @@ class Joint:
         return self.perturbation is None and self._has_coordinates
 
     @property
+    def weights_vary(self) -> bool:
+        """Whether the probabilities of the environment depend on the design."""
+        return callable(getattr(self.environment, "weights", None))
+
+    @property
     def dimension(self) -> int:
         """Number of coordinates dx of a design."""
         return self.design.dimension

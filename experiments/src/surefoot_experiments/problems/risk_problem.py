@@ -12,8 +12,9 @@ from scipy.optimize import OptimizeResult, minimize
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from surefoot import Box, FiniteEnvironment, InvalidInput, Joint, WorstCase
+from surefoot import Box, FiniteEnvironment, InvalidInput, Joint
 from surefoot.risks import Risk
+from surefoot.risks.risk import support_only
 from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.moments import Bounded, largest_magnitude
 from surefoot_experiments.problems.noise import Generator, Noise, uniform
@@ -107,7 +108,7 @@ class RiskProblem(Bounded):
         A function of designs in place of the weights where they depend on the design.
         """
         return self.joint.environment.values(
-            _VALUES, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
+            _VALUES, torch.Generator().manual_seed(0), support_only(self.risk)
         )
 
     @cached_property

@@ -21,7 +21,7 @@ from surefoot.integrations.optuna.predictions import (
 )
 from surefoot.optimizer.constraints import CONFIDENT
 from surefoot.regression.units import Warp
-from surefoot.risks import Risk, WorstCase
+from surefoot.risks.risk import Risk, support_only
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -559,7 +559,7 @@ class _RiskOverEnvironment:
     def values(self) -> tuple[Tensor, Tensor]:
         """Environments (n, dz) and their weights (n,), which are numbers in a study."""
         return self.environment.distribution.values(  # type: ignore[return-value]
-            _ENVIRONMENTS, torch.Generator().manual_seed(0), isinstance(self.risk, WorstCase)
+            _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
         )
 
     def points(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:

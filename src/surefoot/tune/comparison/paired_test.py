@@ -185,14 +185,13 @@ def decision_times(
 
 
 def pairs_to_decide(
-    differences: Floats, confidence: float = 0.95, seed: int = 0, errors: Floats | None = None
+    differences: Floats, confidence: float = 0.95, errors: Floats | None = None
 ) -> int | None:
     """Estimate how many more pairs decide the test, if they are like those so far.
 
     Args:
         differences: Differences (n,) so far.
         confidence: One minus the probability of ever rejecting a true hypothesis.
-        seed: Seed of the continuations, which resample the differences.
         errors: Standard errors (n,) of the differences, 0 where they are unknown; None for none.
 
     Returns:
@@ -203,7 +202,7 @@ def pairs_to_decide(
         return 0
     if not np.any(differences):
         return None
-    drawn = np.random.default_rng(seed).choice(count, (PATHS, MOST_PAIRS))
+    drawn = np.random.default_rng(0).choice(count, (PATHS, MOST_PAIRS))
     rows = np.concatenate([np.tile(np.arange(count), (PATHS, 1)), drawn], axis=1)
     shares = None if errors is None else precisions(errors)[rows]
     more = decision_times(differences[rows], confidence, shares) - count

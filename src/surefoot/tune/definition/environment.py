@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from surefoot.tune.definition.schema import InvalidKey, Section, check_range, is_finite
+from surefoot.tune.definition.section import InvalidKey, Section, check_range, is_finite
 from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from surefoot.tune.definition.grid import contains, range_text
+from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.kept_summary import kept_summary
@@ -141,8 +141,8 @@ def _value(name: str, text: str, distribution: Any, special: Sequence[float]) ->
 
 
 def _choice(name: str, text: str, distribution: CategoricalDistribution) -> Any:
-    for choice in distribution.choices:
-        if text in (str(choice), json.dumps(choice)):
-            return choice
+    choice = choice_of(text, distribution.choices)
+    if choice is not None:
+        return choice
     listed = ", ".join(str(choice) for choice in distribution.choices)
     raise InvalidInput(f"{name}: got {shown(text)}, expected one of {listed}")

@@ -1,105 +1,28 @@
-"""The tables of a study file and the values that they may hold, except for `[environment]`."""
+"""The tables of a study file, except for `[environment]` and the parameters."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
+from pydantic import Field, model_validator
+
+from surefoot.tune.definition.section import (
+    LARGEST_INTEGER,
+    UNIT,
+    InvalidKey,
+    Section,
+    check_unit,
 )
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from surefoot.tune.definition.grid import contains, is_on_grid, range_text
-from surefoot.tune.plain_text import shown, shown_storage
+from surefoot.tune.plain_text import shown_storage
 from surefoot.types import Constraint
 
 if TYPE_CHECKING:
     from surefoot.risks import Risk
 
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
-LARGEST_INTEGER = 2**53  # of a parameter: float64 has all integers up to it
-NARROWEST = 1e-300  # of a range: below it, float64 loses digits
-UNIT = "a text such as 'MB', of at most 20 characters"
-
-
-class InvalidKey(ValueError):
-    """A value that its own type allows, but not its table; `key` is relative to that table."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
-class Section(BaseModel):
-    """A table of the study file. A field's description is what error messages say was expected."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    @classmethod
-    def invalid(cls, field: str, got: object) -> InvalidKey:
-        """The error for a field's value that its description rules out."""
-        wanted = cls.model_fields[field].description
-        return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
-
-
-def check_range(low: float, high: float, log: bool = False) -> None:
-    """Raise `InvalidKey` unless `low` < `high`, and 0 < `low` on a log scale."""
-    if low >= high:
-        raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
-    if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
-        raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
-    if high - low < NARROWEST:
-        raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
-    if log and low <= 0:
-        raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
-
-
-def check_step(low: float, high: float, log: bool, step: float | None) -> None:
-    """Raise `InvalidKey` unless a step divides the range, which has no log scale."""
-    if step is None:
-        return
-    if log:
-        raise InvalidKey("step", "given together with log = true; expected one of the two")
-    if step > high - low or not is_on_grid(high, low, step):
-        raise InvalidKey(
-            "step", f"got {shown(step)}, expected one that divides high - low = {high - low:g}"
-        )
-
-
-def check_default(
-    default: float | None,
-    distribution: FloatDistribution | IntDistribution,
-    special: Sequence[float],
-) -> None:
-    """Raise `InvalidKey` unless a default value is on the scale or special."""
-    if default is not None and default not in special and not contains(distribution, default):
-        wanted = (
-            range_text(distribution, special)
-            if distribution.step or special
-            else "a finite number from low to high"
-        )
-        raise InvalidKey("default", f"got {shown(default)}, expected {wanted}")
-
-
-def check_unit(unit: str | None) -> None:
-    """Raise `InvalidKey` unless a unit can be shown in a line."""
-    if unit is not None and not (unit.strip() and unit.isprintable() and len(unit) <= 20):
-        raise InvalidKey("unit", f"got {shown(unit)}, expected {UNIT}")
-
-
-def is_finite(value: float) -> bool:
-    """Whether a number is finite as a float64."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 class StudySection(Section):
@@ -169,131 +92,6 @@ class ObjectiveSection(Section):
             raise self.invalid("function", self.function)
         check_unit(self.unit)
         return self
-
-
-class ParameterSection(Section):
-    """What all parameters may have."""
-
-    when: str | None = Field(
-        default=None,
-        description="a condition on other parameters, such as \"journal == 'WAL'\"",
-    )
-    inactive: str | None = Field(
-        default=None, description="a text for the command where the parameter is inactive"
-    )
-
-    @model_validator(mode="after")
-    def _check_condition(self) -> Self:
-        if self.inactive is not None and self.when is None:
-            raise InvalidKey("inactive", "given without `when`; expected both, or neither of them")
-        return self
-
-
-class IntParameter(ParameterSection):
-    """An integer from `low` to `high`, both included."""
-
-    type: Literal["int"]
-    low: int = Field(
-        ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
-    )
-    high: int = Field(
-        ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
-    )
-    log: bool = Field(default=False, description="true or false")
-    step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
-    default: int | None = Field(
-        default=None, description="a whole number from low to high, or special"
-    )
-    special: list[Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]] = Field(
-        default_factory=list, description="a list of whole numbers that are apart from the scale"
-    )
-    unit: str | None = Field(default=None, description=UNIT)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_range(self.low, self.high, self.log)
-        check_step(self.low, self.high, self.log, self.step)
-        check_default(self.default, self.distribution(), self.special)
-        check_unit(self.unit)
-        return self
-
-    def distribution(self) -> FloatDistribution | IntDistribution:
-        return IntDistribution(self.low, self.high, log=self.log, step=self.step or 1)
-
-    def examples(self) -> list[Any]:
-        return [self.low, self.high, *self.special]
-
-
-class FloatParameter(ParameterSection):
-    """A number from `low` to `high`, both included."""
-
-    type: Literal["float"]
-    low: float = Field(allow_inf_nan=False, description="a finite number")
-    high: float = Field(allow_inf_nan=False, description="a finite number")
-    log: bool = Field(default=False, description="true or false")
-    step: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
-    )
-    default: float | None = Field(
-        default=None,
-        allow_inf_nan=False,
-        description="a finite number from low to high, or special",
-    )
-    special: list[Annotated[float, Field(allow_inf_nan=False)]] = Field(
-        default_factory=list, description="a list of finite numbers that are apart from the scale"
-    )
-    unit: str | None = Field(default=None, description=UNIT)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_range(self.low, self.high, self.log)
-        check_step(self.low, self.high, self.log, self.step)
-        check_default(self.default, self.distribution(), self.special)
-        check_unit(self.unit)
-        return self
-
-    def distribution(self) -> FloatDistribution | IntDistribution:
-        return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
-
-    def examples(self) -> list[Any]:
-        return [self.low, self.high, *self.special]
-
-
-class CategoricalParameter(ParameterSection):
-    """One of a list of unordered values."""
-
-    type: Literal["categorical"]
-    choices: list[str | bool | int | float] = Field(
-        description="a list of at least 2 different strings, numbers or booleans"
-    )
-    default: str | bool | int | float | None = Field(default=None, description="one of the choices")
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        # 1, 1.0 and true are equal, and one choice to Optuna.
-        finite = all(is_finite(c) for c in self.choices if isinstance(c, int | float))
-        if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not finite:
-            raise self.invalid("choices", self.choices)
-        same = [one for one in self.choices if one == self.default]
-        if self.default is not None and [type(one) for one in same] != [type(self.default)]:
-            raise self.invalid("default", self.default)
-        return self
-
-    @property
-    def special(self) -> list[float]:
-        """Its special values: none, since every choice is apart from the others."""
-        return []
-
-    @property
-    def unit(self) -> None:
-        """Its unit: none."""
-        return None
-
-    def distribution(self) -> BaseDistribution:
-        return CategoricalDistribution(self.choices)
-
-    def examples(self) -> list[Any]:
-        return list(self.choices)
 
 
 class ConfirmSection(Section):
@@ -368,16 +166,6 @@ class ConstraintSection(Section):
     def limit(self) -> Constraint:
         """The constraint for the model."""
         return Constraint(self.max, self.min, self.confidence)
-
-
-Parameter = Annotated[
-    IntParameter | FloatParameter | CategoricalParameter, Field(discriminator="type")
-]
-PARAMETER_TYPES: dict[str, type[Section]] = {
-    "int": IntParameter,
-    "float": FloatParameter,
-    "categorical": CategoricalParameter,
-}
 
 
 @dataclass(frozen=True)

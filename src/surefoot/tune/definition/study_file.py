@@ -17,21 +17,19 @@ from surefoot.integrations.optuna import SearchSpace
 from surefoot.integrations.optuna.search_space import InvalidSpace
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tune.definition.parameters import PARAMETER_TYPES, Parameter
 from surefoot.tune.definition.schema import (
     LONGEST_NAME,
-    PARAMETER_TYPES,
     ConfirmSection,
     ConstraintSection,
-    InvalidKey,
     ObjectiveSection,
-    Parameter,
     RepeatsSection,
     RiskDescription,
     RiskSection,
-    Section,
     StopSection,
     StudySection,
 )
+from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import printable, shown, shown_storage
 from surefoot.tune.units import Units

@@ -96,12 +96,6 @@ def split_worker(text: str) -> tuple[str | None, str]:
     return (found[-1] if found else None), _WORKER.sub("", text)
 
 
-def last_number(text: str) -> float | str:
-    """The measurement in a text without its standard error, or the reason of a failure."""
-    printed = printed_value(text)
-    return printed if isinstance(printed, str) else printed.value
-
-
 def _replicates(line: str) -> list[float]:
     """The numbers of a line of samples; none for a line that has anything else."""
     label = _SAMPLES.match(line)

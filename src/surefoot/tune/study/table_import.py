@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.grid import contains, range_text
+from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
@@ -228,10 +228,10 @@ class _Rows:
     ) -> Any:
         cell = _unquoted(_cell(row, self._parameters[name]))
         if isinstance(distribution, CategoricalDistribution):
-            for choice in distribution.choices:
-                if cell in (str(choice), json.dumps(choice)):  # True or true
-                    return choice
-            raise self._wrong(line, name, cell, "one of its choices")
+            choice = choice_of(cell, distribution.choices)
+            if choice is None:
+                raise self._wrong(line, name, cell, "one of its choices")
+            return choice
         special = self._study_file.space.special.get(name, ())
         number = self._number(line, name, cell)
         if number not in special and not contains(distribution, number):

@@ -7,7 +7,8 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -42,9 +43,31 @@ def connection_lost(backend: str, what: str) -> ClusterFailed:
     return ClusterFailed(f"{backend}: {what}; {RESUME}")
 
 
-def worker_gone(backend: str, name: str) -> ClusterFailed:
-    """The error of a worker that is no longer part of its cluster."""
-    return connection_lost(backend, f"worker {name} is gone")
+@dataclass(frozen=True)
+class Connection:
+    """The address of a cluster, and how its package's errors read in one line.
+
+    Args:
+        backend: The address as it was given, for messages.
+        summary: What an error says, in one line.
+    """
+
+    backend: str
+    summary: Callable[[BaseException], str]
+
+    @contextlib.contextmanager
+    def errors(self, kinds: type[BaseException] = Exception) -> Iterator[None]:
+        """Raise `ClusterFailed` in place of an error of these kinds from the cluster's package."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except kinds as error:
+            raise connection_lost(self.backend, self.summary(error)) from None
+
+    def worker_gone(self, name: str) -> ClusterFailed:
+        """The error of a worker that is no longer part of its cluster."""
+        return connection_lost(self.backend, f"worker {name} is gone")
 
 
 def no_answer(backend: str, kind: str, error: BaseException) -> ClusterFailed:

@@ -10,12 +10,10 @@ from typing import Any
 
 from surefoot.tune.workers.cluster import (
     ANSWER,
-    ClusterFailed,
+    Connection,
     Task,
-    connection_lost,
     no_answer,
     package_of,
-    worker_gone,
 )
 
 PAUSE = 0.02  # seconds between looks at a future
@@ -31,16 +29,14 @@ class DaskCluster:
     """
 
     def __init__(self, backend: str, client: Any) -> None:
-        self.backend = backend
+        self.connection = Connection(backend, _summary)
         self.client = client
         self._addresses: dict[str, str] = {}
 
     def workers(self) -> Mapping[str, str]:
         """Addresses of the workers by name."""
-        try:
+        with self.connection.errors():
             workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        except Exception as error:  # of the connection: of many classes
-            raise self.failed(error) from None
         return {str(info["name"]): address for address, info in workers.items()}
 
     def start(self, name: str, task: Task, *arguments: Any) -> DaskCall:
@@ -50,9 +46,9 @@ class DaskCluster:
         """
         address = self._addresses.get(name) or self.workers().get(name)
         if address is None:
-            raise worker_gone(self.backend, name)
+            raise self.connection.worker_gone(name)
         self._addresses[name] = address
-        try:
+        with self.connection.errors():
             future = self.client.submit(
                 _call,
                 task,
@@ -62,18 +58,11 @@ class DaskCluster:
                 pure=False,
                 retries=0,
             )
-        except Exception as error:
-            raise self.failed(error) from None
         return DaskCall(self, name, address, future)
 
     def close(self) -> None:
         """Close the client, upon which the scheduler cancels its tasks."""
         self.client.close(timeout=2)
-
-    def failed(self, error: BaseException) -> ClusterFailed:
-        """An error of the connection or of a task, in one line."""
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
-        return connection_lost(self.backend, what)
 
 
 class DaskCall:
@@ -94,17 +83,13 @@ class DaskCall:
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + LOOK
             if self._address not in self._cluster.workers().values():
-                raise worker_gone(self._cluster.backend, self._name)
+                raise self._cluster.connection.worker_gone(self._name)
         return False
 
     def result(self) -> Any:
         """What the task returned."""
-        try:
+        with self._cluster.connection.errors(BaseException):
             return self._future.result()
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            raise self._cluster.failed(error) from None
 
     def cancel(self) -> None:
         """Let the task end: it looks at its state on the worker."""
@@ -123,6 +108,10 @@ def connect(backend: str) -> DaskCluster:
     except (OSError, ValueError, distributed.CommClosedError) as error:
         raise no_answer(backend, "Dask scheduler", error) from None
     return DaskCluster(backend, client)
+
+
+def _summary(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
 
 
 def _call(task: Task, *arguments: Any) -> Any:

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from surefoot.tune.workers.cluster import (
-    ClusterFailed,
+    Connection,
     Task,
-    connection_lost,
     no_answer,
     package_of,
-    worker_gone,
 )
 
 
@@ -28,16 +26,14 @@ class RayCluster:
     """
 
     def __init__(self, backend: str, ray: Any) -> None:
-        self.backend = backend
+        self.connection = Connection(backend, _summary)
         self.ray = ray
         self._actors: dict[str, Any] = {}
 
     def workers(self) -> Mapping[str, str]:
         """Ids of the nodes with a processor, by name."""
-        try:
+        with self.connection.errors():
             nodes = self.ray.nodes()
-        except Exception as error:
-            raise self.failed(error) from None
         usable = [one for one in nodes if one["Alive"] and one["Resources"].get("CPU", 0) >= 1]
         names = [one.get("NodeName") or one["NodeManagerHostname"] for one in usable]
         return {
@@ -47,34 +43,25 @@ class RayCluster:
 
     def start(self, name: str, task: Task, *arguments: Any) -> RayCall:
         """Start a task on the node of this name."""
-        try:
-            if name not in self._actors:
-                self._actors[name] = self._actor(name)
+        if name not in self._actors:
+            self._actors[name] = self._actor(name)
+        with self.connection.errors():
             reference = self._actors[name].call.remote(task, *arguments)
-        except ClusterFailed:
-            raise
-        except Exception as error:
-            raise self.failed(error) from None
         return RayCall(self, reference, self._actors[name])
 
     def close(self) -> None:
         """End the driver and its actors."""
         self.ray.shutdown()
 
-    def failed(self, error: BaseException) -> ClusterFailed:
-        """An error of the connection or of a node, in one line."""
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        what = f"{type(error).__name__}: {lines[0][:300]}"
-        return connection_lost(self.backend, what)
-
     def _actor(self, name: str) -> Any:
         node = self.workers().get(name)
         if node is None:
-            raise worker_gone(self.backend, name)
-        strategies = package_of(self.backend, "ray.util.scheduling_strategies")
-        pinned = strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=False)
-        options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": pinned}
-        return self.ray.remote(Measurer).options(**options).remote()
+            raise self.connection.worker_gone(name)
+        with self.connection.errors():
+            strategies = package_of(self.connection.backend, "ray.util.scheduling_strategies")
+            pinned = strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=False)
+            options = {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": pinned}
+            return self.ray.remote(Measurer).options(**options).remote()
 
 
 class RayCall:
@@ -85,18 +72,14 @@ class RayCall:
 
     def done(self, seconds: float) -> bool:
         """Wait at most this long."""
-        try:
+        with self._cluster.connection.errors():
             ready, _ = self._cluster.ray.wait([self._reference], timeout=seconds)
-        except Exception as error:
-            raise self._cluster.failed(error) from None
         return bool(ready)
 
     def result(self) -> Any:
         """What the task returned."""
-        try:
+        with self._cluster.connection.errors():
             return self._cluster.ray.get(self._reference)
-        except Exception as error:
-            raise self._cluster.failed(error) from None
 
     def cancel(self) -> None:
         """Kill the actor's process, with which its measurement ends."""
@@ -124,6 +107,11 @@ def connect(backend: str) -> RayCluster:
         for number, handler in handlers.items():
             signal.signal(number, handler)  # Ray installs its own
     return RayCluster(backend, ray)
+
+
+def _summary(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{type(error).__name__}: {lines[0][:300]}"
 
 
 def _never() -> bool:

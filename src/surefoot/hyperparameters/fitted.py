@@ -1,0 +1,84 @@
+"""Hyperparameters that were fitted to observations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from surefoot.hyperparameters.evidence import Hyperparameters
+from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
+from surefoot.regression.units import IDENTITY, RewardUnits, Warp
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class LocalOptimum:
+    """State of one ascent of the variational bound."""
+
+    model: Hyperparameters
+    dof: float
+    shift: float
+    weights: Tensor
+    bound: float = -math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Hyperparameters fitted to observations, in standardised reward units.
+
+    Standardised rewards are (y - `center`) / `scale`. They are f(x) plus Student-t noise with
+    `dof` degrees of freedom and squared scale `noise`, where f has prior covariance `kernel`.
+
+    Args:
+        kernel: GPyTorch kernel of the coordinates as they were passed to the fit.
+        noise: Squared scale of the noise, in standardised units.
+        dof: Degrees of freedom of the noise; infinite where none were fitted.
+        center: Prior mean of f, in reward units.
+        scale: Unit of the standardised rewards, in reward units.
+        weights: Precisions (t,) of the rewards relative to 1 / `noise`, near 1 for inliers and
+            near 0 for outliers.
+        empirical: Whether `center` and `scale` are only the location and scale of the rewards, so
+            that an estimator may add an empirical-Bayes prior mean and output scale.
+        warp: Transformation of the rewards before; `center` and `scale` are of warped ones.
+        effects: Effects of the conditions under which rewards were measured, in standardised
+            units.
+        rivals: Other local maxima of the variational bound.
+    """
+
+    kernel: Kernel
+    noise: float
+    dof: float
+    center: float
+    scale: float
+    weights: Tensor
+    empirical: bool = False
+    warp: Warp = IDENTITY
+    effects: EstimatedEffects = NO_EFFECTS
+    rivals: Sequence[LocalOptimum] = ()
+
+    @property
+    def units(self) -> RewardUnits:
+        """The standardised units."""
+        return RewardUnits(self.center, self.scale, self.empirical, self.warp)
+
+    def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
+        """Rewards as they would have been at the reference level of the effects of conditions.
+
+        Args:
+            rewards: Rewards (t,), in reward units.
+            workers: Index (t,) of the worker of each, -1 where it is unknown.
+            times: Time (t,) of each, NaN where it is unknown.
+
+        Returns:
+            Rewards (t,), in reward units.
+        """
+        if self.effects.is_none:
+            return rewards
+        offsets = self.scale * self.effects.offsets(workers.cpu(), times.cpu()).to(rewards)
+        return self.warp.inverse(self.warp(rewards) - offsets)

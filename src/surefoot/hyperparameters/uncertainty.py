@@ -1,0 +1,59 @@
+"""What is not known of the hyperparameters, for those who ask a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from surefoot.regression.posterior import Posterior, joint_draws
+
+
+class Correction(NamedTuple):
+    """What integrating over the hyperparameters changes in a posterior.
+
+    Args:
+        mean: To be added to the mean (n,).
+        variance: To be added to the variance (n,).
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+
+class Uncertainty(Protocol):
+    """What is not known of the hyperparameters of a posterior."""
+
+    def __call__(self, points: Tensor) -> Correction:
+        """What integrating over them changes at points (n, d)."""
+        ...
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        """Values (n, number) at points (n, d) of functions drawn from the integrated posterior.
+
+        Args:
+            posterior: The posterior at the most likely hyperparameters.
+            points: The points (n, d).
+            number: Number of functions.
+            generator: Source of all randomness.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Certain:
+    """Hyperparameters that are known, or taken as known."""
+
+    def __call__(self, points: Tensor) -> Correction:
+        """No correction."""
+        return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
+
+    def draws(
+        self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
+    ) -> Tensor:
+        """Values (n, number) of functions drawn from the posterior itself."""
+        return joint_draws(posterior, points, number, generator)

@@ -1,0 +1,59 @@
+"""What all tables of a study file have in common."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import BaseModel, ConfigDict
+
+from surefoot.tune.plain_text import shown
+
+LARGEST_INTEGER = 2**53  # float64 has all integers up to it
+UNIT = "a text such as 'MB', of at most 20 characters"
+_NARROWEST = 1e-300  # of a range: below it, float64 loses digits
+
+
+class InvalidKey(ValueError):
+    """A value that its own type allows, but not its table; `key` is relative to that table."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class Section(BaseModel):
+    """A table of the study file. A field's description is what error messages say was expected."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def invalid(cls, field: str, got: object) -> InvalidKey:
+        """The error for a field's value that its description rules out."""
+        wanted = cls.model_fields[field].description
+        return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
+
+
+def check_range(low: float, high: float, log: bool = False) -> None:
+    """Raise `InvalidKey` unless `low` < `high`, and 0 < `low` on a log scale."""
+    if low >= high:
+        raise InvalidKey("low", f"got {shown(low)}, expected less than high = {shown(high)}")
+    if not (is_finite(high) and is_finite(low) and is_finite(high - low)):
+        raise InvalidKey("low", f"got {shown(low)}, too far from high = {shown(high)} for float64")
+    if high - low < _NARROWEST:
+        raise InvalidKey("low", f"got {shown(low)}, too near to high = {shown(high)} for float64")
+    if log and low <= 0:
+        raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
+
+
+def check_unit(unit: str | None) -> None:
+    """Raise `InvalidKey` unless a unit can be shown in a line."""
+    if unit is not None and not (unit.strip() and unit.isprintable() and len(unit) <= 20):
+        raise InvalidKey("unit", f"got {shown(unit)}, expected {UNIT}")
+
+
+def is_finite(value: float) -> bool:
+    """Whether a number is finite as a float64."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
