@@ -105,6 +105,14 @@ def support_only(risk: Risk) -> bool:
 
     Args:
         risk: The risk.
+
+    Returns:
+        Its member `support_only`.
+
+    Example:
+        >>> from surefoot import CVaR, WorstCase
+        >>> support_only(WorstCase()), support_only(CVaR(0.1))
+        (True, False)
     """
     return bool(getattr(risk, "support_only", False))
 

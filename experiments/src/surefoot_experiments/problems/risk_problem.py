@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from surefoot import Box, FiniteEnvironment, InvalidInput, Joint
-from surefoot.risks import Risk
-from surefoot.risks.risk import support_only
+from surefoot.risks import Risk, support_only
 from surefoot_experiments.problems.arguments import matrix
 from surefoot_experiments.problems.moments import Bounded, largest_magnitude
 from surefoot_experiments.problems.noise import Generator, Noise, uniform
