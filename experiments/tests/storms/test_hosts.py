@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import tempfile
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -20,17 +20,16 @@ from surefoot_experiments.storms.study_text import study_text
 
 
 @pytest.fixture
-def database(tmp_path_factory):
+def database():
     """The URL of a PostgreSQL server."""
-    folder = Path(
-        f"/tmp/surefoot-{socket.gethostname()[:20]}-{tmp_path_factory.getbasetemp().name}"
-    )
-    folder.mkdir(exist_ok=True)
-    try:
-        with postgresql(folder) as url:
-            yield url
-    except NotReady as error:
-        pytest.skip(f"needs PostgreSQL: {error}")
+    pytest.importorskip("psycopg")
+    # The path of a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="surefoot-", dir="/tmp") as folder:
+        try:
+            with postgresql(Path(folder)) as url:
+                yield url
+        except NotReady as error:
+            pytest.skip(f"needs PostgreSQL: {error}")
 
 
 def trial(number: int, value: float | None, mode: str = "a") -> SimpleNamespace:
