@@ -310,7 +310,7 @@ def test_a_full_disk_is_one_line_and_nothing_recorded_is_lost(write_study):
 
     @sqlalchemy.event.listens_for(engine, "connect")
     def limit(connection, record):
-        connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        connection.execute(f"PRAGMA max_page_count = {pages + 1}")
 
     engine.dispose()
     with pytest.raises(StorageFailed) as caught:
