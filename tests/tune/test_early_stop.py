@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import STUDY, Scripted, trials_of
+from study_doubles import Scripted, trials_of
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -87,13 +87,8 @@ class Bowl(Scripted):
 
 @pytest.mark.slow
 def test_a_valley_is_found_flat_in_spite_of_outliers(write_study):
-    """With one parameter the checks begin after 15 rounds."""
-    only_share = [
-        (line + "\n", "")
-        for line in STUDY.format(command="").splitlines()
-        if line.startswith(("size", "mode"))
-    ]
-    path = write_study(STOP, *only_share, command="true {share}")
-    trials = trials_of(path, rounds=30)
-    tune(trials, Bowl(), Stop())
-    assert trials.target() < 28
+    path = write_study(STOP)
+    objective = Bowl()
+    trials = trials_of(path, rounds=60)
+    tune(trials, objective, Stop())
+    assert trials.target() < 56

@@ -185,13 +185,14 @@ def test_teardown_after_a_signal(study, tmp_path, number, times, code):
     ends_in_order(process, [number] * times, code, tmp_path)
 
 
-def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_path):
+@pytest.mark.parametrize(("second", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_path, second, code):
     """After the first SIGINT they may finish their trials; the second signal ends them."""
     bench = f"{NEEDS} && echo $$ >> pids && [ $(wc -l < pids) -ge 2 ] && touch began; sleep 60"
     path = study(setup=STARTS, bench=bench, teardown=TEARDOWN, rounds=50)
     process = Tuning(path, workers=2)
     process.wait_for(tmp_path / "began")
-    ends_in_order(process, [signal.SIGINT, signal.SIGTERM], 143, tmp_path)
+    ends_in_order(process, [signal.SIGINT, second], code, tmp_path)
     trials = open_study(path)[1].get_trials()
     assert [trial.state.name for trial in trials] == ["FAIL"] * 2
     commands = [int(pid) for pid in (tmp_path / "pids").read_text().split()]

@@ -50,8 +50,7 @@ def rows_quantile(weights: Tensor, level: float) -> RowRisk:
     probabilities = weights.numpy()
 
     def compute(values: Tensor) -> Tensor:
-        rows = _tagged(values.numpy())
-        rows.sort(-1)
+        rows = _sorted(values.numpy())
         chosen = _reaching(probabilities, rows, level)
         return torch.from_numpy(np.take_along_axis(rows, chosen, -1)[..., 0])
 
@@ -63,8 +62,7 @@ def rows_tail_mean(weights: Tensor, level: float) -> RowRisk:
     probabilities = weights.numpy()
 
     def compute(values: Tensor) -> Tensor:
-        rows = _tagged(values.numpy())
-        rows.sort(-1)
+        rows = _sorted(values.numpy())
         reached = probabilities[_order(rows)].cumsum(-1)
         inside = np.diff(reached.clip(max=level), axis=-1, prepend=0.0)
         return torch.from_numpy((rows * inside).sum(-1) / inside.sum(-1))
@@ -77,8 +75,7 @@ def differentiable_quantile(weights: Tensor, level: float) -> RowRisk:
     probabilities = weights.numpy()
 
     def compute(values: Tensor) -> Tensor:
-        rows = _tagged(values.detach().clone().numpy())
-        rows.sort(-1)
+        rows = _sorted(values.detach().clone().numpy())
         index = torch.from_numpy(_order(rows))
         chosen = torch.from_numpy(_reaching(probabilities, rows, level))
         return values.gather(-1, index.gather(-1, chosen)).squeeze(-1)
@@ -91,21 +88,22 @@ def _mask(number: int) -> int:
     return (1 << (number - 1).bit_length()) - 1
 
 
-def _tagged(rows: np.ndarray) -> np.ndarray:
-    """The rows (..., n), with the index of each value written into its last bits."""
+def _sorted(rows: np.ndarray) -> np.ndarray:
+    """The rows (..., n), sorted in place, with the index of each value in its last bits."""
     bits, number = rows.view(np.int64), rows.shape[-1]
     bits &= ~_mask(number)
     bits |= np.arange(number)
+    rows.sort(-1)
     return rows
 
 
 def _order(rows: np.ndarray) -> np.ndarray:
-    """The indices (..., n) of tagged values."""
+    """The indices (..., n) that `_sorted` left in the values."""
     return rows.view(np.int64) & _mask(rows.shape[-1])
 
 
 def _reaching(weights: np.ndarray, rows: np.ndarray, level: float) -> np.ndarray:
-    """Where (..., 1) the running weight of sorted tagged values reaches the level."""
+    """Where (..., 1) the running weight of sorted values reaches the level."""
     number = len(weights)
     wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
     reached = weights[_order(rows)].cumsum(-1)

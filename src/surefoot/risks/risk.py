@@ -93,6 +93,9 @@ def translation_equivariant(risk: Risk) -> bool:
 
     Args:
         risk: The risk.
+
+    Returns:
+        Its member `translation_equivariant`.
     """
     return bool(getattr(risk, "translation_equivariant", False))
 
