@@ -17,8 +17,8 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Evaluation, Posterior
 from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks.risk import Risk, support_only
-from surefoot.spaces import Arms, Box, FiniteEnvironment, Joint
-from surefoot.spaces.finite_environment import WeightFunction
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 
@@ -27,8 +27,7 @@ Score = Callable[[Tensor], Tensor]  # designs (n, dx) -> (n,), differentiable, l
 ScoreRule = Callable[["Context"], Score]  # an acquisition function
 
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
-_NO_COORDINATES = torch.zeros(1, 0, dtype=torch.float64)
-_CERTAIN = torch.ones(1, dtype=torch.float64)
+_NONE = torch.zeros(0, 0, dtype=torch.float64)
 _KNOWN = Certain()
 
 
@@ -65,7 +64,7 @@ class Context:
         observations: The rewards, by distinct inputs of the model.
         pending: The pending queries.
         generator: Source of all randomness.
-        measured: Distinct designs (D, dx) that were measured, on a `Joint` space.
+        measured: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
         feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
             measurement has failed.
         prior: Draws a function of the prior, model inputs (n, d) -> (n,), in the model's units.
@@ -84,11 +83,11 @@ class Context:
     observations: Observations
     pending: PendingQueries
     generator: torch.Generator
-    measured: Tensor = _NO_COORDINATES
+    measured: Tensor = _NONE
     feasible: Score | None = None
     prior: Callable[[torch.Generator], Path] = _no_prior
-    z: Tensor = _NO_COORDINATES
-    weights: Tensor | WeightFunction = _CERTAIN
+    z: Tensor = NO_ENVIRONMENT.points
+    weights: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
     hyperparameter_uncertainty: Uncertainty = _KNOWN
@@ -109,12 +108,10 @@ class Context:
     @property
     def designs(self) -> Tensor:
         """Distinct designs (D, dx); on a `Joint` space those measured, else the sites."""
-        return self.measured if isinstance(self.space, Joint) else self.sites
+        return self.measured if len(self.measured) else self.sites
 
     def sampled(self, number: int, generator: torch.Generator | None = None) -> Context:
         """The same with values of Z: all of a short list, else `number` that fill a density."""
-        if not isinstance(self.space, Joint):
-            return self
         z, weights = self.space.environment.values(
             number, generator or self.generator, support_only(self.risk)
         )
@@ -136,28 +133,28 @@ class Context:
         Where measurements have failed, a failure counts as the lowest value of any site: of mean -
         |width| * deviation, or of the lower bound where there is an environment.
         """
-        if not isinstance(self.space, Joint):
+        if not self.space.has_environment:
             mean, deviation = self.posterior.mean_and_deviation(x)
             return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
         return self.risk_of(lambda points: self._shifted(points, width), x)
 
     def risk_of(self, function: Path, x: Tensor) -> Tensor:
         """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
-        if not isinstance(self.space, Joint):
+        if not self.space.has_environment:
             return function(x)
         risks = []
         for part in self._chunks(x):
-            values = function(self._points(part, self.z)).reshape(len(part), -1)
+            values = function(self.space.inputs(part, self.z)).reshape(len(part), -1)
             risks.append(self.risk(values, self.weights_at(part)))
         return risks[0] if len(risks) == 1 else torch.cat(risks)
 
     def mean(self, x: Tensor) -> Tensor:
         """The risk of the posterior mean (n,) at designs x (n, dx), differentiable."""
-        return self.bound(x, 0.0) if isinstance(self.space, Joint) else self.posterior.mean(x)
+        return self.bound(x, 0.0) if self.space.has_environment else self.posterior.mean(x)
 
     def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
         """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
-        points = self._points(x, self.z if z is None else z)
+        points = self.space.inputs(x, self.z if z is None else z)
         mean, deviation = self.posterior.mean_and_deviation(points)
         reach = self.width * deviation
         bounds = (mean, mean - reach, mean + reach)
@@ -184,11 +181,11 @@ class Context:
     @cached_property
     def _prior_over_z(self) -> Tensor | None:
         """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
-        joint = self.space
-        if not isinstance(joint, Joint) or not joint.crosses_coordinates:
+        if not self.space.crosses_coordinates:
             return None
-        anywhere = self.z.new_zeros(1, joint.dimension)
-        return stationary_covariance(self.posterior.embedding, joint.points(anywhere, self.z)[0])
+        anywhere = self.z.new_zeros(1, self.space.dimension)
+        points = self.space.inputs(anywhere, self.z)
+        return stationary_covariance(self.posterior.embedding, points)
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
@@ -212,27 +209,10 @@ class Context:
         mean, deviation = self.posterior.mean_and_deviation(points)
         return self._discounted(points, mean + width * deviation, self.width)
 
-    def _points(self, x: Tensor, z: Tensor) -> Tensor:  # (n * m, d)
-        """What the model sees of every design with every z."""
-        if not isinstance(self.space, Joint):
-            return x
-        if self._tabulates(x, z):
-            return self.space.seen.points  # type: ignore[union-attr]
-        return self.space.points(x, z).flatten(0, 1)
-
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""
-        if self._tabulates(x, self.z):
+        space = self.space
+        if space.lists(x, self.z) and self.posterior.tabulates(space.inputs(x, self.z)):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))
-
-    def _tabulates(self, x: Tensor, z: Tensor) -> bool:
-        """Whether the posterior has a table of these very designs, with all values of Z."""
-        if not isinstance(self.space, Joint) or isinstance(self.space.seen, Box):
-            return False
-        if not self.posterior.tabulates(self.space.seen.points):
-            return False
-        design, environment = self.space.design, self.space.environment
-        complete = isinstance(environment, FiniteEnvironment) and len(environment) == len(z)
-        return complete and isinstance(design, Arms) and x is design.points

@@ -12,7 +12,6 @@ from surefoot._internal.linalg import cholesky
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.fantasies import quasi_normals
 from surefoot.risks.risk import differentiable
-from surefoot.spaces import Joint
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-9  # of the variance, so that values at neighbouring z have a Cholesky factor
@@ -58,9 +57,9 @@ class ExpectedRisk:
 
     def __call__(self, context: Context) -> Score:
         space = context.space
-        if not isinstance(space, Joint):
+        if not space.has_environment:
             return context.mean
-        if space.weights_vary:
+        if space.environment.weights_vary:
             raise InvalidInput(
                 "`ExpectedRisk` needs weights of the environment that are the same for all "
                 'designs: pass them as numbers, or recommend by "mean".'
@@ -73,7 +72,7 @@ class ExpectedRisk:
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 
         def expected(x: Tensor) -> Tensor:
-            evaluated = posterior.evaluate(space.points(x, z).flatten(0, 1))
+            evaluated = posterior.evaluate(space.inputs(x, z))
             groups = evaluated.groups(len(z))
             covariance = context.covariance_over_z(groups)
             variance = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1)

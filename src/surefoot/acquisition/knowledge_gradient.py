@@ -88,12 +88,12 @@ class RiskKnowledgeGradient:
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space without an environment, or with weights that depend on the design."""
-        if not isinstance(space, Joint):
+        if not space.has_environment:
             raise InvalidInput(
                 "`RiskKnowledgeGradient` is for a `Joint` space: pass `Joint(design, environment)` "
                 "as the space, or `NoisyExpectedImprovement()` as the policy."
             )
-        if space.weights_vary:
+        if space.environment.weights_vary:
             raise InvalidInput(
                 "`RiskKnowledgeGradient` needs weights of the environment that are the same for "
                 "all designs: pass them as numbers, or use V-UCB."

@@ -10,7 +10,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context
 from surefoot.risks.risk import Risk, support_only
-from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
+from surefoot.spaces import Arms, Box, Joint
 
 Lacing = Literal["prob", "unif", "prob-random"]
 """Which lacing value to measure under: "prob" for the one of largest weight or density, of several
@@ -24,14 +24,12 @@ def check_lacing(lacing: str) -> None:
 
 def check_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> None:
     """Refuse an environment without a density where lacing values are chosen by it."""
-    if not isinstance(space, Joint) or not _by_density(space, risk, lacing):
-        return
-    if isinstance(space.environment, ContinuousEnvironment):
-        one = space.environment.sample(1, torch.Generator().manual_seed(0))
-        space.environment.log_prob(one)
+    if space.has_environment and _by_density(space, risk, lacing):
+        some = space.environment.examples(1, torch.Generator().manual_seed(0))
+        space.environment.likelihood(some, some[:, 0])
 
 
-def _by_density(space: Joint, risk: Risk, lacing: Lacing) -> bool:
+def _by_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> bool:
     """Whether the density matters; the worst case is the least value, however likely."""
     return lacing != "unif" and not space.observed and not support_only(risk)
 
@@ -47,18 +45,16 @@ def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
     References:
         Nguyen et al. 2021, Definition 1 and Theorem 1.
     """
-    space: Joint = context.space  # type: ignore[assignment]
-    environment, z = space.environment, context.z
+    space, z = context.space, context.z
+    environment = space.environment
     _, lower, upper = context.bounds(x.unsqueeze(0))
     likely = context.weights_at(x.unsqueeze(0)).reshape(-1)
     laces = context.risk.lacing(lower[0], upper[0], likely)
     if lacing != "unif" and int(laces.sum()) == 1:
         return z[int(laces.int().argmax())]
-    continuous = isinstance(environment, ContinuousEnvironment)
-    if lacing == "unif" or (continuous and not _by_density(space, context.risk, lacing)):
+    if lacing == "unif" or not (environment.finite or _by_density(space, context.risk, lacing)):
         return z[_random(laces, context.generator)]
-    if isinstance(environment, ContinuousEnvironment):
-        likely = environment.log_prob(z.cpu()).to(laces.device)
+    likely = environment.likelihood(z, likely)
     most = likely[laces].max()
     # A density may be infinite at an end, where a difference is not a number.
     best = laces & ((likely == most) | (likely >= most - 1e-12 * most.abs()))

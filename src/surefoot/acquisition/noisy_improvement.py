@@ -52,7 +52,7 @@ class NoisyExpectedImprovement:
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space with an environment."""
-        if isinstance(space, Joint):
+        if space.has_environment:
             raise InvalidInput(
                 "`NoisyExpectedImprovement` is for spaces without an environment: pass "
                 "`UpperConfidenceBound()` or `RiskKnowledgeGradient()` as the policy."

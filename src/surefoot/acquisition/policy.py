@@ -136,13 +136,13 @@ class ScorePolicy:
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:
         """The design of largest score, under a lacing value."""
-        space = context.space
-        if not isinstance(space, Joint):
+        if not context.space.has_environment:
             return maximise(self.score(context), context, among)
         with torch.no_grad():
             context = context.sampled(self.values)
             best = maximise(self.score(context), context, among)
             z = lacing_value(context, best.design, self.lacing)
+            space: Joint = context.space  # type: ignore[assignment]
             return space.location(best.design, best.design_arm, z.cpu())
 
 
@@ -197,7 +197,7 @@ def risk_on(space: Arms | Box | Joint, risk: object) -> Risk:
     Raises:
         InvalidInput: If there is an environment and no risk, or the reverse.
     """
-    if isinstance(space, Joint):
+    if space.has_environment:
         if risk is None:
             raise InvalidInput(
                 "a `Joint` space requires a `risk`: pass one, such as `risk=VaR(0.1)`, "

@@ -85,14 +85,14 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
         return context.bound(x, width)
 
     space = context.space
-    if isinstance(space, Joint):
+    if space.has_environment:
         x = context.designs[best_row(value, context.designs)]
         arm = space.design.locate(x).arm
-    elif isinstance(space, Arms):
+    elif space.design.finite:
         best = maximise(value, context)
         x, arm = best.design, best.design_arm
     else:
-        x, arm = _best_in_box(value, space, context), None
+        x, arm = _best_in_box(value, context), None
     ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
     return Recommendation(x.clone(), arm, *ends)
 
@@ -172,9 +172,10 @@ def represented(context: Context) -> Context:
     return context.sampled(_VALUES, torch.Generator().manual_seed(0))
 
 
-def _best_in_box(value: Score, box: Box, context: Context) -> Tensor:
+def _best_in_box(value: Score, context: Context) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves."""
     measured = best_measured(value, context)
+    box: Box = context.space  # type: ignore[assignment]
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     gain = scores(value, torch.stack([point, measured[0]]))

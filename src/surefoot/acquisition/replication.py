@@ -151,7 +151,7 @@ class Replication:
         Raises:
             InvalidInput: On a `Joint` space, and where the other policy refuses.
         """
-        if isinstance(space, Joint):
+        if space.has_environment:
             raise InvalidInput(
                 "`Replication` came with a `Joint` space, whose rewards differ with the "
                 "environment: pass a policy for risks."
@@ -166,7 +166,7 @@ class Replication:
             with torch.no_grad():
                 best = int(context.bound(observations.sites, 0.0).argmax())
             space = context.space.seen  # the space itself, as there is no environment
-            arm = observations.arms[best] if isinstance(space, Arms) else None
+            arm = observations.arms[best] if space.finite else None
             location = space.location(observations.sites[best].clone(), arm)
             rewards = int(observations.counts[best]) + _pending(context, location)
             if rewards < self.most and since >= rewards:

@@ -61,13 +61,7 @@ class SurrogateBound:
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse all but `VaR` on a `Box` with a `ContinuousEnvironment`."""
-        fits = (
-            isinstance(risk, VaR)
-            and isinstance(space, Joint)
-            and isinstance(space.design, Box)
-            and isinstance(space.environment, ContinuousEnvironment)
-        )
-        if not fits:
+        if not isinstance(risk, VaR) or space.design.finite or space.environment.finite:
             raise InvalidInput(
                 "a surrogate is for `VaR` on a `Box` beside a `ContinuousEnvironment`: use "
                 '`UpperConfidenceBound`, or `search="quantiles"`.'

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from surefoot.spaces import Arms, Box, Space
+from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
 
-def initial_design_size(space: Space) -> int:
+def initial_design_size(space: Space | Joint) -> int:
     """Size of the initial design where the kernel is fitted."""
-    if not isinstance(space, Arms | Box):
+    if not isinstance(space, Arms | Box | Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
-    return min(max(8, 2 * (space.dimension + 1)), 12)
+    return min(max(8, 2 * (space.seen.dimension + 1)), 12)
 
 
 def width_or(given: Width | None, scale: float, default: Width) -> Width:

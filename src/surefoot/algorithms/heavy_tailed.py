@@ -246,7 +246,7 @@ def _require_bounded(kernel: Kernel, space: Space) -> None:
             f"`space` is {space!r}, expected `Arms` or `Box`; for a `Joint` space there is `v_ucb`."
         )
     kernels.check(kernel)
-    points = space.points if isinstance(space, Arms) else torch.stack([space.lower, space.upper])
+    points = space.examples(0, torch.Generator())
     largest = float(kernels.diagonal(kernel, points).max())
     if largest > 1.0 + 1e-9:
         raise InvalidInput(

@@ -419,7 +419,7 @@ def _risk_averse(
     tail = GAUSSIAN if isinstance(estimator, LeastSquares) else None
     fit = hyperparameters or HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
-    first = 0 if kernel is not None else initial_design_size(space.seen)
+    first = 0 if kernel is not None else initial_design_size(space)
     return Optimizer(
         space,
         kernel,

@@ -83,7 +83,6 @@ def robust_ucb(
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
-        seen = space.seen if isinstance(space, Joint) else space
         return Optimizer(
             space,
             risk=risk,
@@ -97,7 +96,7 @@ def robust_ucb(
                 else HyperparameterFit(lengthscales="short", effects=effects)
             ),
             interval=Credible(),
-            initial=initial_design_size(seen) if initial is None else initial,
+            initial=initial_design_size(space) if initial is None else initial,
             constraints=constraints,
             instability=instability,
             seed=seed,

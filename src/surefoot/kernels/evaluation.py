@@ -11,7 +11,6 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
 from surefoot.kernels.user_defined import PrecomputedKernel
-from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
 
@@ -110,8 +109,8 @@ def validated(kernel: Kernel, space: Space) -> Kernel:
     """
     check(kernel)
     if isinstance(kernel, PrecomputedKernel):
-        arms = len(space) if isinstance(space, Arms) else 0
-        if len(kernel.gram) != arms or not isinstance(space, Arms) or space.has_coordinates:
+        arms = 0 if space.has_coordinates else len(space)  # type: ignore[arg-type]
+        if len(kernel.gram) != arms:
             raise InvalidInput(
                 f"the precomputed kernel has {len(kernel.gram)} rows: "
                 f"it goes with `Arms({len(kernel.gram)})`, arms without coordinates."

@@ -40,7 +40,7 @@ def check_constraints(space: Space | Joint, constraints: object) -> None:
             f"`constraints` is {checks.shown(constraints)}, expected constraints by name, such as "
             '{"p99": Constraint(maximum=20.0)}.'
         )
-    if constraints and isinstance(space.design, Arms) and not space.design.has_coordinates:
+    if constraints and not space.design.has_coordinates:
         raise InvalidInput(
             "`constraints` came with `Arms` without coordinates, expected inputs of a model: pass "
             "`Arms(points)`."

@@ -20,7 +20,7 @@ from surefoot.optimizer.model import Model
 from surefoot.regression.observations import Conditions
 from surefoot.regression.posterior import joint_draws
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces import Arms, Box, Space
 from surefoot.spaces.locations import Location
 from surefoot.types import Constraint
 from surefoot.widths import srinivas
@@ -239,10 +239,8 @@ class FeasibleDesigns:
 
     def _over_environment(self, chance: Score, designs: Tensor) -> Tensor:
         with torch.no_grad():
-            if not isinstance(self.context.space, Joint):
-                return chance(designs)
-            points = self.context.space.points(designs, self.context.z)
-            chances = chance(points.flatten(0, 1)).reshape(points.shape[:2])
+            points = self.context.space.inputs(designs, self.context.z)
+            chances = chance(points).reshape(len(designs), -1)
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
 
 

@@ -20,7 +20,7 @@ from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior, Pull
 from surefoot.regression.regression import Regression
-from surefoot.spaces import Arms, Space
+from surefoot.spaces import Space
 from surefoot.types import InvalidInput, NotReady
 from surefoot.widths import Progress, Width
 
@@ -370,7 +370,7 @@ class Model:
             self.observations.rewards,
             self.space.lower,
             torch.where(span > 0.0, span, 1.0),
-            () if isinstance(self.space, Arms) else self.space.shared,
+            self.space.shared,
             self.observations.sems,
             self.observations.workers,
             self.observations.times,
@@ -414,8 +414,7 @@ class Model:
         self.regression = self.features.init(
             fitted.kernel, space, fitted.noise, self.generator, lasting=lasting
         )
-        ends = torch.stack([space.lower, space.upper])
-        points = space.points if isinstance(space, Arms) else ends
+        points = space.examples(0, self.generator)
         self._constants = Constants(
             fitted.noise,
             float(kernels.diagonal(fitted.kernel, points).max()),

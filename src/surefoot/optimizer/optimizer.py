@@ -45,7 +45,7 @@ from surefoot.optimizer.success import success_probability
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Joint, Space
+from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import Constraint, Info, InvalidInput, NotReady, Query, Recommendation
@@ -147,7 +147,7 @@ class Optimizer:
             raise InvalidInput(
                 "`kernel` and `hyperparameters` cannot both be given: pass one of them."
             )
-        if isinstance(space.design, Arms) and not space.design.has_coordinates and kernel is None:
+        if kernel is None and not space.design.has_coordinates:
             raise InvalidInput(
                 "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
                 "or `Arms(points)` with their coordinates."
@@ -704,7 +704,7 @@ class Optimizer:
             self._pending.settle(query)
         else:
             self._model.pull(location.point, location.arm)
-        if isinstance(self.space, Joint):
+        if self.space.has_environment:
             known = bool((self._designs == location.design).all(-1).any())
             if not known:
                 self._designs = torch.cat([self._designs, location.design.unsqueeze(0)])
@@ -725,7 +725,7 @@ class Optimizer:
     def _supposed(self, where: Where, environment: EnvironmentValue) -> EnvironmentValue:
         """The environment of a pending measurement; one is drawn where it is not yet observed."""
         space = self.space
-        if environment is None and space.observed and isinstance(space, Joint):
+        if environment is None and space.observed:
             point = where.point if isinstance(where, Query) else where
             design = space.design.locate(point).design.unsqueeze(0)
             return space.environment.sample_at(design, torch.Generator().manual_seed(0))[0]

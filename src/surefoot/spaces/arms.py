@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
@@ -40,6 +41,11 @@ class Arms:
     has_coordinates: bool
     """Whether the arms were given by coordinates."""
     observed: ClassVar[bool] = False
+    finite: ClassVar[bool] = True
+    has_environment: ClassVar[bool] = False
+    environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
+    crosses_coordinates: ClassVar[bool] = False
+    shared: ClassVar[tuple[tuple[int, ...], ...]] = ()
 
     def __init__(self, points: Tensor | Sequence | int) -> None:
         has_coordinates = checks.integer(points) is None
@@ -110,6 +116,18 @@ class Arms:
     def seen(self) -> Arms:
         """What the model sees: these arms."""
         return self
+
+    def inputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Inputs of the model at designs (n, d), which are the designs."""
+        return x
+
+    def lists(self, x: Tensor, z: Tensor) -> bool:
+        """Whether designs x are these arms, in their order."""
+        return x is self.points
+
+    def examples(self, number: int, generator: torch.Generator) -> Tensor:
+        """Points (n, d) to try a function at: all arms."""
+        return self.points
 
     def location(self, design: Tensor, arm: int | None = None) -> Location:
         """The location of an arm and its point (d,)."""

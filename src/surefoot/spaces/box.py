@@ -12,6 +12,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
+from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
@@ -53,6 +54,11 @@ class Box:
     active: Activity = ALL_ACTIVE
     """Sets the coordinates of inactive variables to 0."""
     observed: ClassVar[bool] = False
+    finite: ClassVar[bool] = False
+    has_environment: ClassVar[bool] = False
+    environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
+    crosses_coordinates: ClassVar[bool] = False
+    has_coordinates: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -245,6 +251,19 @@ class Box:
     def seen(self) -> Box:
         """What the model sees: this box."""
         return self
+
+    def inputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Inputs of the model at designs (n, d), which are the designs."""
+        return x
+
+    def lists(self, x: Tensor, z: Tensor) -> bool:
+        """Whether designs x are all points of the space: never."""
+        return False
+
+    def examples(self, number: int, generator: torch.Generator) -> Tensor:
+        """Points (number + 2, d) to try a function at: quasi-random ones, and both ends."""
+        ends = torch.stack([self.lower, self.upper])
+        return torch.cat([self.sample(number, generator), ends]) if number else ends
 
     def location(self, design: Tensor, arm: int | None = None) -> Location:
         """The location of a point (d,)."""

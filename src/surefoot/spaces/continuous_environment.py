@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -48,6 +49,8 @@ class ContinuousEnvironment:
     ends: tuple[Tensor, Tensor]
     """Ends (dz,) of the support, infinite where it is unbounded."""
     _inside: Tensor  # (dz,), some value of positive density
+    finite: ClassVar[bool] = False
+    weights_vary: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -155,6 +158,39 @@ class ContinuousEnvironment:
             filling = self.lower + (self.upper - self.lower) * cube
             z = torch.cat([z, filling[self._in_support(filling)]])
         return z, torch.full((len(z),), 1.0 / len(z), dtype=torch.float64)
+
+    def examples(self, number: int, generator: torch.Generator) -> Tensor:
+        """Values (number, dz) to try a function at: independent draws."""
+        return self.sample(number, generator)
+
+    def lists(self, z: Tensor) -> bool:
+        """Whether values z (m, dz) that represent Z are all that there are: never."""
+        return False
+
+    def index(self, value: Tensor) -> None:
+        """Index of a value (dz,) in a list of values: there is none."""
+
+    def checked(self, value: Tensor) -> Tensor:
+        """A value (dz,) of Z.
+
+        Raises:
+            InvalidInput: If it is outside the range of Z.
+        """
+        room, (low, high) = 1e-9 * (self.upper - self.lower), self.ends
+        if bool(((value < low - room) | (value > high + room)).any()):
+            raise InvalidInput(
+                f"the environment {value.tolist()} is outside its range from {low.tolist()} to "
+                f"{high.tolist()}: give the environment a distribution that reaches there."
+            )
+        return value
+
+    def likelihood(self, z: Tensor, weights: Tensor) -> Tensor:
+        """How likely values z (m, dz) of Z with these weights (m,) are: their log densities.
+
+        Raises:
+            InvalidInput: If the distribution has no `log_prob`.
+        """
+        return self.log_prob(z.cpu()).to(weights.device)
 
     def log_prob(self, values: Tensor) -> Tensor:
         """Log density, differentiable.

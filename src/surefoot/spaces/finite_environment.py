@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -50,6 +51,7 @@ class FiniteEnvironment:
     """Values (n, dz)."""
     weights: Tensor | WeightFunction
     """Their probabilities (n,), which sum to 1, or a function of the designs."""
+    finite: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -68,6 +70,11 @@ class FiniteEnvironment:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def weights_vary(self) -> bool:
+        """Whether the probabilities depend on the design."""
+        return callable(self.weights)
 
     @property
     def dimension(self) -> int:
@@ -174,6 +181,34 @@ class FiniteEnvironment:
         drawn = torch.searchsorted(self.weights.cumsum(0), marks).clamp_max(len(self) - 1)
         return self.points[drawn], torch.full((number,), 1.0 / number, dtype=torch.float64)
 
+    def examples(self, number: int, generator: torch.Generator) -> Tensor:
+        """Values (n, dz) to try a function at: all of them."""
+        return self.points
+
+    def lists(self, z: Tensor) -> bool:
+        """Whether values z (m, dz) that represent Z are all that there are."""
+        return len(z) == len(self)
+
+    def likelihood(self, z: Tensor, weights: Tensor) -> Tensor:
+        """How likely values z (m, dz) of Z with these weights (m,) are: their weights."""
+        return weights
+
+    def checked(self, value: Tensor) -> Tensor:
+        """The value of Z that a vector (dz,) is up to rounding.
+
+        Raises:
+            InvalidInput: If there is none.
+        """
+        index = self.index(value)
+        if index is None:
+            nearest = self.points[(self.points - value).square().sum(-1).argmin()]
+            raise InvalidInput(
+                f"the environment {value.tolist()} is none of the {len(self)} values it can take "
+                f"(the nearest is {nearest.tolist()}): tell one of them, or describe it with "
+                "`ContinuousEnvironment`."
+            )
+        return self.points[index].clone()
+
     def index(self, value: Tensor) -> int | None:
         """Find a value, up to rounding.
 
@@ -196,6 +231,18 @@ class FiniteEnvironment:
             if len(gaps) > 0:
                 tolerance[:, coordinate].clamp_(max=float(gaps.min()) / 3.0)
         return tolerance.clamp_min(1e-300)
+
+
+def _no_environment() -> FiniteEnvironment:
+    """One value without coordinates, which the constructor refuses."""
+    environment = object.__new__(FiniteEnvironment)
+    object.__setattr__(environment, "points", torch.zeros(1, 0, dtype=torch.float64))
+    object.__setattr__(environment, "weights", torch.ones(1, dtype=torch.float64))
+    return environment
+
+
+NO_ENVIRONMENT = _no_environment()
+"""The environment of a space that has none: a single value of no coordinates."""
 
 
 def _rows(name: str, values: Tensor | Sequence) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -58,6 +59,7 @@ class Joint:
     environment: Environment
     observed: bool = False
     perturbation: Perturbation | None = None
+    has_environment: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.design, Arms | Box):
@@ -67,34 +69,30 @@ class Joint:
                 f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
-        if isinstance(self.environment, FiniteEnvironment):
-            self._check_weights(self.environment)
+        if self.weights_vary:
+            self._check_weights(self.environment)  # type: ignore[arg-type]
         if self.perturbation is not None:
             self._check_perturbation(self.perturbation)
-        elif isinstance(self.environment, ContinuousEnvironment) and not self._has_coordinates:
+        elif not self.environment.finite and not self.design.has_coordinates:
             raise InvalidInput(
                 "`Arms` without coordinates go with a `FiniteEnvironment`, whose points they "
                 "are crossed with: pass `Arms(points)` with their coordinates."
             )
 
     @property
-    def _has_coordinates(self) -> bool:
-        return isinstance(self.design, Box) or self.design.has_coordinates
-
-    @property
     def _indexed(self) -> bool:
         """Whether pairs are represented by their index, for arms without coordinates."""
-        return self.perturbation is None and not self._has_coordinates
+        return self.perturbation is None and not self.design.has_coordinates
 
     @property
     def crosses_coordinates(self) -> bool:
         """Whether points of f are coordinates of x followed by those of z."""
-        return self.perturbation is None and self._has_coordinates
+        return self.perturbation is None and self.design.has_coordinates
 
     @property
     def weights_vary(self) -> bool:
         """Whether the probabilities of the environment depend on the design."""
-        return callable(getattr(self.environment, "weights", None))
+        return self.environment.weights_vary
 
     @property
     def dimension(self) -> int:
@@ -140,6 +138,16 @@ class Joint:
         seen = self.perturbation(designs.reshape(-1, x.shape[1]), environments.flatten(0, 1))
         return seen.reshape(len(x), len(z), -1)
 
+    def inputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """The same points in one list, (n * m, d): those of `seen` themselves where it has them."""
+        if self.lists(x, z):
+            return self.seen.points  # type: ignore[union-attr]
+        return self.points(x, z).flatten(0, 1)
+
+    def lists(self, x: Tensor, z: Tensor) -> bool:
+        """Whether every design x under every value z is a point of `seen`, in their order."""
+        return self.design.lists(x, z) and self.environment.lists(z)
+
     def pairs(self, x: Tensor, z: Tensor) -> Tensor:
         """Points of f for corresponding designs and environments.
 
@@ -171,10 +179,10 @@ class Joint:
         Returns:
             The index of the pair, None if `seen` is a `Box` or z not a value of the environment.
         """
-        if design_arm is None or not isinstance(self.environment, FiniteEnvironment):
+        index = None if design_arm is None else self.environment.index(z)
+        if design_arm is None or index is None:
             return None
-        index = self.environment.index(z)
-        return None if index is None else design_arm * len(self.environment) + index
+        return design_arm * len(self.environment) + index  # type: ignore[arg-type]
 
     def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
         """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
@@ -198,8 +206,11 @@ class Joint:
                 f"`environment` is required for the design {design.design.tolist()} on {space}: "
                 "pass `environment=z` with the reward."
             )
-        z = _checked_value(self.environment, environment)
-        return self.location(design.design, design.arm, z)
+        if isinstance(environment, bool):
+            raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
+        given = checks.listed(environment)
+        z = checks.vector("environment", given, self.environment.dimension)
+        return self.location(design.design, design.arm, self.environment.checked(z))
 
     def listed(self, arms: Tensor | Sequence) -> list[Location]:
         """Designs, by indices (n,) or points (n, dx), without an environment yet."""
@@ -231,28 +242,14 @@ class Joint:
 
     def _some_points(self) -> Tensor:
         generator = torch.Generator().manual_seed(0)
-        design = self.design
-        x = design.points if isinstance(design, Arms) else design.sample(64, generator)
-        if isinstance(design, Box):
-            x = torch.cat([x, design.lower.unsqueeze(0), design.upper.unsqueeze(0)])
-        environment = self.environment
-        if isinstance(environment, FiniteEnvironment):
-            z = environment.points
-        else:
-            z = environment.sample(256, generator)
-        return self.points(x, z).flatten(0, 1)
+        x = self.design.examples(64, generator)
+        return self.points(x, self.environment.examples(256, generator)).flatten(0, 1)
 
     def _check_weights(self, environment: FiniteEnvironment) -> None:
         """`InvalidInput` for weights that are no function of these designs."""
-        if not callable(environment.weights):
-            return
-        if isinstance(self.design, Arms):
-            x = self.design.points
-        else:
-            x = self.design.sample(_TRIED, torch.Generator().manual_seed(0))
-            x = torch.cat([x, self.design.lower.unsqueeze(0), self.design.upper.unsqueeze(0)])
+        x = self.design.examples(_TRIED, torch.Generator().manual_seed(0))
         try:
-            environment.weights_at(x.clone().requires_grad_(isinstance(self.design, Box)))
+            environment.weights_at(x.clone().requires_grad_(not self.design.finite))
         except InvalidInput:
             raise
         except Exception as error:
@@ -267,10 +264,9 @@ class Joint:
                 f"`perturbation` is {perturbation!r}, expected a function of x (n, dx), z (n, dz)."
             )
         generator = torch.Generator().manual_seed(0)
-        x = self.design.points[:1] if isinstance(self.design, Arms) else self.design.lower[None]
-        x = x.repeat(2, 1)
+        x = self.design.examples(0, generator)[:1].repeat(2, 1)
         z = self.environment.sample_at(x, generator)
-        tracked = x.clone().requires_grad_(isinstance(self.design, Box))
+        tracked = x.clone().requires_grad_(not self.design.finite)
         try:
             seen = perturbation(tracked, z.to(x))
             checks.matrix("perturbation(x, z)", seen.detach())
@@ -284,7 +280,7 @@ class Joint:
                 f"`perturbation` of x {tuple(x.shape)} and z {tuple(z.shape)} has shape "
                 f"{tuple(seen.shape)}, expected (2, d)."
             )
-        if isinstance(self.design, Box) and not seen.requires_grad:
+        if not self.design.finite and not seen.requires_grad:
             raise InvalidInput(
                 "`perturbation` has no gradient in x, expected one that is differentiable: write "
                 "it with torch, without `detach` or NumPy."
@@ -295,27 +291,3 @@ class Joint:
                 "`perturbation` gives values that are NaN or infinite for some designs and "
                 "environments, expected finite points for all of them."
             )
-
-
-def _checked_value(known: Environment, environment: EnvironmentValue) -> Tensor:
-    """A value (dz,) of Z; `InvalidInput` for one that cannot be."""
-    if isinstance(environment, bool):
-        raise InvalidInput(f"`environment` is {environment!r}, expected numbers (dz,).")
-    z = checks.vector("environment", checks.listed(environment), known.dimension)  # type: ignore[arg-type]
-    if isinstance(known, FiniteEnvironment):
-        index = known.index(z)
-        if index is None:
-            nearest = known.points[(known.points - z).square().sum(-1).argmin()]
-            raise InvalidInput(
-                f"the environment {z.tolist()} is none of the {len(known)} values it can take "
-                f"(the nearest is {nearest.tolist()}): tell one of them, or describe it with "
-                "`ContinuousEnvironment`."
-            )
-        return known.points[index].clone()
-    room, (low, high) = 1e-9 * (known.upper - known.lower), known.ends
-    if bool(((z < low - room) | (z > high + room)).any()):
-        raise InvalidInput(
-            f"the environment {z.tolist()} is outside its range from {low.tolist()} to "
-            f"{high.tolist()}: give the environment a distribution that reaches there."
-        )
-    return z

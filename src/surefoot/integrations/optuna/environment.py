@@ -50,7 +50,7 @@ class StudyEnvironment:
                 f"`distribution` is {self.distribution!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
-        if callable(getattr(self.distribution, "weights", None)):
+        if self.distribution.weights_vary:
             raise InvalidInput(
                 "the weights of `distribution` depend on the design, expected numbers in a study: "
                 "use `Optimizer` with a `Joint` space."
