@@ -2,10 +2,12 @@
 
 from surefoot.algorithms.adaptive_discretization import ada_bkb
 from surefoot.algorithms.budgeted import bbkb, bkb
+from surefoot.algorithms.conditional_value_at_risk import cvar_ts, cvar_ucb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb, tuning_free_gp_ucb
-from surefoot.algorithms.risk_averse import cvar_ts, cvar_ucb, rho_kg, stable_opt, v_ucb
+from surefoot.algorithms.knowledge_gradient import rho_kg
 from surefoot.algorithms.robust import robust_ucb
+from surefoot.algorithms.value_at_risk import stable_opt, v_ucb
 
 __all__ = [
     "ada_bkb",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from surefoot.estimators.estimator import Constants, Estimate
 from surefoot.regression.sample import Sample
@@ -20,6 +21,8 @@ class LeastSquares:
         >>> kernel = sf.kernels.squared_exponential(0.2)
         >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, estimator=sf.LeastSquares())
     """
+
+    assumes_gaussian_noise: ClassVar[bool] = True
 
     def init(self, constants: Constants) -> tuple[()]:
         """The state before the first reward."""

@@ -1,0 +1,65 @@
+"""What the risk-averse algorithms have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from surefoot.acquisition import Policy
+from surefoot.acquisition.recommendation import By
+from surefoot.algorithms._defaults import initial_design_size
+from surefoot.estimators import Estimator, LeastSquares
+from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
+from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+from surefoot.optimizer import Optimizer
+from surefoot.risks import Risk
+from surefoot.spaces import Joint
+from surefoot.types import InvalidInput
+from surefoot.widths import Width
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+def risk_averse(
+    space: Joint,
+    kernel: Kernel | None,
+    risk: Risk,
+    policy: Policy,
+    *,
+    features: Features | None,
+    estimator: Estimator | None,
+    width: Width,
+    ridge: float | None,
+    initial: int | None,
+    seed: int,
+    device: str | torch.device,
+    hyperparameters: HyperparameterFit | None = None,
+    recommendation: By = "mean",
+) -> Optimizer:
+    """The optimizer of a policy and a risk, whose kernel is given or fitted."""
+    if not isinstance(space, Joint):
+        raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
+    if kernel is None and ridge is not None:
+        raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+    estimator = estimator or LeastSquares()
+    tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
+    fit = hyperparameters or HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
+    plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
+    first = 0 if kernel is not None else initial_design_size(space)
+    return Optimizer(
+        space,
+        kernel,
+        risk=risk,
+        features=features or plain,
+        estimator=estimator,
+        width=width,
+        policy=policy,
+        hyperparameters=fit if kernel is None else hyperparameters,
+        recommendation=recommendation,
+        ridge=1.0 if ridge is None else ridge,
+        initial=first if initial is None else initial,
+        seed=seed,
+        device=device,
+    )

@@ -1,0 +1,213 @@
+"""Maximisation of the value at risk over a random environment, and of the worst case, its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from surefoot._internal import checks
+from surefoot.acquisition import (
+    LargestGap,
+    Policy,
+    Recorded,
+    ScorePolicy,
+    SurrogateBound,
+)
+from surefoot.acquisition.lacing import Lacing
+from surefoot.acquisition.recommendation import ROUNDS, By
+from surefoot.algorithms._defaults import width_or
+from surefoot.algorithms._risk_averse import risk_averse
+from surefoot.estimators import Estimator
+from surefoot.features import Features
+from surefoot.hyperparameters import HyperparameterFit
+from surefoot.optimizer import Optimizer
+from surefoot.risks import Risk, VaR, WeightedVaR, WorstCase
+from surefoot.spaces import Joint
+from surefoot.widths import Width, srinivas
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+def v_ucb(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    level: float | Sequence[float],
+    lacing: Lacing = "prob",
+    search: Literal["quantiles", "surrogate"] = "quantiles",
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    hyperparameters: HyperparameterFit | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    recommendation: By = "mean",
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """V-UCB: maximises the value at risk over a random environment.
+
+    The design maximises the value at risk of the upper confidence bound. It is measured under a
+    lacing value z, at which the bounds of f enclose those of the value at risk.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
+            f(x, Z). Several levels, in increasing order, are optimised by the same measurements
+            (`acquisition.LargestGap`): `recommend(risk=VaR(alpha))` is the best design of one of
+            them, `recommend()` that of the mean over them (`WeightedVaR`).
+        lacing: The lacing value to measure under: "prob" is the one of largest weight or density,
+            of several the least certain; "prob-random" of several a random one; "unif" a random
+            one of all.
+        search: How a continuous environment is handled: by "quantiles" of values that fill it
+            evenly, or by the paper's local neural "surrogate", which takes seconds a round.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: Estimator of the coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
+            from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
+        hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel.
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none if a kernel is given.
+        recommendation: Rule of `recommend`: "mean" for the measured design with the largest value
+            at risk of the posterior mean; "lower" for that with the largest value at risk of the
+            lower bound; "rounds" for that whose lower bound was largest in the round in which it
+            was chosen, which has the regret bound of Appendix F (`acquisition.Recorded`); or a
+            function of a `Context`, a score of designs.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, both `scale` and `width` are, or `search` is "surrogate" with several
+            levels.
+
+    References:
+        Nguyen, Dai, Low and Jaillet 2021, "Value-at-Risk optimization with Gaussian processes",
+        Algorithm 1.
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.v_ucb(space, kernel, level=0.2, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
+    """
+    surrogate = checks.choice("search", search, "quantiles", "surrogate") == "surrogate"
+    several = isinstance(level, Sequence) and not isinstance(level, str)
+    risk: Risk = WeightedVaR(level) if several else VaR(level)  # type: ignore[arg-type]
+    policy: Policy = LargestGap(lacing) if several else ScorePolicy(lacing=lacing)
+    if surrogate:
+        policy = SurrogateBound(lacing)
+    if recommendation == ROUNDS:
+        policy = Recorded(policy)
+    return risk_averse(
+        space,
+        kernel,
+        risk,
+        policy,
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        hyperparameters=hyperparameters,
+        ridge=ridge,
+        initial=initial,
+        recommendation=recommendation,
+        seed=seed,
+        device=device,
+    )
+
+
+def stable_opt(
+    space: Joint,
+    kernel: Kernel | None = None,
+    *,
+    features: Features | None = None,
+    estimator: Estimator | None = None,
+    width: Width | None = None,
+    ridge: float | None = None,
+    scale: float = 1.0,
+    initial: int | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+) -> Optimizer:
+    """StableOpt: maximises the worst case over the environment.
+
+    The design maximises the least upper confidence bound, and is measured under the z of the least
+    lower bound there. This is the limit of `v_ucb` at level 0.
+
+    Args:
+        space: `Joint(design, environment)`.
+        kernel: The prior covariance of x followed by z; None fits a squared exponential one, and
+            the noise, every 3 rounds: Gaussian noise with `LeastSquares`, Student-t noise with any
+            other estimator.
+        features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
+            kernel is fitted.
+        estimator: Estimator of the coefficients; least squares by default.
+        width: The width in place of `widths.srinivas(scale=scale)`, which is
+            sqrt(2 ln(t^2 pi^2 / 0.6)).
+        ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
+            units; 1 by default.
+        scale: Factor of the default width.
+        initial: Number of pairs of the initial design, spread over the designs and drawn from the
+            environment; by default none if a kernel is given.
+        seed: Seed of all random choices.
+        device: Device of the tensors.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        InvalidInput: If an argument is out of range, `space` is not a `Joint`, `ridge` is given
+            without a kernel, or both `scale` and `width` are.
+
+    References:
+        Bogunovic, Scarlett, Jegelka and Cevher 2018, "Adversarially robust optimization with
+        Gaussian processes", Algorithm 1; Nguyen et al. 2021 (V-UCB), Corollary 2.2.
+
+    Example:
+        >>> import surefoot as sf
+        >>> load = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
+        >>> space = sf.Joint(sf.Arms([[0.0], [0.5], [1.0]]), load)
+        >>> kernel = sf.kernels.squared_exponential([0.5, 0.5])
+        >>> optimizer = sf.algorithms.stable_opt(space, kernel, ridge=0.01)
+        >>> for _ in range(9):
+        ...     query = optimizer.ask()
+        ...     x, z = float(query.point), float(query.environment)
+        ...     info = optimizer.tell(query, x - 2 * x * z)
+        >>> optimizer.recommend().point.tolist()
+        [0.0]
+    """
+    return risk_averse(
+        space,
+        kernel,
+        WorstCase(),
+        ScorePolicy(),
+        features=features,
+        estimator=estimator,
+        width=width_or(width, scale, srinivas(scale=scale)),
+        ridge=ridge,
+        initial=initial,
+        seed=seed,
+        device=device,
+    )
