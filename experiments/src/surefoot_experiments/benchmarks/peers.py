@@ -9,15 +9,12 @@ from torch.quasirandom import SobolEngine
 
 from surefoot_experiments.problems import Problem
 
-UCB_BETA = 4.0  # BoTorch's beta multiplies the variance: two standard deviations
-RESTARTS, RAW_SAMPLES = 4, 128
-ATTEMPTS = 3
-
 
 class Method(Protocol):
     """An optimiser under test; points are (d,) in the units of the problem, and it maximises."""
 
-    failures: int
+    @property
+    def failures(self) -> int: ...
 
     def ask(self) -> Tensor: ...
 
@@ -95,97 +92,40 @@ class Optuna:
 class BoTorch:
     """A BoTorch loop refitted each round; recommends the maximiser of the posterior mean.
 
-    Starts with 2 (d + 1) scrambled Sobol points, at most 10. Inputs are normalised, outcomes
-    standardised, and hyperparameters and priors are those of `SingleTaskGP`.
+    Starts with 2 (d + 1) scrambled Sobol points, at most 10; see `BoTorchModel`.
     """
 
     def __init__(self, problem: Problem, seed: int, acquisition: str, robust: bool = False) -> None:
+        from surefoot_experiments.scoreboard.botorch_model import BoTorchModel
+
         torch.manual_seed(seed)
-        self.failures = 0
-        self._bounds = torch.stack([problem.lower, problem.upper])
         dimension = problem.dimension
         sobol = SobolEngine(dimension, scramble=True, seed=seed)
         cube = sobol.draw(min(2 * (dimension + 1), 10), dtype=torch.float64)
         self._initial = list(problem.lower + (problem.upper - problem.lower) * cube)
-        self._acquisition, self._robust = acquisition, robust
+        bounds = torch.stack([problem.lower, problem.upper])
+        self._model = BoTorchModel(bounds, acquisition, robust)
         self._points: list[Tensor] = []
         self._values: list[float] = []
+
+    @property
+    def failures(self) -> int:
+        return self._model.failures
 
     def ask(self) -> Tensor:
         if len(self._points) < len(self._initial):
             return self._initial[len(self._points)]
-        return self._attempt(self._acquire)
+        return self._model.acquire(*self._measured())
 
     def tell(self, point: Tensor, y: float) -> None:
         self._points.append(point)
         self._values.append(y)
 
     def recommend(self) -> Tensor:
-        return self._attempt(self._best_mean)
+        return self._model.best_mean(*self._measured())
 
-    def _attempt(self, step: Callable[[], Tensor]) -> Tensor:
-        """Run a step again if a fit or a factorisation fails; at last fall back on chance."""
-        for _ in range(ATTEMPTS):
-            try:
-                return step()
-            except Exception as error:  # BoTorch raises its own and those of three libraries below
-                print(f"  retry after {type(error).__name__}: {error}", flush=True)
-                self.failures += 1
-        low, high = self._bounds
-        return low + (high - low) * torch.rand(len(low), dtype=torch.float64)
-
-    def _fit(self) -> tuple[Any, Tensor]:
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
-        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
-        from botorch.models.transforms import Normalize, Standardize
-        from gpytorch.mlls import ExactMarginalLogLikelihood
-
-        x = torch.stack(self._points)
-        y = torch.tensor(self._values, dtype=torch.float64).unsqueeze(-1)
-        family = RobustRelevancePursuitSingleTaskGP if self._robust else SingleTaskGP
-        model = family(
-            x,
-            y,
-            outcome_transform=Standardize(m=1),
-            input_transform=Normalize(x.shape[-1], bounds=self._bounds),
-        )
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        return model, x
-
-    def _acquire(self) -> Tensor:
-        from botorch.acquisition import UpperConfidenceBound, qLogNoisyExpectedImprovement
-
-        model, x = self._fit()
-        score = (
-            UpperConfidenceBound(model, beta=UCB_BETA)
-            if self._acquisition == "ucb"
-            else qLogNoisyExpectedImprovement(model, X_baseline=x, prune_baseline=True)
-        )
-        return self._maximise(score)[0]
-
-    def _best_mean(self) -> Tensor:
-        from botorch.acquisition import PosteriorMean
-
-        model, x = self._fit()
-        mean = PosteriorMean(model)
-        point, height = self._maximise(mean)
-        with torch.no_grad():
-            observed = mean(x.unsqueeze(1))
-        return x[observed.argmax()] if observed.max() > height else point
-
-    def _maximise(self, score: Any) -> tuple[Tensor, Tensor]:
-        from botorch.optim import optimize_acqf
-
-        point, height = optimize_acqf(
-            score,
-            bounds=self._bounds,
-            q=1,
-            num_restarts=RESTARTS,
-            raw_samples=RAW_SAMPLES,
-            options={"sample_around_best": True, "maxiter": 100},
-        )
-        return point.squeeze(0), height
+    def _measured(self) -> tuple[Tensor, Tensor]:
+        return torch.stack(self._points), torch.tensor(self._values, dtype=torch.float64)
 
 
 class Surefoot:
