@@ -29,6 +29,17 @@ def check_parts(space: object, features: object, estimator: object, width: objec
         raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 
+def check_kernel(space: Space | Joint, kernel: object, hyperparameters: object) -> None:
+    """`InvalidInput` if a kernel is missing, or given beside the way to fit one."""
+    if kernel is not None and hyperparameters is not None:
+        raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
+    if kernel is None and not space.design.has_coordinates:
+        raise InvalidInput(
+            "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
+            "or `Arms(points)` with their coordinates."
+        )
+
+
 def check_constraints(space: Space | Joint, constraints: object) -> None:
     """`InvalidInput` unless they are `Constraint`s by name, on a space that can be modelled."""
     if constraints is None:
@@ -45,6 +56,31 @@ def check_constraints(space: Space | Joint, constraints: object) -> None:
             "`constraints` came with `Arms` without coordinates, expected inputs of a model: pass "
             "`Arms(points)`."
         )
+
+
+def environments_of(
+    points: Tensor | Sequence, rewards: Sequence[float], environments: Tensor | Sequence | None
+) -> Tensor | Sequence:
+    """The environment of each reward, None where none is given; as many as points and rewards.
+
+    Args:
+        points: Queries, indices of arms (n,) or points (n, d).
+        rewards: The rewards (n,).
+        environments: The environments (n, dz); None if there are none.
+    """
+    if checks.is_single(points) or not hasattr(points, "__len__"):
+        raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
+    z = [None] * len(points) if environments is None else environments
+    if checks.is_single(z):
+        raise InvalidInput(
+            f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
+        )
+    if not len(points) == len(rewards) == len(z):
+        also = "" if environments is None else f" and {len(z)} environments"
+        raise InvalidInput(
+            f"{len(points)} points came with {len(rewards)} rewards{also}, expected as many."
+        )
+    return z
 
 
 def standard_errors(

@@ -24,7 +24,6 @@ from surefoot.acquisition import (
     ScoreRule,
     UpperConfidenceBound,
 )
-from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import (
     ROUNDS,
@@ -41,7 +40,7 @@ from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, Hyp
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
-from surefoot.optimizer.success import success_probability
+from surefoot.optimizer.success import SuccessModel
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
@@ -143,15 +142,7 @@ class Optimizer:
         device: str | torch.device = "cpu",
     ) -> None:
         arguments.check_parts(space, features, estimator, width)
-        if kernel is not None and hyperparameters is not None:
-            raise InvalidInput(
-                "`kernel` and `hyperparameters` cannot both be given: pass one of them."
-            )
-        if kernel is None and not space.design.has_coordinates:
-            raise InvalidInput(
-                "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
-                "or `Arms(points)` with their coordinates."
-            )
+        arguments.check_kernel(space, kernel, hyperparameters)
         self.space = space.to(device)
         self.risk = risk
         self._risk = risk_on(space, risk)
@@ -178,6 +169,7 @@ class Optimizer:
             checks.count("initial", initial, least=0),
         )
         self.instability = STABLE if instability is None else instability
+        self._success = SuccessModel(self._model, self.instability)
         self._initial = self.space.spread(initial, self._generator)
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
@@ -187,7 +179,6 @@ class Optimizer:
         design = self.space.design
         self._designs = design.lower.new_zeros(0, design.dimension)  # measured, on a `Joint` space
         self._failed: list[Tensor] = []
-        self._feasibility: Feasibility | None = None  # of the last round
         self._memory: dict[str, Any] = {}  # of the policy
         arguments.check_constraints(space, constraints)
         self.constraints = ConstraintModels(self.space.seen, constraints)
@@ -317,18 +308,7 @@ class Optimizer:
         """
         started = perf_counter()
         y = checks.rewards(rewards)
-        if checks.is_single(points) or not hasattr(points, "__len__"):
-            raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
-        z = [None] * len(points) if environments is None else environments
-        if checks.is_single(z):
-            raise InvalidInput(
-                f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
-            )
-        if not len(points) == len(y) == len(z):
-            also = "" if environments is None else f" and {len(z)} environments"
-            raise InvalidInput(
-                f"{len(points)} points came with {len(y)} rewards{also}, expected as many."
-            )
+        z = arguments.environments_of(points, y, environments)
         errors = arguments.standard_errors(sems, len(y), self._model.estimator)
         limited = arguments.constraint_values(constraints, len(y), self.constraints.limits)
         conditions = arguments.conditions(workers, times, len(y), self.effects)
@@ -455,12 +435,14 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        return self._look(both(self._known_to_succeed(), self.constraints.probability()))
+        success = self._success.of_recommendation(self._failed)
+        return self._look(both(success, self.constraints.probability()))
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
         """Probability that all constraints hold; None before the first of their values."""
-        return FeasibleDesigns.of(self.constraints, self._look(self._known_to_succeed()))
+        success = self._success.of_recommendation(self._failed)
+        return FeasibleDesigns.of(self.constraints, self._look(success))
 
     @property
     def width(self) -> float:
@@ -487,7 +469,7 @@ class Optimizer:
     @property
     def unstable(self) -> Tensor:
         """Measured points (k, d) that are unstable, in the sense of `instability`."""
-        return self._model.observations.sites[self._unstable()]
+        return self._model.observations.sites[self._success.unstable()]
 
     @property
     def pending(self) -> list[Query]:
@@ -619,8 +601,9 @@ class Optimizer:
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
+        feasible = both(self._success.of_search(self._failed), self.constraints.probability())
         width = self._model.latest.width
-        return self._context_with(posterior, width, self._pending, self._memory, self._feasible())
+        return self._context_with(posterior, width, self._pending, self._memory, feasible)
 
     def _look(self, feasible: Score | None) -> Context:
         """The state after all rewards, with a given probability of feasibility."""
@@ -651,26 +634,6 @@ class Optimizer:
             warp=self._model.fitted.warp,
             hyperparameter_uncertainty=self._model.uncertainty,
         )
-
-    def _feasible(self) -> Score | None:
-        """Probability that measuring succeeds and all constraints hold."""
-        return both(self._succeeds(), self.constraints.probability())
-
-    def _known_to_succeed(self) -> Score | None:
-        """Probability that measuring succeeds, by which designs are recommended."""
-        success = self._succeeds()
-        return None if success is None else success.of_recommendation
-
-    def _succeeds(self) -> Feasibility | None:
-        """Probability that measuring succeeds, by which the search goes on."""
-        self._feasibility = success_probability(
-            self.space.seen, self._model, self._failed, self._unstable(), self._feasibility
-        )
-        return self._feasibility
-
-    def _unstable(self) -> Tensor:
-        """Indices of the sites that are unstable."""
-        return torch.from_numpy(self.instability(self._model.without_effects()))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""

@@ -7,38 +7,56 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from surefoot.acquisition import Score
 from surefoot.acquisition.feasibility import Feasibility
+from surefoot.acquisition.replication import Instability
 from surefoot.optimizer.model import Model
-from surefoot.spaces import Arms, Space
+from surefoot.spaces import Arms
 
 
-def success_probability(
-    seen: Space,
-    model: Model,
-    failed: Sequence[Tensor],
-    unstable: Tensor,
-    last: Feasibility | None,
-) -> Feasibility | None:
-    """Probability that measuring succeeds, as a function of inputs.
+class SuccessModel:
+    """Probability that measuring succeeds, as a function of inputs of the model.
 
     Args:
-        seen: Space of the inputs of the model.
         model: The model, whose observations are the successes.
-        failed: Inputs (d,) that have failed, in order; one that failed twice is there twice.
-        unstable: Indices (k,) of the sites that are unstable: each of their replicates counts as a
-            failure, none as a success.
-        last: The result of the last round, which is continued.
-
-    Returns:
-        The probability; None where nothing has failed.
+        instability: Which sites are unstable: each of their replicates counts as a failure, none as
+            a success.
     """
-    if not len(failed) and not len(unstable):
-        return None
-    kernel, observations = model.fitted.kernel, model.observations
-    sites, counts = observations.sites, observations.counts
-    replicates = counts[unstable].long()
-    failures = torch.stack([*failed, *sites[unstable].repeat_interleave(replicates, 0)])
-    stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
-    stable[unstable] = False
-    before = last or Feasibility(kernel, seen.points if isinstance(seen, Arms) else sites[:0])
-    return before.updated(kernel, sites[stable], counts[stable], failures)
+
+    def __init__(self, model: Model, instability: Instability) -> None:
+        self._model = model
+        self._instability = instability
+        space, sites = model.space, model.observations.sites
+        arms = space.points if isinstance(space, Arms) else sites[:0]
+        self._feasibility = Feasibility(model.fitted.kernel, arms)  # of the last round
+
+    def of_search(self, failed: Sequence[Tensor]) -> Score | None:
+        """The probability by which to search; None where nothing has failed.
+
+        Args:
+            failed: Inputs (d,) that have failed, in order; one that failed twice is there twice.
+        """
+        return self._feasibility if self._update(failed) else None
+
+    def of_recommendation(self, failed: Sequence[Tensor]) -> Score | None:
+        """The probability by which to recommend; None where nothing has failed."""
+        return self._feasibility.of_recommendation if self._update(failed) else None
+
+    def unstable(self) -> Tensor:
+        """Indices (k,) of the sites that are unstable."""
+        return torch.from_numpy(self._instability(self._model.without_effects()))
+
+    def _update(self, failed: Sequence[Tensor]) -> bool:
+        """Take in all measurements so far; whether any has failed."""
+        unstable = self.unstable()
+        if not len(failed) and not len(unstable):
+            return False
+        sites, counts = self._model.observations.sites, self._model.observations.counts
+        replicates = counts[unstable].long()
+        failures = torch.stack([*failed, *sites[unstable].repeat_interleave(replicates, 0)])
+        stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
+        stable[unstable] = False
+        self._feasibility = self._feasibility.updated(
+            self._model.fitted.kernel, sites[stable], counts[stable], failures
+        )
+        return True
