@@ -14,7 +14,8 @@ from surefoot._internal import checks, doubling
 from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.estimators.live_rewards import FAR, LiveRewards
 from surefoot.regression.sample import Sample
-from surefoot.tails import Moment, check_moment
+from surefoot.tails import Moment
+from surefoot.tails.moment import check_moment
 
 Product = Callable[[np.ndarray], np.ndarray]
 

@@ -12,7 +12,8 @@ from surefoot.estimators.estimator import UNWEIGHTED, Constants, Estimate
 from surefoot.regression.observations import grown
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
-from surefoot.tails import Moment, check_moment
+from surefoot.tails import Moment
+from surefoot.tails.moment import check_moment
 
 
 @dataclass(eq=False)

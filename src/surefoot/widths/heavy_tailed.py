@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from surefoot._internal import checks, doubling
-from surefoot.tails import Moment, check_moment
+from surefoot.tails import Moment
+from surefoot.tails.moment import check_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.gaussian import projected
 from surefoot.widths.progress import Progress

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -13,25 +12,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot.integrations.optuna.differences import difference_of
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
     PredictedConstraint,
     StudyDrift,
     StudyRecommendation,
 )
+from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment, crossed
 from surefoot.optimizer.constraints import CONFIDENT
-from surefoot.regression.units import Warp
-from surefoot.risks.risk import Risk, support_only
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.hyperparameters import Contrast
-    from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.spaces import Box
 
-_ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
-_PAIRS = 4096  # of two values, for the interval of their difference
 _CHUNK = 2**16  # points predicted at once
 _NORMAL = NormalDist()
 _OF_95 = 1.96  # standard deviations of a 95 % interval
@@ -89,7 +85,7 @@ class StudyBelief:
         """Configurations whose measurements differ too much, as values by parameter name."""
         self._over = None
         if tracker.environment is not None and optimizer.risk is not None:
-            self._over = _RiskOverEnvironment(tracker.environment, optimizer.risk)
+            self._over = RiskOverEnvironment(tracker.environment, optimizer.risk)
         self.trials: list[int] = list(tracker.numbers)
         """Numbers of the trials in the model, in the order in which they were read."""
         told = tracker.sign * optimizer.history.rewards.cpu().numpy()
@@ -441,7 +437,7 @@ class StudyBelief:
         z, weights = over.values()
         risks = []
         for chunk in x.split(max(1, _CHUNK // len(z))):
-            bounds = self._bounds(_product(chunk, z))
+            bounds = self._bounds(crossed(chunk, z))
             risks.append([over.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
         return self._in_units(*(torch.cat(each) for each in zip(*risks, strict=True)))
 
@@ -470,7 +466,7 @@ class StudyBelief:
                 "`predict` gives for each."
             )
         mean, covariance = self._jointly(params, other)
-        ends = _difference(mean, covariance, self._warp, self._width)
+        ends = difference_of(mean, covariance, self._warp, self._width)
         middle, lower, upper = (self._sign * end for end in ends)
         lower, upper = min(lower, upper), max(lower, upper)
         if not self._log:
@@ -504,7 +500,7 @@ class StudyBelief:
         if self._over is None:
             raise _no_environment()
         z, weights = self._over.values()
-        ends = self._in_units(*self._bounds(_product(self._points([params]), z)))
+        ends = self._in_units(*self._bounds(crossed(self._points([params]), z)))
         return OverEnvironment(z.numpy(), *ends, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
@@ -549,66 +545,12 @@ class StudyBelief:
         return tuple(map(np.exp, found)) if self._log else found  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, eq=False)
-class _RiskOverEnvironment:
-    """Environment of a study and the risk that is optimised over it."""
-
-    environment: StudyEnvironment
-    risk: Risk
-
-    def values(self) -> tuple[Tensor, Tensor]:
-        """Environments (n, dz) and their weights (n,), which are numbers in a study."""
-        return self.environment.distribution.values(  # type: ignore[return-value]
-            _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
-        )
-
-    def points(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
-        """Points (n, d) of configurations (n, dx), each with its environment."""
-        if len(environments) != len(x):
-            raise InvalidInput(
-                f"{len(environments)} environments came with {len(x)} configurations, expected as "
-                "many."
-            )
-        rows = [self.environment.encode(values) for values in environments]
-        return torch.cat([x, torch.stack(rows)], -1) if rows else x
-
-
-def _difference(
-    mean: Tensor, covariance: Tensor, warp: Warp, width: float
-) -> tuple[float, float, float]:
-    """Median and interval of the difference of two correlated values, in reward units.
-
-    Args:
-        mean: Means (2,) of the values as they were transformed.
-        covariance: Their covariance (2, 2).
-        warp: The transformation.
-        width: The interval has the level of so many standard deviations.
-    """
-    signs = mean.new_tensor([1.0, -1.0])
-    if warp.is_identity:
-        middle = float(signs @ mean)
-        margin = width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
-        return middle, middle - margin, middle + margin
-    values, vectors = torch.linalg.eigh(covariance)
-    unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_PAIRS, dtype=mean.dtype)
-    draws = torch.special.ndtri(unit.clamp(1e-9, 1.0 - 1e-9)).to(mean)
-    pairs = mean + (draws * values.clamp_min(0.0).sqrt()) @ vectors.T
-    levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
-    ends = (warp.inverse(pairs) @ signs).quantile(levels)
-    return float(ends[0]), float(ends[1]), float(ends[2])
-
-
 def _candidates(box: Box, at: Tensor, generator: torch.Generator) -> Tensor:
     """Points (n, d) that fill a box and surround a point (1, d)."""
     filling = box.sample(_FILLING, generator)
     reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
     noise = torch.randn(len(reach), box.dimension, dtype=torch.float64, generator=generator)
     return torch.cat([filling, box.snap(at + reach * noise)])
-
-
-def _product(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)
-    """Every combination of configuration and environment."""
-    return torch.cat([x.repeat_interleave(len(z), 0), z.repeat(len(x), 1)], -1)
 
 
 def _no_environment() -> InvalidInput:

@@ -1,0 +1,47 @@
+"""Risk over the environment of an Optuna study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from surefoot.risks.risk import Risk, support_only
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna.environment import StudyEnvironment
+
+_ENVIRONMENTS = 1024  # quasi-random values that a continuous environment is discretised to
+
+
+@dataclass(frozen=True, eq=False)
+class RiskOverEnvironment:
+    """Environment of a study and the risk that is optimised over it."""
+
+    environment: StudyEnvironment
+    risk: Risk
+
+    def values(self) -> tuple[Tensor, Tensor]:
+        """Environments (n, dz) and their weights (n,), which are numbers in a study."""
+        return self.environment.distribution.values(  # type: ignore[return-value]
+            _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
+        )
+
+    def points(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
+        """Points (n, d) of configurations (n, dx), each with its environment."""
+        if len(environments) != len(x):
+            raise InvalidInput(
+                f"{len(environments)} environments came with {len(x)} configurations, expected as "
+                "many."
+            )
+        rows = [self.environment.encode(values) for values in environments]
+        return torch.cat([x, torch.stack(rows)], -1) if rows else x
+
+
+def crossed(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)
+    """Every combination of configuration and environment."""
+    return torch.cat([x.repeat_interleave(len(z), 0), z.repeat(len(x), 1)], -1)

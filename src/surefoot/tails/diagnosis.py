@@ -1,0 +1,199 @@
+"""Tail diagnosis of repeated measurements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from surefoot.tails.hill import TailIndex, checked_sample, tail_index
+from surefoot.tails.kolmogorov_smirnov import SIMULATIONS, normality
+from surefoot.tails.moment import LEAST_ALPHA, Moment
+
+MAD_TO_SD = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+_OUTLIER = 3.5  # robust standard deviations, Iglewicz and Hoaglin 1993
+_SIGNIFICANT, _EXCESS = 0.05, 0.01  # p-values: of the distance, of the number of outliers
+
+
+@dataclass(frozen=True)
+class TailDiagnosis:
+    """Diagnosis of the tails of a sample, with a recommended algorithm.
+
+    Args:
+        n: Number of values.
+        ks: Kolmogorov-Smirnov distance to the normal with the same mean and standard deviation.
+        p_value: P-value of that distance, with the fitted parameters taken into account.
+        tail_index: Hill's estimate of the tail index.
+        tail_lower: Lower end of its 95 % confidence interval.
+        tail_upper: Upper end.
+        tail_count: Number of largest deviations that it is estimated from.
+        largest_over_mad: Largest deviation from the median in median absolute deviations, infinite
+            if these are 0.
+        outlier_share: Share of values more than 3.5 robust standard deviations from the median.
+        algorithm: Name of the recommended function in `surefoot.algorithms`.
+        moment: Estimated moment of the values less their median; None where the tail index is below
+            1.1, as no moment of a usable order exists.
+        reason: Explanation of the recommendation.
+    """
+
+    n: int
+    ks: float
+    p_value: float
+    tail_index: float
+    tail_lower: float
+    tail_upper: float
+    tail_count: int
+    largest_over_mad: float
+    outlier_share: float
+    algorithm: str
+    moment: Moment | None
+    reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Fields as JSON-compatible values, with None for an infinite one."""
+        content = asdict(self)
+        if not math.isfinite(self.largest_over_mad):
+            content["largest_over_mad"] = None
+        return content
+
+    @property
+    def p_text(self) -> str:
+        """The p-value as text, at the resolution of the simulation."""
+        least = 1 / SIMULATIONS
+        return f"p < {least:g}" if self.p_value < least else f"p = {self.p_value:.3f}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Name and formatted value of each field."""
+        return [
+            ("Values", str(self.n)),
+            ("Kolmogorov-Smirnov against the normal", f"{self.ks:.3f} ({self.p_text})"),
+            (
+                "Tail index",
+                f"{self.tail_index:.2f} (95 % interval {self.tail_lower:.2f} to "
+                f"{self.tail_upper:.2f}, from the {self.tail_count} largest deviations)",
+            ),
+            ("Largest deviation / median absolute deviation", f"{self.largest_over_mad:.1f}"),
+            ("Share of outliers (beyond 3.5 robust sd)", f"{100 * self.outlier_share:.1f} %"),
+            ("Suggested algorithm", f"surefoot.algorithms.{self.algorithm}"),
+            ("Suggested moment", _moment_text(self.moment)),
+        ]
+
+    def __str__(self) -> str:
+        facts = self.facts()
+        width = max(len(name) for name, _ in facts)
+        lines = [f"{name:<{width}}  {finding}" for name, finding in facts]
+        return "\n".join([*lines, "", self.reason])
+
+
+def diagnose(y: ArrayLike) -> TailDiagnosis:
+    """Diagnose the tails of repeated measurements of one quantity.
+
+    From measurements of different configurations subtract the predictions of a model or the group
+    means first; otherwise differences between configurations count as noise.
+
+    Args:
+        y: Measurements (n,), n >= 20.
+
+    Returns:
+        Test of normality, tail index, share of outliers, and a recommended algorithm.
+
+    Raises:
+        InvalidInput: For fewer than 20 values, constant or non-finite ones.
+
+    Example:
+        >>> import numpy as np
+        >>> y = 10 + np.random.default_rng(0).standard_t(2, 200)
+        >>> diagnosis = diagnose(y)
+        >>> diagnosis.algorithm, round(diagnosis.tail_index, 2)
+        ('robust_ucb', 1.65)
+    """
+    values = checked_sample(y)
+    ks, p_value = normality(values)
+    tail = tail_index(values)
+    deviations = np.abs(values - np.median(values))
+    mad = float(np.median(deviations))
+    outliers = int(np.sum(deviations > _OUTLIER * MAD_TO_SD * mad))
+    # A few normal values are that far out too; outliers are an excess over their number.
+    chance = special.bdtrc(outliers - 1, len(values), 2 * special.ndtr(-_OUTLIER))
+    largest = float(deviations.max()) / mad if mad > 0 else math.inf
+    normal = p_value >= _SIGNIFICANT and chance >= _EXCESS
+    share = outliers / len(values)
+    exists = tail.index >= 1 + LEAST_ALPHA  # moments exist up to the tail index
+    moment = Moment.estimate(values - np.median(values)) if exists else None
+    return TailDiagnosis(
+        n=len(values),
+        ks=ks,
+        p_value=p_value,
+        tail_index=tail.index,
+        tail_lower=tail.lower,
+        tail_upper=tail.upper,
+        tail_count=tail.k,
+        largest_over_mad=largest,
+        outlier_share=share,
+        algorithm="gp_ucb" if normal else "robust_ucb",
+        moment=moment,
+        reason=_reason(len(values), p_value, tail, share, normal, moment),
+    )
+
+
+def _moment_text(moment: Moment | None) -> str:
+    if moment is None:
+        return "none"
+    return f"Moment(alpha={moment.alpha:.3g}, bound={moment.bound:.4g}), about the median"
+
+
+def _order_text(tail: TailIndex, moment: Moment | None) -> str:
+    """Which moment an algorithm may assume."""
+    if moment is None:
+        return (
+            "No moment of an order above 1 can be assumed, as the tail index is below "
+            f"{1 + LEAST_ALPHA:g}"
+        )
+    order = f"For an algorithm that requires a moment, assume one of order {1 + moment.alpha:.2f}"
+    if moment.alpha == 1:
+        return f"{order}, a finite variance"
+    if moment.alpha == LEAST_ALPHA:
+        return f"{order}, the lowest that is considered"
+    return f"{order}, one standard error below the tail index"
+
+
+def _reason(
+    n: int, p_value: float, tail: TailIndex, share: float, normal: bool, moment: Moment | None
+) -> str:
+    weak = " With fewer than 60 values this is weak evidence." if n < 60 else ""
+    if normal:
+        return (
+            f"No evidence against normal noise (p = {p_value:.2f}, no excess of outliers), so "
+            "gp_ucb is suitable. robust_ucb costs little here and protects against outliers in "
+            f"later rewards.{weak}"
+        )
+    findings = []
+    if p_value < _SIGNIFICANT:
+        findings.append("the values are not normally distributed")
+    if share > 0:
+        findings.append(f"{100 * share:.1f} % of them are outliers")
+    if tail.upper < 2:
+        variance = (
+            "The tail index is below 2, so the variance is infinite, or practically so at this "
+            "sample size, and averages converge slowly"
+        )
+    elif tail.lower > 2:
+        variance = (
+            "The tail index is above 2, so the variance is finite, but least squares is still "
+            "sensitive to single outliers"
+        )
+    else:
+        variance = (
+            "The confidence interval of the tail index contains 2, so it is open whether the "
+            "variance is finite"
+        )
+    return (
+        f"{' and '.join(findings).capitalize()}: use robust_ucb, which downweights outliers. "
+        f"{variance}. {_order_text(tail, moment)}.{weak}"
+    )
