@@ -159,3 +159,11 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
     unseen = torch.tensor([[1.5]], dtype=torch.float64)
     deviation = float(optimizer.posterior.variance(unseen).sqrt())
     assert 1.0 < deviation < 10.0 if standardise else deviation == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(("variables", "scale"), [(16, 0.5), (17, 1.0)])
+def test_the_width_is_full_in_many_variables(variables: int, scale: float) -> None:
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0] * variables, [1.0] * variables))
+    assert optimizer.width_rule == sf.widths.srinivas(scale=scale)
+    given = sf.algorithms.robust_ucb(sf.Box([0.0] * variables, [1.0] * variables), scale=0.3)
+    assert given.width_rule == sf.widths.srinivas(scale=0.3)

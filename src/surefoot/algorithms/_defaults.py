@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from surefoot.spaces import Arms, Box, Space
+from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
@@ -12,6 +12,15 @@ def initial_design_size(space: Space) -> int:
     if not isinstance(space, Arms | Box):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
     return min(max(8, 2 * (space.dimension + 1)), 12)
+
+
+def default_scale(space: Space | Joint) -> float:
+    """Factor of the width, where the algorithm is the default.
+
+    Half of the width is enough for few variables. With many, where only few of them differ between
+    the points of a search, half of it stays in the first region that looks good.
+    """
+    return 1.0 if isinstance(space, Box) and space.has_many_variables else 0.5
 
 
 def width_or(given: Width | None, scale: float, default: Width) -> Width:
