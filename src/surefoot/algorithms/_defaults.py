@@ -17,10 +17,12 @@ def initial_design_size(space: Space) -> int:
 def default_scale(space: Space | Joint) -> float:
     """Factor of the width, where the algorithm is the default.
 
-    Half of the width is enough for few variables. With many, where only few of them differ between
-    the points of a search, half of it stays in the first region that looks good.
+    Half of the width is enough for few variables, or continuous ones. With many of which some are
+    categorical, only few differ between the points of a search, and it stays in the first region
+    that looks good.
     """
-    return 1.0 if isinstance(space, Box) and space.has_many_variables else 0.5
+    mixed = isinstance(space, Box) and bool(space.choices)
+    return 1.0 if mixed and space.has_many_variables else 0.5
 
 
 def width_or(given: Width | None, scale: float, default: Width) -> Width:

@@ -52,7 +52,7 @@ def robust_ucb(
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)); by default 0.5, and 1 in a box of
-            more than 16 variables, where half of the width explores too little.
+            more than 16 variables of which some are categorical, where 0.5 explores too little.
         initial: Number of points of the initial design; by default none if a kernel is given.
         constraints: Limits of other quantities that are measured with the reward, by name.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
