@@ -39,7 +39,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import arguments, saved_run
-from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
+from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
 from surefoot.optimizer.success import success_probability
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
@@ -455,7 +455,7 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        return self._look(both(self._known_to_succeed(), self.constraints.probability()))
+        return self._look(self._known_to_succeed(), self.constraints.probability())
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
@@ -620,13 +620,15 @@ class Optimizer:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
         width = self._model.latest.width
-        return self._context_with(posterior, width, self._pending, self._memory, self._feasible())
+        success, constraints = self._succeeds(), self.constraints.probability()
+        pending = self._pending
+        return self._context_with(posterior, width, pending, self._memory, success, constraints)
 
-    def _look(self, feasible: Score | None) -> Context:
-        """The state after all rewards, with a given probability of feasibility."""
+    def _look(self, success: Score | None, constraints: Score | None = None) -> Context:
+        """The state after all rewards, with given probabilities of success and of constraints."""
         look = self._model.look()
         nothing, memory = PendingQueries(), {**self._memory}
-        return self._context_with(look.posterior, look.width, nothing, memory, feasible)
+        return self._context_with(look.posterior, look.width, nothing, memory, success, constraints)
 
     def _context_with(
         self,
@@ -634,7 +636,8 @@ class Optimizer:
         width: float,
         pending: PendingQueries,
         memory: dict[str, Any],
-        feasible: Score | None,
+        success: Score | None,
+        constraints: Score | None = None,
     ) -> Context:
         return Context(
             self.space,
@@ -645,16 +648,13 @@ class Optimizer:
             pending,
             self._generator,
             self._designs,
-            feasible,
+            success,
+            constraints,
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,
             hyperparameter_uncertainty=self._model.uncertainty,
         )
-
-    def _feasible(self) -> Score | None:
-        """Probability that measuring succeeds and all constraints hold."""
-        return both(self._succeeds(), self.constraints.probability())
 
     def _known_to_succeed(self) -> Score | None:
         """Probability that measuring succeeds, by which designs are recommended."""
