@@ -21,8 +21,9 @@ def default_scale(space: Space | Joint) -> float:
     categorical, only few differ between the points of a search, and it stays in the first region
     that looks good.
     """
-    mixed = isinstance(space, Box) and bool(space.choices)
-    return 1.0 if mixed and space.has_many_variables else 0.5
+    if not isinstance(space, Box):
+        return 0.5
+    return 1.0 if space.choices and space.has_many_variables else 0.5
 
 
 def width_or(given: Width | None, scale: float, default: Width) -> Width:
