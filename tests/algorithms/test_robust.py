@@ -159,3 +159,15 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
     unseen = torch.tensor([[1.5]], dtype=torch.float64)
     deviation = float(optimizer.posterior.variance(unseen).sqrt())
     assert 1.0 < deviation < 10.0 if standardise else deviation == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("variables", "categorical", "scale"), [(16, True, 0.5), (17, True, 1.0), (17, False, 0.5)]
+)
+def test_the_width_is_full_in_many_variables_some_categorical(
+    variables: int, categorical: bool, scale: float
+) -> None:
+    ends = [0.0] * (variables + categorical), [1.0] * (variables + categorical)
+    box = sf.Box(*ends, choices=[(0, 1)] if categorical else [])
+    assert robust_ucb(box).width_rule == sf.widths.srinivas(scale=scale)
+    assert robust_ucb(box, scale=0.3).width_rule == sf.widths.srinivas(scale=0.3)

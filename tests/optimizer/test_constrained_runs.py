@@ -1,6 +1,7 @@
 """Constraints of an optimizer: told with the reward, kept to by the recommendation, saved."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,3 +112,33 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
     predicted = optimizer.constraints.predict(torch.tensor([[0.9, 0.5]], dtype=torch.float64))
     assert float(predicted["p99"].probability) < 0.1
     assert float(predicted["p99"].lower) <= float(predicted["p99"].value)
+
+
+def test_gains_count_with_the_probability_that_constraints_hold(optimizer):
+    context = told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8]).context
+    chances = {0.1: 0.5, 0.9: 0.25}
+    context = replace(
+        context,
+        constraints=lambda x: torch.tensor(
+            [chances.get(one, one < 0.5) for one in x[:, 0].tolist()]
+        ),
+    )
+    x = torch.tensor([[0.1], [0.9], [0.3]], dtype=torch.float64)
+    values = torch.tensor([3.0, 9.0, 0.5], dtype=torch.float64)
+    at_designs = torch.tensor([0.0, 1.0, 1.0, 5.0, 8.0], dtype=torch.float64)  # feasible up to 0.4
+    assert context.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
+
+
+@pytest.mark.slow
+def test_a_second_feasible_region_that_is_better_is_found():
+    optimizer = sf.algorithms.robust_ucb(
+        sf.Box([0.0, 0.0], [1.0, 1.0]), constraints={"c": sf.Constraint(maximum=0.0)}, seed=0
+    )
+    noise = np.random.default_rng(0)
+    for _ in range(20):
+        query = optimizer.ask()
+        x, y = query.point.tolist()
+        regions = ((x - 0.2) ** 2 + (y - 0.25) ** 2 - 0.04, (x - 0.8) ** 2 + (y - 0.8) ** 2 - 0.012)
+        reward = x + y + 0.02 * noise.standard_normal()
+        optimizer.tell(query, reward, constraints={"c": 20.0 * min(regions)})
+    assert float(optimizer.recommend().point.sum()) > 1.5  # at most 0.74 in the first region

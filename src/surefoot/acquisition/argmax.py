@@ -20,7 +20,6 @@ _RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
 _SWEEPS = 4  # over the levels and choices
-_MANY = 16  # variables, beyond which a search stays close to the data
 
 
 @dataclass(eq=False)
@@ -117,7 +116,7 @@ def best_point(
     coordinates then ascend by L-BFGS, levels, choices and arcs by trying each in turn. With many
     variables, the best small change of an anchor.
     """
-    if len(box.variables) > _MANY:
+    if box.has_many_variables:
         near = neighbors(box, anchors, generator)
         return near[best_row(score, near)]
     candidates = torch.cat([box.sample(_RAW, generator), _around(box, anchors, generator)])

@@ -65,8 +65,10 @@ class Context:
         pending: The pending queries.
         generator: Source of all randomness.
         measured: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
-        feasible: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
+        success: Probability (n,) that measuring at model inputs (n, d) succeeds; None if no
             measurement has failed.
+        constraints: Probability (n,) that all constraints hold at model inputs (n, d); None without
+            constraints.
         prior: Draws a function of the prior, model inputs (n, d) -> (n,), in the model's units.
         z: Values (m, dz) that stand for the environment; see `sampled`.
         weights: Their probabilities (m,), or a function of designs; see `weights_at`.
@@ -84,13 +86,19 @@ class Context:
     pending: PendingQueries
     generator: torch.Generator
     measured: Tensor = _NONE
-    feasible: Score | None = None
+    success: Score | None = None
+    constraints: Score | None = None
     prior: Callable[[torch.Generator], Path] = _no_prior
     z: Tensor = NO_ENVIRONMENT.points
     weights: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
     hyperparameter_uncertainty: Uncertainty = _KNOWN
+
+    @cached_property
+    def feasible(self) -> Score | None:
+        """Probability (n,) that measuring at model inputs succeeds and all constraints hold."""
+        return both(self.success, self.constraints)
 
     @property
     def round(self) -> int:
@@ -131,12 +139,37 @@ class Context:
         """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
 
         Where measurements have failed, a failure counts as the lowest value of any site: of mean -
-        |width| * deviation, or of the lower bound where there is an environment.
+        |width| * deviation, or of the lower bound where there is an environment. What an upper
+        bound exceeds the best feasible design by counts with the probability that all constraints
+        hold; see `constrained`.
         """
-        if not self.space.has_environment:
-            mean, deviation = self.posterior.mean_and_deviation(x)
-            return self._discounted(x, torch.add(mean, deviation, alpha=width), abs(width))
-        return self.risk_of(lambda points: self._shifted(points, width), x)
+        if self.constraints is None:
+            return self._bound(x, width, self.success)
+        if width <= 0.0:  # to recommend, where a violation is worse than any value
+            return self._bound(x, width, self.feasible)
+        return self.constrained(x, self._bound(x, width, self.success), self._means)
+
+    def constrained(self, x: Tensor, values: Tensor, at_designs: Tensor) -> Tensor:
+        """Values, whose gain over the best feasible design counts with its probability.
+
+        The best design for which the constraints probably hold remains what is recommended if they
+        do not hold at the one measured next, so that one loses nothing by trying.
+
+        Args:
+            x: Designs (n, dx).
+            values: Upper bounds or draws (n,) at these designs.
+            at_designs: Means or draws (D,) at the designs measured.
+
+        References:
+            Schonlau et al. 1998, "Global versus local search in constrained optimization of
+            computer models", for the product of improvement and probability.
+        """
+        if self.constraints is None:
+            return values
+        lowest = at_designs.min()
+        best = (lowest + self._holds * (at_designs - lowest)).max()
+        gain = values - best
+        return best + torch.where(gain > 0.0, self._probability(x) * gain, gain)
 
     def risk_of(self, function: Path, x: Tensor) -> Tensor:
         """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
@@ -157,10 +190,11 @@ class Context:
         points = self.space.inputs(x, self.z if z is None else z)
         mean, deviation = self.posterior.mean_and_deviation(points)
         reach = self.width * deviation
-        bounds = (mean, mean - reach, mean + reach)
-        return Bounds(
-            *(self._discounted(points, one, self.width).reshape(len(x), -1) for one in bounds)
-        )
+        bounds = [mean, mean - reach, mean + reach]
+        if self.feasible is not None:
+            chance = self.feasible(points)
+            bounds = [self._discounted(chance, one, self.width) for one in bounds]
+        return Bounds(*(one.reshape(len(x), -1) for one in bounds))
 
     def risks(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
@@ -196,18 +230,41 @@ class Context:
         mean, deviation = self.posterior.mean_and_deviation(seen.points)
         return mean[arms], deviation[arms]
 
-    def _discounted(self, points: Tensor, bound: Tensor, width: float) -> Tensor:
-        """A bound (n,) at inputs of the model (n, d), weighed by the probability of failure."""
-        if self.feasible is None:
-            return bound
+    def _bound(self, x: Tensor, width: float, chance: Score | None) -> Tensor:
+        """The bound (n,) at designs x (n, dx), where `chance` is the probability of success."""
+        if not self.space.has_environment:
+            return self._shifted(x, width, abs(width), chance)
+        return self.risk_of(lambda points: self._shifted(points, width, self.width, chance), x)
+
+    def _shifted(self, points: Tensor, width: float, below: float, chance: Score | None) -> Tensor:
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        bound = torch.add(mean, deviation, alpha=width)
+        return bound if chance is None else self._discounted(chance(points), bound, below)
+
+    def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:
+        """A bound (n,) where success has probability `chance` (n,), and failure is the lowest."""
         mean, deviation = self._at_sites
         worst = torch.add(mean, deviation, alpha=-width).min()
-        chance = self.feasible(points)
         return chance * bound + (1.0 - chance) * worst
 
-    def _shifted(self, points: Tensor, width: float) -> Tensor:  # (n, d) -> (n,)
-        mean, deviation = self.posterior.mean_and_deviation(points)
-        return self._discounted(points, mean + width * deviation, self.width)
+    @cached_property
+    def _means(self) -> Tensor:
+        """The bound of width 0 (D,) at the designs measured, constraints aside."""
+        with torch.no_grad():
+            return self._bound(self.designs, 0.0, self.success)
+
+    @cached_property
+    def _holds(self) -> Tensor:
+        """Probability (D,) that all constraints hold at the designs measured."""
+        with torch.no_grad():
+            return self._probability(self.designs)
+
+    def _probability(self, x: Tensor) -> Tensor:
+        """Probability (n,) that all constraints hold at designs x (n, dx), over the environment."""
+        if self.constraints is None:
+            return x.new_ones(len(x))
+        chances = self.constraints(self.space.inputs(x, self.z)).reshape(len(x), -1)
+        return (chances * self.weights_at(x).to(chances)).sum(-1)
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""
@@ -216,3 +273,10 @@ class Context:
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))
+
+
+def both(left: Score | None, right: Score | None) -> Score | None:
+    """The product of two probabilities, either of which may be missing."""
+    if left is None or right is None:
+        return right if left is None else left
+    return lambda points: left(points) * right(points)

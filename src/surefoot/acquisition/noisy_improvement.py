@@ -69,7 +69,7 @@ class NoisyExpectedImprovement:
         alone = posterior.of_rewards
         normals = _normals(self.samples, embedding.dimension, context.generator)
         theta = alone.sample_coefficients(normals.to(context.sites.device))  # (s, m)
-        best = (theta @ embedding(context.sites).T).amax(-1)  # (s,)
+        best = (theta @ embedding(_incumbents(context)).T).amax(-1)  # (s,)
         floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
 
         def score(points: Tensor) -> Tensor:
@@ -83,6 +83,16 @@ class NoisyExpectedImprovement:
             return value if feasible is None else value + feasible(points).log()
 
         return score
+
+
+def _incumbents(context: Context) -> Tensor:
+    """The sites where it is likely that all constraints hold, all of them if there are none."""
+    sites = context.sites
+    if context.constraints is None:
+        return sites
+    with torch.no_grad():
+        holds = context.constraints(sites) >= 0.5
+    return sites[holds] if bool(holds.any()) else sites
 
 
 def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:

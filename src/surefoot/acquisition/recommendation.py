@@ -129,7 +129,7 @@ def assess(context: Context, designs: Tensor, interval: Interval) -> tuple[Tenso
     In reward units, whatever transformation of the rewards the posterior is of.
     """
     with torch.no_grad():
-        reported = interval(replace(context, feasible=None))
+        reported = interval(replace(context, success=None, constraints=None))
         mean, lower, upper = represented(reported).risks(designs)
     inverse = context.warp.inverse
     return inverse(mean), inverse(lower), inverse(upper)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.context import Context, Score
+from surefoot.regression.draws import Path
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class ThompsonSampling:
     represent is refused at the first draw.
 
     Pending queries need no correction, since every query maximises a draw of its own. Where
-    measurements have failed, a failure counts as the lowest value that the draw has at a site.
+    measurements have failed, a failure counts as the lowest value that the draw has at a site. With
+    constraints, gains over its best feasible design count with the probability that they hold.
     On a `Joint` space, `ScorePolicy` measures under a lacing value of the confidence bounds, as
     for the upper confidence bound: that is what bounds the regret of the design in terms of the
     deviation at the measured pair.
@@ -72,14 +74,21 @@ class ThompsonSampling:
         """The score of one round, whose function is drawn here."""
         width = self.scale * (context.width if self.by_width else 1.0)
         path = context.posterior.of_rewards.path(context.generator, context.prior, width)
-        feasible = context.feasible
-        if feasible is None:
-            return lambda x: context.risk_of(path, x)
+        drawn = path if context.success is None else _discounted(path, context.success, context)
+        if context.constraints is None:
+            return lambda x: context.risk_of(drawn, x)
         with torch.no_grad():
-            worst = path(context.sites).min()
+            at_designs = context.risk_of(drawn, context.designs)
+        return lambda x: context.constrained(x, context.risk_of(drawn, x), at_designs)
 
-        def weighed(points: Tensor) -> Tensor:
-            chance = feasible(points)
-            return chance * path(points) + (1.0 - chance) * worst
 
-        return lambda x: context.risk_of(weighed, x)
+def _discounted(path: Path, success: Score, context: Context) -> Path:
+    """A function drawn, where a failure counts as its lowest value at a site."""
+    with torch.no_grad():
+        worst = path(context.sites).min()
+
+    def weighed(points: Tensor) -> Tensor:
+        chance = success(points)
+        return chance * path(points) + (1.0 - chance) * worst
+
+    return weighed

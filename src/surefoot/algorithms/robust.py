@@ -9,7 +9,7 @@ import torch
 
 from surefoot._internal.effects import EFFECTS
 from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
-from surefoot.algorithms._defaults import initial_design_size
+from surefoot.algorithms._defaults import default_scale, initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
@@ -30,7 +30,7 @@ def robust_ucb(
     risk: Risk | None = None,
     policy: Policy | ScoreRule | None = None,
     ridge: float | None = None,
-    scale: float = 0.5,
+    scale: float | None = None,
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
     effects: Sequence[str] = EFFECTS,
@@ -51,7 +51,8 @@ def robust_ucb(
         policy: Where to measure next, `UpperConfidenceBound()` by default.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
-        scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
+        scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)); by default 0.5, and 1 in a box of
+            more than 16 variables of which some are categorical, where 0.5 explores too little.
         initial: Number of points of the initial design; by default none if a kernel is given.
         constraints: Limits of other quantities that are measured with the reward, by name.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
@@ -80,6 +81,7 @@ def robust_ucb(
         >>> optimizer.weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
+    width = srinivas(scale=default_scale(space) if scale is None else scale)
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
@@ -88,7 +90,7 @@ def robust_ucb(
             risk=risk,
             features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
-            width=srinivas(scale=scale),
+            width=width,
             policy=policy,
             hyperparameters=(
                 HyperparameterFit(warped=True, effects=effects)
@@ -107,7 +109,7 @@ def robust_ucb(
         kernel,
         risk=risk,
         estimator=Huber(),
-        width=srinivas(scale=scale),
+        width=width,
         policy=policy,
         standardise=True,
         interval=Credible(),

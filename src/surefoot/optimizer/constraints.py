@@ -12,6 +12,7 @@ from torch import Tensor
 
 from surefoot.acquisition import ConfidenceBounds, Context, Score
 from surefoot.acquisition.argmax import best_row
+from surefoot.acquisition.context import both
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
@@ -227,7 +228,7 @@ class FeasibleDesigns:
         def safe(points: Tensor) -> Tensor:
             return torch.sigmoid(_STEEPNESS * (self.assured(points) - _SAFE))
 
-        context = replace(self.context, feasible=both(self.context.feasible, safe))
+        context = replace(self.context, success=both(self.context.success, safe))
         best = recommend(context, by, ConfidenceBounds()).point
         if bool(self.is_assured(best.unsqueeze(0))):
             return best
@@ -242,13 +243,6 @@ class FeasibleDesigns:
             points = self.context.space.inputs(designs, self.context.z)
             chances = chance(points).reshape(len(designs), -1)
             return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
-
-
-def both(left: Score | None, right: Score | None) -> Score | None:
-    """The product of two probabilities, either of which may be missing."""
-    if left is None or right is None:
-        return right if left is None else left
-    return lambda points: left(points) * right(points)
 
 
 def _chance(model: Model, points: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.hyperparameters import Contrast, Fitted, GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import arguments, saved_run
-from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns, both
+from surefoot.optimizer.constraints import ConstraintModels, FeasibleDesigns
 from surefoot.optimizer.model import Hyperparameters, Inference, Model
 from surefoot.optimizer.success import SuccessModel
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
@@ -436,7 +436,7 @@ class Optimizer:
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
         success = self._success.of_recommendation(self._failed)
-        return self._look(both(success, self.constraints.probability()))
+        return self._look(success, self.constraints.probability())
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
@@ -601,15 +601,16 @@ class Optimizer:
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
-        feasible = both(self._success.of_search(self._failed), self.constraints.probability())
         width = self._model.latest.width
-        return self._context_with(posterior, width, self._pending, self._memory, feasible)
+        success = self._success.of_search(self._failed)
+        constraints, pending = self.constraints.probability(), self._pending
+        return self._context_with(posterior, width, pending, self._memory, success, constraints)
 
-    def _look(self, feasible: Score | None) -> Context:
-        """The state after all rewards, with a given probability of feasibility."""
+    def _look(self, success: Score | None, constraints: Score | None = None) -> Context:
+        """The state after all rewards, with given probabilities of success and of constraints."""
         look = self._model.look()
         nothing, memory = PendingQueries(), {**self._memory}
-        return self._context_with(look.posterior, look.width, nothing, memory, feasible)
+        return self._context_with(look.posterior, look.width, nothing, memory, success, constraints)
 
     def _context_with(
         self,
@@ -617,7 +618,8 @@ class Optimizer:
         width: float,
         pending: PendingQueries,
         memory: dict[str, Any],
-        feasible: Score | None,
+        success: Score | None,
+        constraints: Score | None = None,
     ) -> Context:
         return Context(
             self.space,
@@ -628,7 +630,8 @@ class Optimizer:
             pending,
             self._generator,
             self._designs,
-            feasible,
+            success,
+            constraints,
             self._model.prior,
             memory=memory,
             warp=self._model.fitted.warp,

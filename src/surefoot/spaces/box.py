@@ -16,6 +16,8 @@ from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
+_MANY = 16  # variables
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box:
@@ -140,6 +142,11 @@ class Box:
         grouped = {c for group in self._several for c in group}
         single = [[c] for c in range(self.dimension) if c not in grouped]
         return single + [list(group) for group in self._several]
+
+    @property
+    def has_many_variables(self) -> bool:
+        """Whether the search stays close to the data, since no point is near another."""
+        return len(self.variables) > _MANY
 
     @property
     def shared(self) -> list[tuple[int, ...]]:
