@@ -79,7 +79,7 @@ class PriorPaths:
     def _draw(self) -> Callable[[torch.Generator], Path]:
         """The way to draw that suits the kernel and the space."""
         has_spectrum = _has_spectrum(self.kernel)
-        if has_spectrum and not isinstance(self.space, Arms):
+        if has_spectrum and not self.space.finite:
             return self._waves
         listed = _ListedPaths.of(self.kernel, self.space, _WORK[has_spectrum])
         if listed.missing <= _MISSING:

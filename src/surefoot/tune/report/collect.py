@@ -21,7 +21,6 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
-from surefoot.spaces import FiniteEnvironment
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.definition.study_file import StudyFile
@@ -310,7 +309,7 @@ def _environment(
     over = model.over_environment(recommended)
     return EnvironmentView(
         names=tuple(environment.names),
-        discrete=isinstance(environment.distribution, FiniteEnvironment),
+        discrete=environment.distribution.finite,
         points=tuple(tuple(point) for point in over.values.tolist()),
         predicted=intervals(over.mean, over.lower, over.upper),
         weights=tuple(over.weights.tolist()),
