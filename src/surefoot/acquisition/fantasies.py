@@ -220,7 +220,7 @@ class Fantasies:
     def _update_of_own(self, x: Tensor, measurement: _Measurement) -> tuple[Tensor, _Update]:
         """Of the designs x (b, dx) that are measured: their values (b, M, n), and the update."""
         number, pairs = len(self._draws.z), len(x)
-        evaluated = self._posterior.evaluate(self._joint.points(x, self._draws.z).flatten(0, 1))
+        evaluated = self._posterior.evaluate(self._joint.inputs(x, self._draws.z))
         own, at = evaluated.groups(number), measurement.at.groups(1)
         root = self._root(self._context.covariance_over_z(own))
         mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, number)

@@ -169,7 +169,7 @@ class Optimizer:
             checks.count("initial", initial, least=0),
         )
         self.instability = STABLE if instability is None else instability
-        self._success = SuccessModel(self._model, self.instability)
+        self._success = SuccessModel(self._model)
         self._initial = self.space.spread(initial, self._generator)
         self._initial_used = 0
         self._repeat_until = checks.positive("repeat_until", repeat_until)
@@ -435,13 +435,13 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        success = self._success.of_recommendation(self._failed)
+        success = self._success.of_recommendation(self._failed, self._unstable())
         return self._look(success, self.constraints.probability())
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
         """Probability that all constraints hold; None before the first of their values."""
-        success = self._success.of_recommendation(self._failed)
+        success = self._success.of_recommendation(self._failed, self._unstable())
         return FeasibleDesigns.of(self.constraints, self._look(success))
 
     @property
@@ -469,7 +469,7 @@ class Optimizer:
     @property
     def unstable(self) -> Tensor:
         """Measured points (k, d) that are unstable, in the sense of `instability`."""
-        return self._model.observations.sites[self._success.unstable()]
+        return self._model.observations.sites[self._unstable()]
 
     @property
     def pending(self) -> list[Query]:
@@ -602,7 +602,7 @@ class Optimizer:
         """What the next point is chosen by: the rewards, and the pending queries."""
         posterior = self._model.selection()
         width = self._model.latest.width
-        success = self._success.of_search(self._failed)
+        success = self._success.of_search(self._failed, self._unstable())
         constraints, pending = self.constraints.probability(), self._pending
         return self._context_with(posterior, width, pending, self._memory, success, constraints)
 
@@ -637,6 +637,10 @@ class Optimizer:
             warp=self._model.fitted.warp,
             hyperparameter_uncertainty=self._model.uncertainty,
         )
+
+    def _unstable(self) -> Tensor:
+        """Indices of the sites that are unstable."""
+        return torch.from_numpy(self.instability(self._model.without_effects()))
 
     def _repeats(self, point: Tensor) -> int:
         """How often to measure: n with 1 + n sigma^2 / ridge = repeat_until."""

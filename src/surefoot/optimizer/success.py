@@ -9,7 +9,6 @@ from torch import Tensor
 
 from surefoot.acquisition import Score
 from surefoot.acquisition.feasibility import Feasibility
-from surefoot.acquisition.replication import Instability
 from surefoot.optimizer.model import Model
 from surefoot.spaces import Arms
 
@@ -19,36 +18,30 @@ class SuccessModel:
 
     Args:
         model: The model, whose observations are the successes.
-        instability: Which sites are unstable: each of their replicates counts as a failure, none as
-            a success.
     """
 
-    def __init__(self, model: Model, instability: Instability) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
-        self._instability = instability
         space, sites = model.space, model.observations.sites
         arms = space.points if isinstance(space, Arms) else sites[:0]
         self._feasibility = Feasibility(model.fitted.kernel, arms)  # of the last round
 
-    def of_search(self, failed: Sequence[Tensor]) -> Score | None:
+    def of_search(self, failed: Sequence[Tensor], unstable: Tensor) -> Score | None:
         """The probability by which to search; None where nothing has failed.
 
         Args:
             failed: Inputs (d,) that have failed, in order; one that failed twice is there twice.
+            unstable: Indices (k,) of the sites that are unstable: each of their replicates counts
+                as a failure, none as a success.
         """
-        return self._feasibility if self._update(failed) else None
+        return self._feasibility if self._update(failed, unstable) else None
 
-    def of_recommendation(self, failed: Sequence[Tensor]) -> Score | None:
+    def of_recommendation(self, failed: Sequence[Tensor], unstable: Tensor) -> Score | None:
         """The probability by which to recommend; None where nothing has failed."""
-        return self._feasibility.of_recommendation if self._update(failed) else None
+        return self._feasibility.of_recommendation if self._update(failed, unstable) else None
 
-    def unstable(self) -> Tensor:
-        """Indices (k,) of the sites that are unstable."""
-        return torch.from_numpy(self._instability(self._model.without_effects()))
-
-    def _update(self, failed: Sequence[Tensor]) -> bool:
+    def _update(self, failed: Sequence[Tensor], unstable: Tensor) -> bool:
         """Take in all measurements so far; whether any has failed."""
-        unstable = self.unstable()
         if not len(failed) and not len(unstable):
             return False
         sites, counts = self._model.observations.sites, self._model.observations.counts
