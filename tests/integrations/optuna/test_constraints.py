@@ -65,8 +65,7 @@ def below_the_limit() -> optuna.Study:
 class TestSearch:
     def test_one_limit(self, below_the_limit: optuna.Study) -> None:
         study = below_the_limit
-        later = [trial.params["x"] <= 0.5 for trial in study.trials[12:]]
-        assert sum(later) >= 0.8 * len(later)
+        assert all(trial.params["x"] <= 0.51 for trial in study.trials[8:])  # by the noise beyond
         best = study.sampler.belief(study).recommend()
         assert 0.47 <= best.params["x"] <= 0.502  # a fifth of the noise beyond the limit
         assert best.feasibility >= 0.95
@@ -127,8 +126,8 @@ class TestSearch:
         for x, y in itertools.product(np.linspace(0.0, 1.0, 4), repeat=2):
             study.enqueue_trial({"x": x, "y": y})
         study.optimize(objective, 22)
-        later = [all(c <= 0.0 for c in trial.constraints.values()) for trial in study.trials[16:]]
-        assert sum(later) >= 0.8 * len(later)
+        later = [t.value for t in study.trials[16:] if max(t.constraints.values()) <= 0.0]
+        assert max(later) >= 1.6  # the best of the grid: 1.33
         best = study.sampler.belief(study).recommend().params
         assert best["x"] + best["y"] <= 1.0
         assert (best["x"] - best["y"]) ** 2 <= 0.09
