@@ -129,6 +129,41 @@ def test_gains_count_with_the_probability_that_constraints_hold(optimizer):
     assert context.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
 
 
+def test_noisy_improvement_is_over_feasible_points(optimizer):
+    policy = sf.acquisition.NoisyExpectedImprovement(samples=64)
+    told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8])
+    x = torch.tensor([[0.3]], dtype=torch.float64)
+
+    def score(constraints):
+        generator = torch.Generator().manual_seed(0)
+        context = replace(optimizer.context, constraints=constraints, generator=generator)
+        return float(policy(context)(x))
+
+    everywhere = score(lambda x: torch.ones_like(x[:, 0]))
+    assert everywhere == score(None)
+    assert score(lambda x: (x[:, 0] < 0.3001).double()) > everywhere + 1.0  # of the logarithm
+    assert score(lambda x: torch.full_like(x[:, 0], 0.25)) == pytest.approx(
+        everywhere + math.log(0.25)
+    )
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.5])
+def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, probability):
+    policy = sf.acquisition.ThompsonSampling()
+    told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8])
+    x = torch.linspace(0.6, 1.0, 5, dtype=torch.float64).unsqueeze(-1)
+
+    def score(constraints):
+        generator = torch.Generator().manual_seed(0)
+        return policy(replace(optimizer.context, constraints=constraints, generator=generator))
+
+    drawn = score(None)
+    best = drawn(torch.tensor([[0.0], [0.2], [0.4]], dtype=torch.float64)).max()
+    gains = score(lambda x: torch.where(x[:, 0] < 0.5, 1.0, probability))(x) - best
+    assert bool((drawn(x) > best + 0.1).all())
+    torch.testing.assert_close(gains, probability * (drawn(x) - best))
+
+
 @pytest.mark.slow
 def test_a_second_feasible_region_that_is_better_is_found():
     optimizer = sf.algorithms.robust_ucb(
