@@ -116,7 +116,7 @@ class Context:
     @property
     def designs(self) -> Tensor:
         """Distinct designs (D, dx); on a `Joint` space those measured, else the sites."""
-        return self.measured if len(self.measured) else self.sites
+        return self.measured if self.space.has_environment else self.sites
 
     def sampled(self, number: int, generator: torch.Generator | None = None) -> Context:
         """The same with values of Z: all of a short list, else `number` that fill a density."""
@@ -169,7 +169,13 @@ class Context:
         lowest = at_designs.min()
         best = (lowest + self._holds * (at_designs - lowest)).max()
         gain = values - best
-        return best + torch.where(gain > 0.0, self._probability(x) * gain, gain)
+        chance = self.over_environment(self.constraints, x)
+        return best + torch.where(gain > 0.0, chance * gain, gain)
+
+    def over_environment(self, chance: Score, x: Tensor) -> Tensor:
+        """A probability at model inputs, (n, d) -> (n,), over Z at designs x (n, dx): (n,)."""
+        chances = chance(self.space.inputs(x, self.z)).reshape(len(x), -1)
+        return (chances * self.weights_at(x).to(chances)).sum(-1)
 
     def risk_of(self, function: Path, x: Tensor) -> Tensor:
         """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
@@ -257,14 +263,7 @@ class Context:
     def _holds(self) -> Tensor:
         """Probability (D,) that all constraints hold at the designs measured."""
         with torch.no_grad():
-            return self._probability(self.designs)
-
-    def _probability(self, x: Tensor) -> Tensor:
-        """Probability (n,) that all constraints hold at designs x (n, dx), over the environment."""
-        if self.constraints is None:
-            return x.new_ones(len(x))
-        chances = self.constraints(self.space.inputs(x, self.z)).reshape(len(x), -1)
-        return (chances * self.weights_at(x).to(chances)).sum(-1)
+            return self.over_environment(self.constraints, self.designs)  # type: ignore[arg-type]
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""

@@ -213,11 +213,13 @@ class FeasibleDesigns:
 
     def probability(self, designs: Tensor) -> Tensor:
         """Probability (n,) that all constraints hold at designs (n, dx), over the environment."""
-        return self._over_environment(self.chance, designs)
+        with torch.no_grad():
+            return self.context.over_environment(self.chance, designs)
 
     def is_assured(self, designs: Tensor) -> Tensor:
         """Whether the constraints hold with the confidence asked for (n,) at designs (n, dx)."""
-        return self._over_environment(self.assured, designs) >= CONFIDENT
+        with torch.no_grad():
+            return self.context.over_environment(self.assured, designs) >= CONFIDENT
 
     def recommend(self, by: By = "mean") -> Tensor:
         """The best design (dx,), by posterior mean unless told otherwise, of those assured.
@@ -237,12 +239,6 @@ class FeasibleDesigns:
         if not len(assured):
             return designs[int(self.probability(designs).argmax())]
         return assured[best_row(self.context.mean, assured)]
-
-    def _over_environment(self, chance: Score, designs: Tensor) -> Tensor:
-        with torch.no_grad():
-            points = self.context.space.inputs(designs, self.context.z)
-            chances = chance(points).reshape(len(designs), -1)
-            return (chances * self.context.weights_at(designs).to(chances)).sum(-1)
 
 
 def _chance(model: Model, points: Tensor) -> Tensor:

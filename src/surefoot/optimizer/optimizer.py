@@ -435,14 +435,12 @@ class Optimizer:
     @property
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
-        success = self._success.of_recommendation(self._failed, self._unstable())
-        return self._look(success, self.constraints.probability())
+        return self._look(self.constraints.probability())
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
         """Probability that all constraints hold; None before the first of their values."""
-        success = self._success.of_recommendation(self._failed, self._unstable())
-        return FeasibleDesigns.of(self.constraints, self._look(success))
+        return FeasibleDesigns.of(self.constraints, self._look()) if self.constraints else None
 
     @property
     def width(self) -> float:
@@ -606,9 +604,10 @@ class Optimizer:
         constraints, pending = self.constraints.probability(), self._pending
         return self._context_with(posterior, width, pending, self._memory, success, constraints)
 
-    def _look(self, success: Score | None, constraints: Score | None = None) -> Context:
-        """The state after all rewards, with given probabilities of success and of constraints."""
+    def _look(self, constraints: Score | None = None) -> Context:
+        """The state after all rewards, with a given probability that all constraints hold."""
         look = self._model.look()
+        success = self._success.of_recommendation(self._failed, self._unstable())
         nothing, memory = PendingQueries(), {**self._memory}
         return self._context_with(look.posterior, look.width, nothing, memory, success, constraints)
 
@@ -619,7 +618,7 @@ class Optimizer:
         pending: PendingQueries,
         memory: dict[str, Any],
         success: Score | None,
-        constraints: Score | None = None,
+        constraints: Score | None,
     ) -> Context:
         return Context(
             self.space,

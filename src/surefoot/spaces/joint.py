@@ -179,10 +179,10 @@ class Joint:
         Returns:
             The index of the pair, None if `seen` is a `Box` or z not a value of the environment.
         """
-        index = None if design_arm is None else self.environment.index(z)
-        if design_arm is None or index is None:
+        if design_arm is None:
             return None
-        return design_arm * len(self.environment) + index  # type: ignore[arg-type]
+        index = self.environment.index(z)
+        return None if index is None else design_arm * len(self.environment) + index  # type: ignore[arg-type]
 
     def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
         """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
