@@ -52,7 +52,8 @@ def dense(model: Hyperparameters) -> tuple[torch.Tensor, torch.Tensor]:
         [[effect(*one, *other) for other in conditions] for one in conditions], dtype=torch.float64
     )
     alone = Evidence(POINTS, GROUP, 2.5, None)
-    return effects, effects + alone.covariance(model).signal + torch.diag(model.noise / WEIGHTS)
+    function = alone.covariance_of_rewards(model)
+    return effects, effects + function + torch.diag(model.noise / WEIGHTS)
 
 
 def test_the_covariance_is_the_literal_one():

@@ -10,7 +10,7 @@ import torch
 from scipy.linalg.lapack import dpotrf, dpstrf
 from torch import Tensor
 
-from surefoot._internal.threads import one_lapack_thread
+from surefoot._internal.threads import one_blas_thread
 from surefoot.types import NumericalError
 
 SMALL = 64  # rows up to which SciPy's LAPACK is faster; beyond, its threads compete with torch's
@@ -79,7 +79,7 @@ def pivoted_root(
     if not largest > 0.0:
         return torch.zeros(0, dtype=torch.int64, device=matrix.device), matrix[:0, :0]
     limit = tolerance * largest
-    with one_lapack_thread() if len(matrix) > SMALL else nullcontext():
+    with one_blas_thread() if len(matrix) > SMALL else nullcontext():
         factor, order, found, _ = dpstrf(matrix.cpu().numpy(), tol=limit, lower=1)
     found = min(int(found), rank)
     pivots = torch.from_numpy(order[:found].astype("int64") - 1)

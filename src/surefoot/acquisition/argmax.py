@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.threads import one_thread
+from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.local_search import neighbors
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -154,36 +154,16 @@ def diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor
 
 
 def _ascend(score: Score, box: Box, starts: Tensor) -> Tensor:
-    """All starts at once by L-BFGS in the continuous coordinates, scaled to the unit cube."""
-    from botorch.generation.gen import gen_candidates_scipy
-
+    """All starts at once, in the continuous coordinates."""
     if not box.continuous:
         return starts
-    unit = (starts - box.lower) / box.span
-    fixed = {c: unit[:, c : c + 1] for c in range(box.dimension) if c not in box.continuous}
-    with warnings.catch_warnings(record=True):  # of line searches that stop; the best point counts
-        points, _ = gen_candidates_scipy(
-            unit.unsqueeze(-2),
-            _Acquisition(score, box),
-            0.0,
-            1.0,
-            options={"maxiter": _STEPS},
-            fixed_features=fixed or None,
-        )
-    return (box.lower + box.span * points.squeeze(-2)).clamp(box.lower, box.upper)
-
-
-class _Acquisition(torch.nn.Module):
-    """A score in the form that BoTorch maximises: (b, 1, d) -> (b,), on the unit cube."""
-
-    def __init__(self, score: Score, box: Box) -> None:
-        super().__init__()
-        self._score = score
-        self._box = box
-
-    def forward(self, X: Tensor) -> Tensor:
-        score = self._score(self._box.lower + self._box.span * X.squeeze(-2))
-        return score if score.requires_grad else score + 0.0 * X.sum((-2, -1))  # where constant
+    unit = ascend(
+        lambda points, _: score(box.lower + box.span * points),
+        (starts - box.lower) / box.span,
+        box.continuous,
+        _STEPS,
+    )
+    return (box.lower + box.span * unit).clamp(box.lower, box.upper)
 
 
 def _coordinate_search(score: Score, box: Box, starts: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import diverse
+from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.context import Context
 from surefoot.acquisition.fantasies import Draws, Fantasies, quasi_normals
 from surefoot.acquisition.pairs import Pairs
@@ -141,37 +141,11 @@ class RiskKnowledgeGradient:
 
 
 def _ascend(gain: Fantasies, pairs: Pairs, starts: Tensor, steps: int) -> Tensor:
-    """All starts by L-BFGS in the continuous coordinates, each with its best designs held fixed."""
-    from botorch.generation.gen import gen_candidates_scipy
+    """All starts at once in the continuous coordinates, each with its best designs held fixed."""
+    box, best = pairs.box, gain.best(*pairs(starts))[1]
 
-    box, number = pairs.box, len(starts)
-    best = gain.best(*pairs(starts))[1]
-    # Starts that have converged drop out of the batch, so that each needs its number, scaled to 1.
-    numbered = torch.arange(number).to(starts).unsqueeze(-1) / number
-    unit = torch.cat([(starts - box.lower) / box.span, numbered], -1)
-    fixed = [c for c in range(unit.shape[1]) if c not in box.continuous]
-    with torch.enable_grad(), warnings.catch_warnings(record=True):  # of line searches that stop
-        ascended, _ = gen_candidates_scipy(
-            unit.unsqueeze(-2),
-            _Acquisition(gain, pairs, best),
-            0.0,
-            1.0,
-            options={"maxiter": steps},
-            fixed_features={c: unit[:, c : c + 1] for c in fixed},
-        )
-    return box.snap(box.lower + box.span * ascended.detach()[:, 0, :-1])
+    def value(points: Tensor, start: Tensor) -> Tensor:
+        return gain.value(*pairs(box.lower + box.span * points), best[start])
 
-
-class _Acquisition(torch.nn.Module):
-    """The value in the form that BoTorch maximises: (b, 1, e + 1) -> (b,), on the unit cube."""
-
-    def __init__(self, gain: Fantasies, pairs: Pairs, best: Tensor) -> None:
-        super().__init__()
-        self._gain = gain
-        self._pairs = pairs
-        self._best = best
-
-    def forward(self, X: Tensor) -> Tensor:
-        box, start = self._pairs.box, (X[:, 0, -1] * len(self._best)).round().long()
-        points = box.lower + box.span * X[:, 0, :-1]
-        return self._gain.value(*self._pairs(points), self._best[start])
+    unit = ascend(value, (starts - box.lower) / box.span, box.continuous, steps)
+    return box.snap(box.lower + box.span * unit)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import torch
@@ -294,7 +295,9 @@ def by_effect(
     effects: Sequence[NuisanceEffect], logs: Tensor
 ) -> list[tuple[NuisanceEffect, Tensor]]:
     """Each effect with the logarithms of its own parameters."""
-    return list(zip(effects, logs.split([len(one.bounds) for one in effects]), strict=True))
+    ends = list(accumulate(len(one.bounds) for one in effects))
+    starts = [0, *ends]
+    return [(one, logs[a:b]) for one, a, b in zip(effects, starts, ends, strict=False)]
 
 
 def reference(effects: Sequence[NuisanceEffect], logs: Tensor, number: int) -> tuple[Tensor, float]:

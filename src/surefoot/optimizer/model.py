@@ -13,6 +13,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.threads import one_blas_thread
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData, Uncertainty
@@ -360,7 +361,8 @@ class Model:
 
     def _fit(self) -> Fitted:
         """Hyperparameters from all rewards."""
-        return self.hyperparameters.fit(self._data())
+        with one_blas_thread():
+            return self.hyperparameters.fit(self._data())
 
     def _data(self) -> TrainingData:
         """What hyperparameters are fitted to."""
@@ -385,7 +387,9 @@ class Model:
         """What is not known of the hyperparameters now."""
         number = len(self.observations)
         if self._uncertainty is None or self._uncertainty[0] != number:
-            self._uncertainty = number, self.hyperparameters.uncertainty(self.fitted, self._data())
+            with one_blas_thread():
+                found = self.hyperparameters.uncertainty(self.fitted, self._data())
+            self._uncertainty = number, found
         return self._uncertainty[1]
 
     def contrasts(self) -> dict[str, Contrast]:
@@ -456,9 +460,13 @@ class _CurrentUncertainty:
     model: Model
 
     def __call__(self, points: Tensor) -> Correction:
-        return self.model.current_uncertainty()(points)
+        found = self.model.current_uncertainty()
+        with one_blas_thread():
+            return found(points)
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
     ) -> Tensor:
-        return self.model.current_uncertainty().draws(posterior, points, number, generator)
+        found = self.model.current_uncertainty()
+        with one_blas_thread():
+            return found.draws(posterior, points, number, generator)

@@ -1,0 +1,56 @@
+"""Ascents of a score on the unit cube."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from surefoot.acquisition.ascent import ascend
+
+STARTS = torch.tensor([[0.05, 0.3, 0.9], [0.6, 0.8, 0.2], [1.0, 0.0, 0.5]], dtype=torch.float64)
+CENTRES = torch.tensor([[0.2, 0.9, 0.4], [0.7, 0.1, -0.5], [0.5, 0.5, 0.5]], dtype=torch.float64)
+
+
+def hills(points: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    """Another hill for each start."""
+    off = (points - CENTRES[start]) * torch.tensor([1.0, 3.0, 0.5])
+    return torch.exp(-off.square().sum(-1)) + 0.1 * points.prod(-1)
+
+
+@pytest.mark.parametrize("free", [[0, 1, 2], [0, 2], [1]])
+def test_each_start_arrives_where_scipy_does(free):
+    found = ascend(hills, STARTS, free, 100)
+    for index, start in enumerate(STARTS):
+
+        def loss(values, index=index, start=start):
+            point = start.clone()
+            point[free] = torch.from_numpy(values)
+            return -float(hills(point.unsqueeze(0), torch.tensor([index])))
+
+        best = minimize(loss, start[free].numpy(), bounds=[(0.0, 1.0)] * len(free), tol=1e-12).x
+        assert found[index, free].numpy() == pytest.approx(best, abs=1e-4)
+
+
+def test_other_coordinates_and_starts_stay():
+    before = STARTS.clone()
+    found = ascend(hills, STARTS, [1], 100)
+    assert torch.equal(found[:, [0, 2]], STARTS[:, [0, 2]])
+    assert torch.equal(STARTS, before)
+    assert ((found >= 0.0) & (found <= 1.0)).all()
+
+
+@pytest.mark.parametrize("value", [1.0, torch.nan])
+def test_a_score_without_slope_or_value_leaves_the_starts(value):
+    found = ascend(lambda points, start: value * torch.ones(len(points)), STARTS, [0, 1, 2], 10)
+    assert torch.equal(found, STARTS)
+
+
+def test_a_slope_that_is_not_a_number_ends_the_ascent_of_its_start():
+    def partly(points: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        return torch.where(start == 1, torch.nan, 1.0) * hills(points, start)
+
+    found = ascend(partly, STARTS, [0, 1, 2], 100)
+    assert torch.equal(found[1], STARTS[1])
+    others = ascend(hills, STARTS, [0, 1, 2], 100)[[0, 2]]
+    assert found[[0, 2]].numpy() == pytest.approx(others.numpy(), abs=1e-9)
