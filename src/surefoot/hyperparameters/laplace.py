@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -141,9 +141,7 @@ class PosteriorMode:
         """
         values, vectors = self._spectrum
         spread = vectors / values.sqrt()
-        sobol = torch.quasirandom.SobolEngine(len(values), scramble=True, seed=0)
-        unit = sobol.draw(_SAMPLES, dtype=torch.float64).clamp(1e-6, 1.0 - 1e-6)
-        moves = (torch.special.ndtri(unit) @ spread.T).clamp(-_REACH, _REACH)
+        moves = (_normals(len(values)) @ spread.T).clamp(-_REACH, _REACH)
         models = [self.model.moved_to(self.model.free + move @ self._directions) for move in moves]
         shape = 0.5 * (self.dof + 1.0)
         generator = np.random.default_rng(0)
@@ -233,6 +231,14 @@ class PosteriorMode:
             solved,
             (1.0 - solved.sum(-1)) / inverse.sum().sqrt(),
         )
+
+
+@cache
+def _normals(dimension: int) -> Tensor:
+    """Quasi-random standard normals (number of samples, dimension), the same for every mode."""
+    sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=0)
+    unit = sobol.draw(_SAMPLES, dtype=torch.float64)
+    return torch.special.ndtri(unit.clamp(1e-6, 1.0 - 1e-6))
 
 
 class _Given(NamedTuple):
