@@ -29,6 +29,8 @@ class Fake:
         self._value = value
 
     def recommend(self):
+        if self._trouble == "interval":
+            self.interval = (-1.0, 2.0)
         return self._space.decode([0.25] * self._space.width)
 
 

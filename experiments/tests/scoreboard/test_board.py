@@ -14,6 +14,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.cli import app
 from surefoot_experiments.scoreboard import board
 from surefoot_experiments.scoreboard.board import Selection
+from surefoot_experiments.scoreboard.task import COVERED
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
 
 TASKS = ("ackley-2-gaussian", "ackley-2-spikes")
@@ -95,6 +96,10 @@ def test_a_run_that_is_killed_is_continued(tmp_path):
     assert (tmp_path / "own" / "profiles.svg").is_file()
     runs = [json.loads(path.read_text())["tables"][RUNS][0] for path in records(tmp_path)]
     assert {one["error"] for one in runs} == {""}
+    scored = [json.loads(path.read_text())["tables"][CHECKPOINTS] for path in records(tmp_path)]
+    covered = {row["rival"] for rows in scored for row in rows if row.get(COVERED) in (0.0, 1.0)}
+    assert covered == {"surefoot"}
+    assert "95 % intervals with the median" in result.output
 
 
 def test_the_list_names_suites_and_rivals_with_what_they_need(tmp_path, monkeypatch):

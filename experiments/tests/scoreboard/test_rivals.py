@@ -69,9 +69,17 @@ def test_a_rival_answers_and_what_it_prints_is_no_reply(served):
     assert reply["point"] == {"x0": 0.0}
     assert reply["seconds"] >= 0
     served.tell(reply["point"], None, SOON)
-    assert served.recommend(SOON) == {"x0": -0.5}
+    point, *interval = served.recommend(SOON)
+    assert point == {"x0": -0.5}
+    assert all(map(math.isnan, interval))
     assert served.end(SOON) > 5  # MiB
     assert "numpy" in served.versions
+
+
+def test_a_rival_that_predicts_an_interval_hands_it_over(served):
+    served.start(TASK, 0, {"trouble": "interval"}, SOON)
+    assert served.recommend(SOON) == ({"x0": -0.5}, -1.0, 2.0)
+    served.end(SOON)
 
 
 @pytest.mark.parametrize(

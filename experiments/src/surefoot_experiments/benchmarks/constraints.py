@@ -72,7 +72,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
             told = process.tell(point, measured.pop(VALUE), LIMIT, measured)
             seconds += asked["seconds"] + told["seconds"]
             tried += problem.violation(point) > 0.0
-        point = process.recommend(LIMIT)
+        point = process.recommend(LIMIT).point
         process.end(LIMIT)
         yield {
             "problem": trial.case,

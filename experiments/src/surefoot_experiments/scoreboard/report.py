@@ -12,6 +12,7 @@ from surefoot_experiments.harness.figures import legend, new_figure
 from surefoot_experiments.harness.tables import markdown, number, ran_on
 from surefoot_experiments.scoreboard import scores
 from surefoot_experiments.scoreboard.catalogue import SUREFOOT
+from surefoot_experiments.scoreboard.task import COVERED
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
 
 PACKAGES = ("surefoot", "torch", "botorch", "optuna", "numpy")
@@ -32,7 +33,11 @@ _COLOURS = (
     "#9acd32",
     "#ff9896",
 )
-SHARES = {"crashes": "crashes", "unstable": "varies by > 30 %"}
+SHARES = {
+    "crashes": "crashes",
+    "unstable": "varies by > 30 %",
+    COVERED: "95 % intervals with the median",
+}
 
 
 def report(tables: Mapping[str, pd.DataFrame], losses: int | None = None) -> str:
@@ -127,8 +132,8 @@ def _table(rows: pd.DataFrame, runs: pd.DataFrame) -> str:
     table["surefoot wins"] = pairs["wins"].map("{:.0%}".format).reindex(means.index).fillna("")
     for column, title in SHARES.items():
         if column in rows:
-            shares = rows.groupby("rival")[column].mean()
-            table[title] = shares.map("{:.0%}".format).reindex(means.index)
+            shares = rows.groupby("rival")[column].mean().dropna()
+            table[title] = shares.map("{:.0%}".format).reindex(means.index).fillna("")
     costs = runs.groupby("rival")[["ask_seconds", "ask_seconds_max", "memory"]].agg(
         {"ask_seconds": "mean", "ask_seconds_max": "max", "memory": "max"}
     )

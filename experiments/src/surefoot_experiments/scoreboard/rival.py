@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from surefoot_experiments.scoreboard.environments import HERE, python_of
 from surefoot_experiments.scoreboard.process import JsonProcess, ProcessUnavailable
@@ -35,6 +36,14 @@ class Rival:
     settings: Mapping[str, Any] = field(default_factory=dict)
     refit: bool = False
     boxes_only: bool = False
+
+
+class Recommended(NamedTuple):
+    """A recommendation; its point is empty where a rival has none."""
+
+    point: Point
+    lower: float = math.nan  # of a 95 % interval of its value, NaN where none is predicted
+    upper: float = math.nan
 
 
 class RivalProcess:
@@ -79,10 +88,10 @@ class RivalProcess:
         request = {"do": "tell", "point": point, "value": value, "others": dict(others)}
         return self._process.request(request, limit)
 
-    def recommend(self, limit: float) -> Point:
-        """The recommended point; empty where there is none."""
-        point: Point = self._process.request({"do": "recommend"}, limit)["point"]
-        return point
+    def recommend(self, limit: float) -> Recommended:
+        """The recommendation."""
+        reply = self._process.request({"do": "recommend"}, limit)
+        return Recommended(reply["point"], *reply.get("interval", ()))
 
     def end(self, limit: float) -> float:
         """End the run; its peak memory in MiB."""

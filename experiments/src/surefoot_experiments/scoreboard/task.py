@@ -14,6 +14,7 @@ from surefoot_experiments.scoreboard.space import Point, Space
 DEVELOPMENT, CONFIRMATION = "development", "confirmation"
 HALVES = (DEVELOPMENT, CONFIRMATION)
 GAP = "gap"
+COVERED = "covered"  # whether a predicted 95 % interval holds the median of measurements
 
 
 class Objective(Protocol):
@@ -61,6 +62,12 @@ class Task:
     def dimension(self) -> int:
         """The number of parameters."""
         return len(self.space.parameters)
+
+
+def median_at(objective: Objective, point: Point) -> float:
+    """The median of 1,001 measurements at a point, those that crash left out."""
+    generator = np.random.default_rng(0)
+    return float(np.nanmedian([objective.measure(point, generator) for _ in range(1001)]))
 
 
 def noise(task: Task, seed: int, round_: int) -> np.random.Generator:

@@ -13,9 +13,9 @@ import torch
 from surefoot_experiments.harness.trial import Rows, Trial
 from surefoot_experiments.scoreboard.posterior_mean import best_posterior_mean
 from surefoot_experiments.scoreboard.process import ProcessFailed
-from surefoot_experiments.scoreboard.rival import Rival, process_of
+from surefoot_experiments.scoreboard.rival import Recommended, Rival, process_of
 from surefoot_experiments.scoreboard.space import Point
-from surefoot_experiments.scoreboard.task import Objective, Task, noise
+from surefoot_experiments.scoreboard.task import COVERED, Objective, Task, median_at, noise
 
 CHECKPOINTS, RUNS = "checkpoints", "runs"
 REFIT = "+gp"  # appended to the name of a rival that is scored by `best_posterior_mean`
@@ -56,7 +56,8 @@ class Run:
                 told = process.tell(point, None if math.isnan(value) else value, self.limit)
                 log.measured(point, value, asked["seconds"] + told["seconds"])
                 if round_ in task.checkpoints:
-                    log.recommended(round_, _checked(task, process.recommend(self.limit)))
+                    found = process.recommend(self.limit)
+                    log.recommended(round_, found._replace(point=_checked(task, found.point)))
             memory = process.end(self.limit)
         except ProcessFailed as failure:
             process.stop()
@@ -86,7 +87,7 @@ class _Log:
         self._values: list[float] = []
         self._seconds: list[float] = []
         self._rows: list[dict[str, Any]] = []
-        self._last = task.space.decode([0.5] * task.space.width)
+        self._last = Recommended(task.space.decode([0.5] * task.space.width))
 
     def measured(self, point: Point, value: float, seconds: float) -> None:
         """A measurement, and the processor time of choosing and telling it."""
@@ -94,15 +95,15 @@ class _Log:
         self._values.append(value)
         self._seconds.append(seconds)
 
-    def recommended(self, evaluations: int, point: Point) -> None:
+    def recommended(self, evaluations: int, found: Recommended) -> None:
         """Score a recommendation."""
-        self._last = point
-        self._score(self._name, evaluations, point)
+        self._last = found
+        self._score(self._name, evaluations, found)
         if self._refit:
             torch.manual_seed(0)
-            points = self._points or [point]
+            points = self._points or [found.point]
             fitted = best_posterior_mean(self._task.space, points, self._values)
-            self._score(self._name + REFIT, evaluations, fitted)
+            self._score(self._name + REFIT, evaluations, Recommended(fitted))
 
     def complete(self) -> None:
         """Score the last recommendation at the checkpoints that were not reached."""
@@ -138,9 +139,12 @@ class _Log:
             "rival": name,
         }
 
-    def _score(self, name: str, evaluations: int, point: Point) -> None:
-        scores = self.objective.score(point)
-        row = {"evaluations": evaluations, **scores, "point": json.dumps(point)}
+    def _score(self, name: str, evaluations: int, found: Recommended) -> None:
+        scores = dict(self.objective.score(found.point))
+        if not math.isnan(found.lower):
+            median = median_at(self.objective, found.point)
+            scores[COVERED] = float(found.lower <= median <= found.upper)
+        row = {"evaluations": evaluations, **scores, "point": json.dumps(found.point)}
         self._rows.append(self._labels(name) | row)
 
 

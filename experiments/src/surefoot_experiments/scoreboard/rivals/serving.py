@@ -36,7 +36,11 @@ class Rival(Protocol):
         ...
 
     def recommend(self) -> Point:
-        """The point that its user would deploy; empty if it recommends none."""
+        """The point that its user would deploy; empty if it recommends none.
+
+        A rival that predicts its value has the attribute `interval` then, the ends of a 95 %
+        interval.
+        """
         ...
 
 
@@ -79,6 +83,8 @@ def _run(create: Any, start: Reply, requests: Iterator[Reply], replies: TextIO) 
                 rival.tell(request["point"], math.nan if value is None else value, **others)
             elif request["do"] == "recommend":
                 reply["point"] = rival.recommend()
+                if hasattr(rival, "interval"):
+                    reply["interval"] = rival.interval
             else:
                 reply["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             reply |= {"seconds": _cpu_seconds() - began, "wall": time.perf_counter() - wall}

@@ -16,7 +16,9 @@ class Surefoot(Study):
 
     def recommend(self) -> Point:
         """`belief(study).recommend().params`."""
-        return dict(self.sampler.belief(self.study).recommend().params)
+        found = self.sampler.belief(self.study).recommend()
+        self.interval = (found.lower, found.upper)
+        return dict(found.params)
 
 
 def create(space: Space, seed: int, budget: int, **settings: Any) -> Surefoot:
