@@ -1,7 +1,6 @@
 """Problems under risk are those of the paper, and their optima hold against brute force."""
 
 import csv
-import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -28,16 +27,12 @@ SHAPES = {
     "hartmann-12": (1, 2, 64, 10),
     "hartmann-21": (2, 1, 100, 10),
 }
-DATA = Path(os.environ.get("SUREFOOT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 finite = pytest.mark.parametrize("name", SYNTHETIC)
 
 
 @pytest.fixture(scope="module")
-def returns() -> RiskProblem:
-    file = DATA / portfolio_returns.FILE
-    if not file.exists():
-        pytest.skip(f"needs {file}: set SUREFOOT_DATA to the folder of {file.name}")
-    return problems.portfolio(DATA)
+def returns(data) -> RiskProblem:
+    return problems.portfolio(data)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -263,8 +258,8 @@ def test_the_best_push_is_as_good_in_the_simulation():
     assert float(problem.regret(designs(problem, 2_000)).min()) > 0.0
 
 
-def test_the_portfolio_function_follows_the_recorded_returns(returns):
-    inputs, recorded = portfolio_returns.read(DATA / portfolio_returns.FILE)
+def test_the_portfolio_function_follows_the_recorded_returns(returns, data):
+    inputs, recorded = portfolio_returns.read(data / portfolio_returns.FILE)
     left = returns.function(inputs) - recorded
     assert float(left.var() / recorded.var()) < 0.05
     environment = returns.joint.environment
