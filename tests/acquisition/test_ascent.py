@@ -6,7 +6,10 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from surefoot.acquisition import Context, Credible
 from surefoot.acquisition.ascent import ascend
+from surefoot.algorithms import robust_ucb
+from surefoot.spaces import Box
 
 STARTS = torch.tensor([[0.05, 0.3, 0.9], [0.6, 0.8, 0.2], [1.0, 0.0, 0.5]], dtype=torch.float64)
 CENTRES = torch.tensor([[0.2, 0.9, 0.4], [0.7, 0.1, -0.5], [0.5, 0.5, 0.5]], dtype=torch.float64)
@@ -54,3 +57,16 @@ def test_a_slope_that_is_not_a_number_ends_the_ascent_of_its_start():
     assert torch.equal(found[1], STARTS[1])
     others = ascend(hills, STARTS, [0, 1, 2], 100)[[0, 2]]
     assert found[[0, 2]].numpy() == pytest.approx(others.numpy(), abs=1e-9)
+
+
+def test_a_score_may_integrate_over_the_hyperparameters():
+    """The lower end of the credible interval, as a column: the design that is surely best."""
+
+    def surest(context: Context):
+        credible = Credible()(context)
+        return lambda x: credible.bounds(x).lower
+
+    optimizer = robust_ucb(Box([0.0, 0.0], [1.0, 1.0]), policy=surest)
+    queries = torch.rand(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    optimizer.tell_all(queries, -(queries - 0.4).square().sum(-1))
+    assert optimizer.ask().point.numpy() == pytest.approx([0.4, 0.4], abs=0.05)

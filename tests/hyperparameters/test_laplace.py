@@ -106,3 +106,11 @@ def test_rivals_are_less_probable_than_the_optimum():
     probabilities = HyperparameterFit().uncertainty(fitted, data).unit.probabilities
     assert len(probabilities) > 1
     assert int(probabilities.argmax()) == 0
+
+
+@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
+def test_the_correction_is_differentiable_in_the_points(nu):
+    """A policy may maximise bounds that integrate over the hyperparameters."""
+    extra = HyperparameterUncertainty([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
+    at = NEW.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda points: tuple(extra(points)), at)

@@ -46,7 +46,7 @@ def ascend(
     def loss(values: np.ndarray, batch_indices: list[int]) -> tuple[np.ndarray, np.ndarray]:
         rows = torch.tensor(batch_indices, device=starts.device)
         moved = torch.from_numpy(values).to(starts).requires_grad_()
-        scores = score(points_at(moved, rows), rows)
+        scores = score(points_at(moved, rows), rows).flatten()
         if not scores.requires_grad:  # constant
             return -scores.cpu().numpy(), np.zeros_like(values)
         (slopes,) = torch.autograd.grad(scores.sum(), moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -182,11 +182,15 @@ class Evidence:
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        scaled = self._seen_from_first(self.points) / self._scales(model)
+        scaled: Floats = self._scaled(model, self.points).numpy()
         norms = (scaled * scaled).sum(-1)
-        squared = _squared_distances(scaled, scaled, norms, norms)
+        squared = scaled @ scaled.T
+        squared *= -2.0
+        squared += norms[:, None]
+        squared += norms
+        np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
-        return Covariance(*_CORRELATIONS[self.nu](squared, model.variance), scaled)
+        return Covariance(*_CORRELATIONS[self.nu](np, squared, model.variance), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
         """The covariance (n, n) of the function and of the effects, without the noise."""
@@ -200,22 +204,22 @@ class Evidence:
         return self.between(model, points, self.points)
 
     def between(self, model: Hyperparameters, left: Tensor, right: Tensor) -> Tensor:
-        """Covariance (p, r) between function values at points (p, d) and at others (r, d)."""
-        scales = self._scales(model)
-        rows, columns = (self._seen_from_first(points) / scales for points in (left, right))
-        norms = [(points * points).sum(-1) for points in (rows, columns)]
-        squared = _squared_distances(rows, columns, *norms)
-        return torch.from_numpy(_CORRELATIONS[self.nu](squared, model.variance)[0])
+        """Covariance (p, r) between function values at points (p, d) and at others (r, d).
 
-    def _seen_from_first(self, points: Tensor) -> Floats:
-        """Differences from the first of the points keep more digits where all are close."""
-        found: Floats = (points - self.points[:1]).numpy()
-        return found
+        Differentiable in the points.
+        """
+        left, right = self._scaled(model, left), self._scaled(model, right)
+        norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
+        squared = torch.addmm(norms, left, right.T, alpha=-2.0).clamp_min(_SQUARED_FLOOR)
+        values: Tensor = _CORRELATIONS[self.nu](torch, squared, model.variance)[0]
+        return values
 
-    def _scales(self, model: Hyperparameters) -> Floats:
-        """The lengthscale (d,) of each coordinate."""
-        found: Floats = model.lengthscales.numpy()[self.group.numpy()]
-        return found
+    def _scaled(self, model: Hyperparameters, points: Tensor) -> Tensor:
+        """Points (p, d) in lengthscales, as seen from the first one.
+
+        Differences keep more digits where all points are close.
+        """
+        return (points - self.points[:1]) / model.lengthscales[self.group]
 
     def log_likelihood(
         self, model: Hyperparameters, y: Tensor, weights: Tensor
@@ -301,40 +305,34 @@ def _inner(left: Floats, right: Floats) -> float:
     return float(np.vdot(left, right))
 
 
-def _squared_distances(left: Floats, right: Floats, norms: Floats, others: Floats) -> Floats:
-    """Of all pairs (l, r) of points (l, d) and (r, d) with these squared norms, with a floor."""
-    squared: Floats = left @ right.T
-    squared *= -2.0
-    squared += norms[:, None]
-    squared += others
-    return np.maximum(squared, _SQUARED_FLOOR, out=squared)
+# Each is of arrays or of tensors, with the functions of the library that they are from.
 
 
-def _squared_exponential(squared: Floats, variance: float) -> tuple[Floats, Floats]:
-    values = variance * np.exp(-0.5 * squared)
+def _squared_exponential(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+    values = variance * library.exp(-0.5 * squared)
     return values, -0.5 * values
 
 
-def _matern_1(squared: Floats, variance: float) -> tuple[Floats, Floats]:
-    distance = np.sqrt(squared)
-    values = variance * np.exp(-distance)
+def _matern_1(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+    distance = library.sqrt(squared)
+    values = variance * library.exp(-distance)
     return values, -0.5 * values / distance
 
 
-def _matern_3(squared: Floats, variance: float) -> tuple[Floats, Floats]:
-    scaled = np.sqrt(3.0 * squared)
-    decay = variance * np.exp(-scaled)
+def _matern_3(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+    scaled = library.sqrt(3.0 * squared)
+    decay = variance * library.exp(-scaled)
     return (1.0 + scaled) * decay, -1.5 * decay
 
 
-def _matern_5(squared: Floats, variance: float) -> tuple[Floats, Floats]:
-    scaled = np.sqrt(5.0 * squared)
-    decay = variance * np.exp(-scaled)
+def _matern_5(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+    scaled = library.sqrt(5.0 * squared)
+    decay = variance * library.exp(-scaled)
     rising = (1.0 + scaled) * decay
     return rising + (5.0 / 3.0) * squared * decay, (-5.0 / 6.0) * rising
 
 
-_CORRELATIONS: dict[float | None, Callable[[Floats, float], tuple[Floats, Floats]]] = {
+_CORRELATIONS: dict[float | None, Callable[[Any, Any, float], tuple[Any, Any]]] = {
     None: _squared_exponential,
     0.5: _matern_1,
     1.5: _matern_3,
