@@ -258,6 +258,7 @@ def test_the_best_push_is_as_good_in_the_simulation():
     assert float(problem.regret(designs(problem, 2_000)).min()) > 0.0
 
 
+@pytest.mark.slow
 def test_the_portfolio_function_follows_the_recorded_returns(returns, data):
     inputs, recorded = portfolio_returns.read(data / portfolio_returns.FILE)
     left = returns.function(inputs) - recorded
@@ -267,6 +268,7 @@ def test_the_portfolio_function_follows_the_recorded_returns(returns, data):
     assert (returns.risk, returns.initial) == (sf.VaR(0.2), 20)
 
 
+@pytest.mark.slow
 def test_the_portfolio_matches_the_published_optimum(returns):
     """The authors' code has a largest risk of 21.21 at (0, 1, 0.0848), over 25 z in the middle."""
     axis = torch.linspace(0.25, 0.75, 5, dtype=torch.float64)
