@@ -93,6 +93,7 @@ def test_help_and_version():
     assert (code, out.split()[0]) == (0, "surefoot")
 
 
+@pytest.mark.slow
 def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     path = study(rounds=3)
     code, out, err = surefoot("tune", path)

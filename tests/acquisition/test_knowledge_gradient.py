@@ -179,6 +179,7 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     assert np.mean(best) - today[0] > 0.1  # what a measurement is worth is no rounding error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: object) -> None:

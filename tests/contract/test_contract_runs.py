@@ -27,8 +27,8 @@ some = pytest.mark.parametrize("cell", cells(PAIRS[::4], slow=is_slow), scope="m
 
 def rounds(cell: Cell) -> int:
     if cell.space in TABULAR:
-        return 12 // cell.batch
-    return 7 if cell.batch == 1 else 3
+        return 9 // cell.batch
+    return 5 if cell.batch == 1 else 3
 
 
 @cache

@@ -107,6 +107,7 @@ def test_settings_by_name_have_the_active_parameters(write_study):
             named_setting(study_file, wrong)
 
 
+@pytest.mark.slow
 def test_a_table_comes_back_as_it_was(write_study, tmp_path):
     path = write_study(*BOTH)
     tune(trials_of(path, rounds=8), Branch(), Stop())
@@ -133,6 +134,7 @@ def test_an_inactive_parameter_in_a_command(line, texts, filled):
     assert CommandTemplate.parse(line).fill({"a": 1}, texts) == filled
 
 
+@pytest.mark.slow
 def test_a_function_is_not_passed_an_inactive_parameter(write_study):
     command = 'command = "'
     text = (

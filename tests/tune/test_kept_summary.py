@@ -110,6 +110,7 @@ def test_what_cannot_be_written_is_computed_each_time(path, computed):
     assert [one.name for one in path.parent.glob(".*.partial")] == []
 
 
+@pytest.mark.slow
 def test_a_run_leaves_the_summary_that_recommend_gives(write_study, computed):
     outcome = run(write_study(), rounds=4, quiet=True)
     assert len(computed) == 1

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,23 +124,45 @@ def test_formats_and_braces():
     assert template.fill({"rate": 1 / 3, "flag": True}) == ["awk", "{print}", "--rate=0.33", "True"]
 
 
-@pytest.mark.slow
-def test_a_timeout_leaves_no_process(tmp_path):
-    """Not the command, not what it started, not even what left its process group."""
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory) -> Iterator[dict[str, Future]]:
+    """Outcomes, folders and seconds of scripts that ignore being asked to end, run side by side."""
     # With no exec, so that each sleep is a grandchild; one ignores SIGTERM, one is a new session.
-    result = sh(
-        "trap '' TERM\n"
+    scripts = {
+        "timeout": "trap '' TERM\n"
         "setsid sleep 61 & echo $! > detached\n"
         "sleep 62 & echo $! > background\n"
         "echo $$ > shell; echo started; sleep 63\n",
-        tmp_path,
-        timeout=0.3,
-    )
+        "left": "(trap '' TERM; while :; do sleep 0.05; done) & echo $! > stubborn; echo 1",
+    }
+
+    def measure(name: str) -> tuple[Measurement | Failure, Path, float]:
+        folder, begun = tmp_path_factory.mktemp(name), time.monotonic()
+        result = sh(scripts[name], folder, timeout=0.3 if name == "timeout" else 20)
+        return result, folder, time.monotonic() - begun
+
+    with ThreadPoolExecutor() as threads:
+        yield {name: threads.submit(measure, name) for name in scripts}
+
+
+@pytest.mark.slow
+def test_a_timeout_leaves_no_process(ended):
+    """Not the command, not what it started, not even what left its process group."""
+    result, folder, _ = ended["timeout"].result()
     assert isinstance(result, Failure)
     assert result.reason == "no end within the timeout of 0.3 s"
     assert result.output == "started"
     for name in ("detached", "background", "shell"):
-        assert not is_running(int((tmp_path / name).read_text()))
+        assert not is_running(int((folder / name).read_text()))
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_end_is_killed(ended):
+    result, folder, seconds = ended["left"].result()
+    assert isinstance(result, Measurement)
+    assert result.seconds < 3  # without the grace period
+    assert 4 < seconds < 12
+    assert not is_running(int((folder / "stubborn").read_text()))
 
 
 def test_what_a_command_leaves_running_is_ended_and_not_waited_for(tmp_path):

@@ -188,6 +188,7 @@ def test_invalid_input_is_refused():
             paired_test(np.ones(3), confidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_the_evidence_with_errors_is_a_martingale_under_random_signs(count):
     random = np.random.default_rng(1)

@@ -17,7 +17,7 @@ from surefoot_experiments.scoreboard.command import app as scoreboard
 if TYPE_CHECKING:
     from surefoot_experiments.harness.experiment import Experiment
     from surefoot_experiments.harness.runner import Outcome, Plan
-    from surefoot_experiments.problems.recorded_data import Data
+    from surefoot_experiments.recorded_data import Data
 
 app = typer.Typer(
     name="surefoot-experiments",

@@ -16,7 +16,7 @@ from surefoot_experiments import find
 from surefoot_experiments.harness import backends
 from surefoot_experiments.harness.backends import run_trials
 from surefoot_experiments.harness.trial import Trial
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 PRICES = Data("made up", {"prices": np.random.default_rng(0).lognormal(3.0, 0.5, (60, 12))})
 TRIALS = [Trial(number, 40, 3, PRICES) for number in range(4)]
@@ -44,6 +44,7 @@ def test_a_cluster_gives_the_same_numbers():
         assert results(backend=f"dask://{address}") == results()
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_said_in_words(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(backends, "_TIMEOUT", "0.5s")

@@ -54,6 +54,7 @@ def without_trial_0(path: Path) -> None:
     table[table["trial"] != 0].to_parquet(path, index=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [TRIALS, TRIALS + 1])
 @pytest.mark.parametrize(
     ("name", "spoil", "message"),

@@ -72,6 +72,7 @@ def stop_after(count: int):
     return notify
 
 
+@pytest.mark.slow
 def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     seen = []
     outcome = run(EXPERIMENT, plan(tmp_path), notify=lambda *progress: seen.append(progress))

@@ -13,7 +13,7 @@ from surefoot_experiments.harness.figures import style
 from surefoot_experiments.harness.trial import NUMBERS, Purpose
 from surefoot_experiments.papers import ata_steps
 from surefoot_experiments.problems import sensors, stocks
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 SMALL = 12
 

@@ -173,6 +173,7 @@ def test_a_system_is_measured_and_scored_by_its_forests(made_up, monkeypatch):
     assert ratio == pytest.approx(math.exp(worker[0] - worker[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(cloud.folder() is None, reason=f"needs {cloud.DATA}")
 def test_the_recorded_systems_have_their_knobs():
     sizes = {task.name: task.dimension for task in cloud.tasks()}

@@ -73,6 +73,7 @@ def _study(seed: int, space: SearchSpace, objective, rounds: int) -> dict:
     return best.params
 
 
+@pytest.mark.slow
 def test_an_optimum_on_a_branch_is_found():
     space = SearchSpace(
         {

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from surefoot_experiments.harness.departures import Departure
 from surefoot_experiments.harness.manifest import Manifest
 from surefoot_experiments.harness.trial import Case, Check, Rows, Scale, Tables, Trial
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 
 class Output(Protocol):

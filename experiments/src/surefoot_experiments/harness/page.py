@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from surefoot_experiments.harness.departures import departures_table
 from surefoot_experiments.harness.trial import NUMBERS, Check, Tables, count
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

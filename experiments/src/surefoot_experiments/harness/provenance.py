@@ -12,7 +12,7 @@ from pathlib import Path
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.manifest import DataSource, Manifest
 from surefoot_experiments.harness.trial import Scale
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 _DECIDING = ("surefoot", "torch", "gpytorch", "botorch", "numpy", "scipy", "pymunk")  # numbers
 _PACKAGES = (*_DECIDING, "surefoot-experiments", "pandas", "pyarrow", "matplotlib", "joblib")

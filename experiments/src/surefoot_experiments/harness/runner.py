@@ -26,7 +26,7 @@ from surefoot_experiments.harness.store import (
     tables_of,
 )
 from surefoot_experiments.harness.trial import Check, Scale
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 _TRIALS = ".trials"  # beside the results
 _MOST = 10**9  # trials, rounds or processes

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.provenance import installed
 from surefoot_experiments.harness.trial import Check, Tables
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 if TYPE_CHECKING:
     from surefoot_experiments.harness.manifest import Manifest

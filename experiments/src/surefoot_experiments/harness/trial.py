@@ -11,7 +11,7 @@ import numpy as np
 from pandas import DataFrame
 
 from surefoot import InvalidInput
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 NUMBERS = "numbers"  # the main table of the experiments that draw a figure
 

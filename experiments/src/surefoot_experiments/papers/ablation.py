@@ -20,7 +20,7 @@ from surefoot_experiments.papers.arm_settings import OWN_QFF
 from surefoot_experiments.papers.arm_worlds import SENSORS, STOCKS, Recorded
 from surefoot_experiments.papers.heavy_tails import RECORDED, RELATIVE
 from surefoot_experiments.problems import ArmProblem, StudentT, noisy_arms, sensors, stocks
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 OWN = "surefoot's own"
 ALPHAS = (0.3, 0.6, 1.0)

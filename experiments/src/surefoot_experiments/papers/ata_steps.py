@@ -24,7 +24,7 @@ from surefoot_experiments.papers.arm_settings import (
 from surefoot_experiments.papers.arm_worlds import SENSORS, STOCKS, STUDENT_T
 from surefoot_experiments.papers.heavy_tails import run_recorded
 from surefoot_experiments.problems import sensors, stocks
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 PUBLISHED, ALL = "as published", "all changes"
 NAMES = {

@@ -37,7 +37,7 @@ from surefoot_experiments.papers.arm_worlds import (
     Synthetic,
 )
 from surefoot_experiments.problems import ArmProblem, sensors, stocks
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 PAPER_NAME = "Chowdhury and Gopalan 2019, Bayesian Optimization under Heavy-tailed Payoffs"
 SYNTHETIC, RECORDED = Scale(20, 20_000), Scale(10, STOCKS.rounds)

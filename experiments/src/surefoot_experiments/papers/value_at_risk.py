@@ -34,7 +34,7 @@ from surefoot_experiments.papers.risk_settings import (
     v_ucb_rows,
 )
 from surefoot_experiments.problems import RiskProblem, portfolio_returns
-from surefoot_experiments.problems.recorded_data import Data
+from surefoot_experiments.recorded_data import Data
 
 PAPER_NAME = "Nguyen et al. 2021, Value-at-Risk Optimization with Gaussian Processes"
 HUBER, STUDENT = "surefoot's V-UCB, Huber", "surefoot's V-UCB, Student-t"

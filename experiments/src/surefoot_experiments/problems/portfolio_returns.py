@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 
 from surefoot import InvalidInput
-from surefoot_experiments.problems.recorded_data import read_columns
+from surefoot_experiments.recorded_data import read_columns
 
 FILE = "portfolio.csv"
 ROWS = 3000

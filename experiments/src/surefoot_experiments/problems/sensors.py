@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from surefoot import InvalidInput
 from surefoot_experiments.problems.normality import report
-from surefoot_experiments.problems.recorded_data import Data, read_columns, require_spread
+from surefoot_experiments.recorded_data import Data, read_columns, require_spread
 
 TRAIN, TEST, COORDS = (f"light_sensors_{part}.csv" for part in ("train", "test", "coords"))
 _SENSORS, _TRAIN_TIMES, _TEST_TIMES = 41, 601, 192

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from surefoot_experiments.problems.normality import report
-from surefoot_experiments.problems.recorded_data import Data, read_columns, require_spread
+from surefoot_experiments.recorded_data import Data, read_columns, require_spread
 
 FILE = "dow29_2016_2019.csv"
 FIRST, LAST = "2016-01-04", "2019-04-10"
