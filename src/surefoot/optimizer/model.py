@@ -133,6 +133,7 @@ class Model:
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
     _uncertainty: tuple[int, Uncertainty] | None = field(default=None, metadata={"saved": False})
+    _copy: Model | None = field(default=None, metadata={"saved": False})  # fitted to all rewards
 
     def __post_init__(self) -> None:
         self.observations = Observations(self.space.dimension, self.space.lower.device)
@@ -210,6 +211,23 @@ class Model:
             estimate = self.estimator.estimate(copy.deepcopy(self.state), sample)[0]
             self._look = self._inference(regression, sample, estimate)
         return self._look
+
+    def up_to_date(self) -> Model:
+        """This model if it was fitted to all rewards, as far as a fit is due; else a fitted copy.
+
+        Fits are rare while the initial design is measured, since nothing is chosen by them. What
+        is shown then does not depend on when the last one was.
+        """
+        number = len(self.observations)
+        if self.hyperparameters.lasting or self.fitted_at >= min(number, self.initial):
+            return self
+        if self._copy is None or len(self._copy.observations) != number:
+            self._copy = None
+            self._copy = copy.deepcopy(self)
+            self._copy.initial = 0
+            self._copy.fitted_at = 0
+            self._copy._renew()
+        return self._copy
 
     def weights(self) -> Tensor:
         """The weight in [0, 1] of each reward (t,) in the estimate from all of them."""

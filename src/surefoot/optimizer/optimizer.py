@@ -430,7 +430,7 @@ class Optimizer:
         function: `hyperparameters.warp.inverse` takes its quantiles to reward units.
         """
         with one_thread():
-            return self._model.look().posterior
+            return self._model.up_to_date().look().posterior
 
     @property
     def context(self) -> Context:
@@ -462,7 +462,7 @@ class Optimizer:
     @property
     def weights(self) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in the present estimate, in order of arrival."""
-        return self._model.weights()
+        return self._model.up_to_date().weights()
 
     @property
     def unstable(self) -> Tensor:
@@ -487,12 +487,12 @@ class Optimizer:
             only those that the data support.
         """
         with one_thread():
-            return self._model.contrasts()
+            return self._model.up_to_date().contrasts()
 
     @property
     def hyperparameters(self) -> Fitted | None:
         """The hyperparameters in use; None where the kernel was given, or before any reward."""
-        model = self._model
+        model = self._model.up_to_date()
         return model.fitted if model.fitted_at and not model.hyperparameters.lasting else None
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -598,21 +598,23 @@ class Optimizer:
 
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""
-        posterior = self._model.selection()
-        width = self._model.latest.width
+        model = self._model
+        posterior, width = model.selection(), model.latest.width
         success = self._success.of_search(self._failed, self._unstable())
-        constraints, pending = self.constraints.probability(), self._pending
-        return self._context_with(posterior, width, pending, self._memory, success, constraints)
+        constraints, pending, memory = self.constraints.probability(), self._pending, self._memory
+        return self._context_with(model, posterior, width, pending, memory, success, constraints)
 
     def _look(self, constraints: Score | None = None) -> Context:
         """The state after all rewards, with a given probability that all constraints hold."""
-        look = self._model.look()
+        model = self._model.up_to_date()
+        posterior, width = (look := model.look()).posterior, look.width
         success = self._success.of_recommendation(self._failed, self._unstable())
         nothing, memory = PendingQueries(), {**self._memory}
-        return self._context_with(look.posterior, look.width, nothing, memory, success, constraints)
+        return self._context_with(model, posterior, width, nothing, memory, success, constraints)
 
     def _context_with(
         self,
+        model: Model,
         posterior: Posterior,
         width: float,
         pending: PendingQueries,
@@ -625,16 +627,16 @@ class Optimizer:
             self._risk,
             posterior,
             width,
-            self._model.observations,
+            model.observations,
             pending,
             self._generator,
             self._designs,
             success,
             constraints,
-            self._model.prior,
+            model.prior,
             memory=memory,
-            warp=self._model.fitted.warp,
-            hyperparameter_uncertainty=self._model.uncertainty,
+            warp=model.fitted.warp,
+            hyperparameter_uncertainty=model.uncertainty,
         )
 
     def _unstable(self) -> Tensor:
