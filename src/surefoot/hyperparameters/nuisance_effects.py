@@ -47,6 +47,11 @@ class NuisanceEffect(Protocol):
         ...
 
     @property
+    def least_gain(self) -> float:
+        """By how much it must raise the log evidence to be kept, in nats."""
+        ...
+
+    @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
         """Bounds of the logarithms of its parameters."""
         ...
@@ -102,6 +107,7 @@ class WorkerEffect:
     workers: Tensor
 
     name = "worker"
+    least_gain = 3.0
     bounds = (_VARIANCE_BOUNDS,)
     starts = (torch.zeros(1, dtype=torch.float64),)
 
@@ -164,6 +170,7 @@ class DriftEffect:
     unit: float
 
     name = "drift"
+    least_gain = 1.5  # a slow one has little evidence, and without it the present level is wrong
     bounds = (_VARIANCE_BOUNDS, _TIMESCALE_BOUNDS)
     starts = tuple(
         torch.tensor([0.0, math.log(scale)], dtype=torch.float64) for scale in _TIMESCALES

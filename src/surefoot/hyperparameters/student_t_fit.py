@@ -60,8 +60,8 @@ _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough func
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _LEAST_WARPED = 8  # rewards
-_STRONG_EVIDENCE = 3.0  # of a transformation or an effect, in nats (Kass and Raftery 1995)
-_SCREENED = 1.0  # nats by a score test, from which on an effect is fitted
+_STRONG_EVIDENCE = 3.0  # of a transformation, in nats (Kass and Raftery 1995)
+_SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
@@ -286,7 +286,7 @@ class HyperparameterFit:
         data: TrainingData,
         subset: Tensor,
     ) -> tuple[LocalOptimum, Evidence]:
-        """The optimum with the effects of conditions that the data support strongly."""
+        """The optimum with the effects of conditions that the data support."""
         left = effects_of(data.workers[subset], data.times[subset], self.effects)
         while left:
             at = _solved(optimum, evidence, y)
@@ -298,7 +298,7 @@ class HyperparameterFit:
                 logs = torch.cat([optimum.model.effects, tests[index].logs])
                 start = replace(optimum, model=optimum.model._replace(effects=logs))
                 other = self._ascend(start, with_it, y, self.passes, self.steps)
-                if other.bound > optimum.bound + _STRONG_EVIDENCE:
+                if other.bound > optimum.bound + left[index].least_gain:
                     optimum, evidence = other, with_it
                     del left[index]
                     break
