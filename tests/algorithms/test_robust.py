@@ -162,12 +162,12 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("variables", "categorical", "scale"), [(16, True, 0.5), (17, True, 1.0), (17, False, 0.5)]
+    ("variables", "categorical", "prior"),
+    [(16, True, "long"), (17, True, "pooled"), (17, False, "long")],
 )
-def test_the_width_is_full_in_many_variables_some_categorical(
-    variables: int, categorical: bool, scale: float
+def test_lengthscales_are_pooled_in_many_variables_some_categorical(
+    variables: int, categorical: bool, prior: str
 ) -> None:
     ends = [0.0] * (variables + categorical), [1.0] * (variables + categorical)
     box = sf.Box(*ends, choices=[(0, 1)] if categorical else [])
-    assert robust_ucb(box).width_rule == sf.widths.srinivas(scale=scale)
-    assert robust_ucb(box, scale=0.3).width_rule == sf.widths.srinivas(scale=0.3)
+    assert robust_ucb(box)._model.hyperparameters.lengthscales == prior

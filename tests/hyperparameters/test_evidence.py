@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
-from torch.distributions import Gamma, LogNormal
+from scipy.optimize import brentq
+from torch.distributions import Gamma, LogNormal, Normal, StudentT
 
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 
@@ -40,10 +41,29 @@ def log_prior(logs: torch.Tensor, name: str) -> torch.Tensor:
     location, scale = torch.tensor(
         [math.sqrt(2.0) + 0.5 * math.log(2), math.sqrt(3.0)], dtype=torch.float64
     )
-    long = LogNormal(location, scale)
-    short = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double())
-    prior = (long if name == "long" else short).log_prob(scales).sum()
+    if name == "pooled":
+        prior = log_pooled(logs[:-2], location)
+    elif name == "long":
+        prior = LogNormal(location, scale).log_prob(scales).sum()
+    else:
+        prior = Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double()).log_prob(scales).sum()
     return prior - (variance.log() / 3.0) ** 2 / 2.0 - ((noise.log() + 3.0) / 3.0) ** 2 / 2.0
+
+
+def log_pooled(logs: torch.Tensor, median: torch.Tensor) -> torch.Tensor:
+    """Student-t about the most likely center, found by a root of the derivative."""
+
+    def density(center: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        return StudentT(3.0, center, 0.5).log_prob(values).sum() + Normal(median, 2.0).log_prob(
+            center
+        )
+
+    def slope(center: float) -> float:
+        at = torch.tensor(center, dtype=torch.float64, requires_grad=True)
+        return float(torch.autograd.grad(density(at, logs.detach()), at)[0])
+
+    center = brentq(slope, float(logs.min().detach()), float(median), xtol=1e-14)
+    return density(torch.tensor(center, dtype=torch.float64), logs)
 
 
 @pytest.mark.parametrize("name", LENGTHSCALE_PRIORS)

@@ -112,3 +112,31 @@ def test_a_flat_prior_gives_the_maximum_of_the_likelihood():
     flat = log_likelihood(fitted("flat"))
     assert flat > log_likelihood(fitted("short")) + 0.01
     assert flat > log_likelihood(fitted("long")) + 0.01
+
+
+@pytest.mark.slow
+def test_pooled_lengthscales_do_not_fit_the_noise_of_many_variables():
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(100, 30, generator=generator, dtype=torch.float64)
+    noise = torch.randn(100, generator=generator, dtype=torch.float64)
+    rewards = points[:, :10].sum(-1) + noise
+    shares = {}
+    for name in ("long", "pooled"):
+        fit = HyperparameterFit(lengthscales=name)
+        data = TrainingData(points, rewards, torch.zeros(30), torch.ones(30))
+        fitted = fit.fit(data)
+        shares[name] = fitted.noise**0.5 * fitted.scale
+    assert shares["long"] < 0.6 < 0.8 < shares["pooled"] < 1.2
+
+
+@pytest.mark.slow
+def test_pooled_lengthscales_differ_where_few_variables_matter():
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(60, 30, generator=generator, dtype=torch.float64)
+    noise = torch.randn(60, generator=generator, dtype=torch.float64)
+    rewards = torch.sin(5.0 * points[:, 3]) + 0.1 * noise
+    fit = HyperparameterFit(lengthscales="pooled")
+    data = TrainingData(points, rewards, torch.zeros(30), torch.ones(30))
+    scales = fit.fit(data).kernel.base_kernel.lengthscale.detach().reshape(-1)
+    others = torch.cat([scales[:3], scales[4:]])
+    assert 5.0 * float(scales[3]) < float(others.min())

@@ -14,16 +14,9 @@ def initial_design_size(space: Space | Joint) -> int:
     return min(max(8, 2 * (space.seen.dimension + 1)), 12)
 
 
-def default_scale(space: Space | Joint) -> float:
-    """Factor of the width, where the algorithm is the default.
-
-    Half of the width is enough for few variables, or continuous ones. With many of which some are
-    categorical, only few differ between the points of a search, and it stays in the first region
-    that looks good.
-    """
-    if not isinstance(space, Box):
-        return 0.5
-    return 1.0 if space.choices and space.has_many_variables else 0.5
+def has_many_mixed_variables(space: Space | Joint) -> bool:
+    """Whether a box has more than 16 variables, of which some are categorical."""
+    return isinstance(space, Box) and bool(space.choices) and space.has_many_variables
 
 
 def width_or(given: Width | None, scale: float, default: Width) -> Width:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from surefoot._internal.effects import EFFECTS
 from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
-from surefoot.algorithms._defaults import default_scale, initial_design_size
+from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
@@ -30,7 +30,7 @@ def robust_ucb(
     risk: Risk | None = None,
     policy: Policy | ScoreRule | None = None,
     ridge: float | None = None,
-    scale: float | None = None,
+    scale: float = 0.5,
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
     effects: Sequence[str] = EFFECTS,
@@ -41,8 +41,9 @@ def robust_ucb(
     """The default algorithm, for noise of unknown scale and tail; needs no hyperparameters.
 
     Without a kernel, lengthscales, noise scale and tail are fitted under Student-t noise, and
-    outliers lose their weight. With one, the estimate is Huber's, with an empirical-Bayes prior
-    mean and output scale.
+    outliers lose their weight; in a box of more than 16 variables of which some are categorical,
+    the lengthscales share a prior center. With one, the estimate is Huber's, with an
+    empirical-Bayes prior mean and output scale.
 
     Args:
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
@@ -51,8 +52,7 @@ def robust_ucb(
         policy: Where to measure next, `UpperConfidenceBound()` by default.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
-        scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)); by default 0.5, and 1 in a box of
-            more than 16 variables of which some are categorical, where 0.5 explores too little.
+        scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none if a kernel is given.
         constraints: Limits of other quantities that are measured with the reward, by name.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
@@ -81,7 +81,7 @@ def robust_ucb(
         >>> optimizer.weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    width = srinivas(scale=default_scale(space) if scale is None else scale)
+    width = srinivas(scale=scale)
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
@@ -92,11 +92,7 @@ def robust_ucb(
             estimator=StudentT(),
             width=width,
             policy=policy,
-            hyperparameters=(
-                HyperparameterFit(warped=True, effects=effects)
-                if risk is None
-                else HyperparameterFit(lengthscales="short", effects=effects)
-            ),
+            hyperparameters=_fit(space, risk, effects),
             interval=Credible(),
             initial=initial_design_size(space) if initial is None else initial,
             constraints=constraints,
@@ -120,3 +116,11 @@ def robust_ucb(
         seed=seed,
         device=device,
     )
+
+
+def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> HyperparameterFit:
+    """The fit of kernel and noise."""
+    if risk is not None:
+        return HyperparameterFit(lengthscales="short", effects=effects)
+    prior: Literal["long", "pooled"] = "pooled" if has_many_mixed_variables(space) else "long"
+    return HyperparameterFit(lengthscales=prior, warped=True, effects=effects)

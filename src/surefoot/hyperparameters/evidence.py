@@ -23,6 +23,9 @@ _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance ca
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
+_SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
+_CENTER_DEVIATION = 2.0  # of that center, a priori
+_CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
 
 
 class LogDensity(NamedTuple):
@@ -49,6 +52,34 @@ def _short(logs: Tensor) -> LogDensity:
     return LogDensity(float((2.0 * logs - 6.0 * scales).sum()), 2.0 - 6.0 * scales)
 
 
+def _pooled(logs: Tensor) -> LogDensity:
+    """Student-t log lengthscales about a common center, which is normal about `log_median`.
+
+    With many lengthscales, each of which the rewards say little about, independent priors either
+    leave enough freedom to fit the noise or fix the scale of the function. Here the rewards choose
+    the scale by the center, and a lengthscale that differs from the others needs support of its
+    own; heavy tails let the few that matter differ by orders of magnitude. The density is that at
+    the most likely center.
+
+    Gelman 2006, "Prior distributions for variance parameters in hierarchical models", for
+    partial pooling; Lange et al. 1989 for the Student-t weights.
+    """
+    values, median = logs.numpy(), log_median(len(logs))
+    precision, squared = 1.0 / _CENTER_DEVIATION**2, _SPREAD_DOF * _SPREAD**2
+    center = float(np.median(values))
+    for _ in range(_CENTER_STEPS):
+        weights = (_SPREAD_DOF + 1.0) / (squared + (values - center) ** 2)
+        former = center
+        center = float(weights @ values + precision * median) / float(weights.sum() + precision)
+        if abs(center - former) < _CENTER_TOLERANCE:
+            break
+    off = values - center
+    density = -0.5 * (_SPREAD_DOF + 1.0) * float(np.log1p(off**2 / squared).sum())
+    density -= 0.5 * precision * (center - median) ** 2
+    gradient = -(_SPREAD_DOF + 1.0) * off / (squared + off**2)  # the center is stationary
+    return LogDensity(density, torch.from_numpy(gradient))
+
+
 def log_median(number: int) -> float:
     """Logarithm of the prior median of `number` lengthscales, which grows with its root."""
     return math.sqrt(2.0) + 0.5 * math.log(number)
@@ -57,6 +88,7 @@ def log_median(number: int) -> float:
 LENGTHSCALE_PRIORS: dict[str, Callable[[Tensor], LogDensity] | None] = {
     "long": _long,
     "short": _short,
+    "pooled": _pooled,
     "flat": None,  # the improper uniform density of all parameters
 }
 
