@@ -155,3 +155,15 @@ def test_what_a_user_does_with_a_query_stays_outside() -> None:
     query.point.fill_(0.9)
     optimizer.tell(query, 0.5)
     assert torch.equal(optimizer.history.sites[0], point)
+
+
+def test_a_reward_told_by_its_arm_is_that_of_the_query() -> None:
+    """Nothing is released and chosen again, which would begin the batch anew."""
+    by_query, by_arm = BUILDS["batched"](), BUILDS["batched"]()
+    for turn in range(12):
+        query, same = by_query.ask(), by_arm.ask()
+        assert same.arm == query.arm
+        by_query.tell(query, 0.1 * turn)
+        by_arm.tell(int(same.arm), 0.1 * turn)
+        assert by_arm._model._selected == by_query._model._selected
+    assert by_arm._model._selected > 0

@@ -669,7 +669,7 @@ class Optimizer:
     ) -> None:
         if query is not None:
             asked = self._pending.by_id[query].location
-            if asked is not location:  # under another environment than the one that was supposed
+            if not torch.equal(asked.point, location.point):  # not the environment supposed
                 self._model.release(asked.point, asked.arm)
                 self._model.pull(location.point, location.arm)
             self._pending.settle(query)
