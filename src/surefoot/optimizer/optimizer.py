@@ -608,7 +608,8 @@ class Optimizer:
         """The state after all rewards, with a given probability that all constraints hold."""
         model = self._model.up_to_date()
         posterior, width = (look := model.look()).posterior, look.width
-        success = self._success.of_recommendation(self._failed, self._unstable())
+        successes = self._success if model is self._model else SuccessModel(model)
+        success = successes.of_recommendation(self._failed, self._unstable())
         nothing, memory = PendingQueries(), {**self._memory}
         return self._context_with(model, posterior, width, nothing, memory, success, constraints)
 
