@@ -40,3 +40,14 @@ def test_a_block_that_writes_nothing_is_an_error(tmp_path: Path):
     with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "table.csv"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["missing/run", "folder"])
+def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path, where: str):
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / where
+    with pytest.raises(OSError) as caught, atomic_write(path) as partial:
+        partial.write_text("text")
+    assert caught.value.filename == str(path)
+    assert ".partial" not in str(caught.value)
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]

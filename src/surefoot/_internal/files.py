@@ -24,7 +24,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
         The temporary file's path, at which nothing exists yet.
 
     Raises:
-        OSError: If the temporary file cannot be synced or renamed.
+        OSError: If the file cannot be written; it names `path` also where the temporary file is
+            the one that could not be.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
@@ -32,6 +33,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         partial.replace(path)
+    except OSError as error:
+        if error.filename != str(partial):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
