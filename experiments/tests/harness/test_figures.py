@@ -28,3 +28,41 @@ def test_a_line_of_one_point_is_a_dot(tmp_path, rounds, values, marker):
     figure = drawn(rounds, values)
     save(figure, tmp_path)
     assert [line.get_marker() for line in figure.axes[0].lines] == [marker]
+
+
+def test_one_legend_tells_all_rows_of_all_panels_apart():
+    panels = {
+        "3a": [
+            "V-UCB Prob",
+            "V-UCB Prob, width 3",
+            "surefoot's V-UCB",
+            "rho-KG as in BoRisk",
+            "random",
+        ],
+        "4a": [
+            "V-UCB Prob",
+            "V-UCB Prob, quantiles",
+            "robust_ucb",
+            "surefoot's ATA, Nyström",
+            "random",
+        ],
+        "other": [f"row {number}" for number in range(4)],
+    }
+    rows = [
+        {"task": task, "algorithm": name, "trial": 0, "round": at, "regret": 0.5}
+        for task, names in panels.items()
+        for name in names
+        for at in (1, 2)
+    ]
+    figure = curves({"numbers": pd.DataFrame(rows)}, MEAN_REGRET)
+    [legend] = figure.legends
+    shown = {
+        text.get_text(): line.get_color()
+        for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True)
+    }
+    assert set(shown) == {name for names in panels.values() for name in names}
+    assert len(set(shown.values())) == len(shown)
+    for axes, names in zip(figure.axes, panels.values(), strict=True):
+        assert {line.get_label(): line.get_color() for line in axes.lines} == {
+            name: shown[name] for name in names
+        }

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
@@ -50,10 +51,17 @@ _COLOURS = {
     "V-UCB Prob": "#3f86c8",
     "V-UCB Unif": "#0a7f5a",
     "V-UCB Prob, half width": "#7b3fa0",
+    "V-UCB Prob, width 3": "#17becf",
+    "V-UCB Prob, quantiles": "#17becf",
+    "surefoot's V-UCB": "#7b3fa0",
     "StableOpt": "#c99700",
     "rho-KG": "#d9541e",
+    "rho-KG as in BoRisk": "#d9541e",
+    "surefoot's rho-KG": "#c99700",
+    "random": "#6b7280",
 }
 _OTHERS = ("#8c564b", "#e377c2", "#17becf", "#9a6324", "#4363d8", "#808000")
+_ALL = tuple(dict.fromkeys((*_OTHERS, *_COLOURS.values())))
 _STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -67,9 +75,19 @@ _LABEL = 2.1  # inches that a name takes
 
 
 def colour_of(algorithm: str) -> str:
-    """The colour of an algorithm, the same in every figure."""
+    """The colour of an algorithm, the same in every figure that has room for it."""
     other = _OTHERS[zlib.crc32(algorithm.encode()) % len(_OTHERS)]
     return _COLOURS.get(algorithm, other)
+
+
+def colours_of(algorithms: Iterable[str]) -> dict[str, str]:
+    """The colours of the algorithms of one figure, which differ while there are enough of them."""
+    colours: dict[str, str] = {}
+    for algorithm in dict.fromkeys(algorithms):
+        free = [colour for colour in _ALL if colour not in colours.values()]
+        own = colour_of(algorithm)
+        colours[algorithm] = own if own in free or not free else free[0]
+    return colours
 
 
 def new_figure(columns: int, rows: int = 1, *, share: bool = False) -> tuple[Figure, list[Axes]]:
@@ -85,14 +103,13 @@ def panel(axes: Axes, algorithm: str, title: str | None = None) -> str:
     return colour_of(algorithm)
 
 
-def band(axes: Axes, curves: DataFrame, algorithm: str, measure: Measure) -> None:
+def band(axes: Axes, curves: DataFrame, algorithm: str, measure: Measure, colour: str) -> None:
     """Draw the mean over trials (columns) at each round (rows), with the measure's band."""
     spread = curves.std(axis=1)
     if measure.band == "the 70 % interval":
         trials = curves.shape[1]
         spread = spread * stats.t.ppf(0.85, max(trials - 1, 1)) / math.sqrt(trials)
     mean, spread = curves.mean(axis=1), spread.fillna(0.0)
-    colour = colour_of(algorithm)
     axes.fill_between(
         curves.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0
     )
@@ -106,12 +123,13 @@ def curves(tables: Tables, measure: Measure) -> Figure:
     tasks = list(numbers["task"].unique()) if with_tasks else [""]
     columns = min(len(tasks), _ACROSS)
     figure, axes = new_figure(columns, -(-len(tasks) // columns))
+    colours = colours_of(numbers["algorithm"])
     for axis, task in zip(axes, tasks, strict=False):
         own = numbers[numbers["task"] == task] if with_tasks else numbers
         for name in own["algorithm"].unique():
             one = own[own["algorithm"] == name]
             by_round = one.pivot(index="round", columns="trial", values=measure.column)
-            band(axis, by_round, name, measure)
+            band(axis, by_round, name, measure, colours[name])
         axis.set(title=task, xlabel="round")
         axis.xaxis.set_major_locator(MaxNLocator(_TICKS, integer=True))
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -124,7 +142,7 @@ def curves(tables: Tables, measure: Measure) -> Figure:
     for axis in axes[len(tasks) :]:
         axis.remove()
     axes[0].set_ylabel(measure.label)
-    legend(figure, axes[0])
+    legend(figure, *axes[: len(tasks)])
     return figure
 
 
@@ -135,9 +153,13 @@ def _limits(numbers: DataFrame, column: str, axis: tuple[float, float]) -> tuple
     return min(axis[0], 0.9 * float(ends.min())), max(axis[1], 1.1 * float(ends.max()))
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """Place the legend of a panel below all panels."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend(figure: Figure, *axes: Axes) -> None:
+    """Place one legend of some panels below all panels."""
+    entries: dict[str, Artist] = {}
+    for one in axes:
+        handles, labels = one.get_legend_handles_labels()
+        entries.update(zip(labels, handles, strict=True))
+    labels, handles = list(entries), list(entries.values())
     columns = max(1, min(len(labels), int(figure.get_figwidth() / _LABEL)))
     figure.legend(handles, labels, frameon=False, ncols=columns, loc="outside lower center")
 

@@ -15,7 +15,7 @@ from pandas import DataFrame
 from surefoot import Optimizer, widths
 from surefoot.algorithms import ata_gp_ucb, gp_ucb, robust_ucb, tgp_ucb
 from surefoot_experiments.harness.experiment import Experiment
-from surefoot_experiments.harness.figures import band, legend, new_figure
+from surefoot_experiments.harness.figures import band, colours_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_runs import Build, regrets
@@ -160,10 +160,10 @@ def draw(tables: Tables, measure: Measure) -> Figure:
     tasks = _by_task(tables)
     figure, axes = new_figure(len(tasks))
     for axis, (task, means) in zip(axes, tasks.items(), strict=True):
-        for name in METHODS:
+        for name, colour in colours_of(METHODS).items():
             one = means.numbers[means.numbers["algorithm"] == name]
             pivot = one.pivot(index="round", columns="trial", values=measure.column)
-            band(axis, pivot, name, measure)
+            band(axis, pivot, name, measure, colour)
         lines = means.lines
         axis.plot(lines.index, lines["bound"], color="black", label="lower bound, this family")
         scaled = lines["rate"] * lines["bound"].iloc[-1] / lines["rate"].iloc[-1]

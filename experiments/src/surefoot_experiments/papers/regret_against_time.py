@@ -18,7 +18,7 @@ from surefoot.widths import Progress
 from surefoot_experiments.harness.claims import final
 from surefoot_experiments.harness.departures import NOT_STATED, departures, setting, stated
 from surefoot_experiments.harness.experiment import Experiment
-from surefoot_experiments.harness.figures import band, colour_of, legend, new_figure
+from surefoot_experiments.harness.figures import band, colours_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
 from surefoot_experiments.harness.trial import NUMBERS, Check, Purpose, Rows, Scale, Tables, Trial
 from surefoot_experiments.papers.arm_runs import checkpoints
@@ -186,13 +186,13 @@ def draw(tables: Tables, measure: Measure) -> Figure:
     """Regret against rounds, and against processor time."""
     numbers, times = tables[NUMBERS], tables["times"]
     figure, (left, right) = new_figure(2)
-    for name in numbers["algorithm"].unique():
+    for name, colour in colours_of(numbers["algorithm"]).items():
         one = numbers[numbers["algorithm"] == name].pivot(
             index="round", columns="trial", values="regret"
         )
-        band(left, one, name, measure)
+        band(left, one, name, measure, colour)
         spent = times[times["algorithm"] == name].groupby("round")["seconds"].mean()
-        right.plot(spent, one.mean(axis=1), color=colour_of(name), label=name)
+        right.plot(spent, one.mean(axis=1), color=colour, label=name)
     left.set(xlabel="round", ylabel=measure.label, ylim=(0, None))
     right.set(xlabel="seconds of one processor", xscale="log", ylim=(0, None))
     legend(figure, left)
