@@ -64,6 +64,25 @@ def test_the_rule_of_an_optimizer_is_used_and_saved(tmp_path: Path):
     assert torch.equal(loaded.recommend().point, expected.point)
 
 
+def test_values_of_a_density_differ_between_runs_and_rounds_but_not_between_calls():
+    wind = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
+
+    def scores(seed: int) -> list[torch.Tensor]:
+        space = sf.Joint(sf.Box([0.0], [1.0]), wind)
+        optimizer = sf.algorithms.v_ucb(space, KERNEL, level=0.25, initial=0, seed=seed)
+        optimizer.tell_all([[0.2], [0.8]], [1.0, 0.5], [[0.3], [0.6]])
+        rule = ExpectedRisk(values=4, samples=4)
+        first, again = (rule(optimizer.context)(DESIGNS) for _ in range(2))
+        assert torch.equal(first, again)
+        optimizer.tell(optimizer.ask(), 0.7)
+        return [first, rule(optimizer.context)(DESIGNS)]
+
+    (one, later), (other, _) = scores(1), scores(2)
+    assert not torch.equal(one, other)
+    assert not torch.equal(one, later)
+    assert torch.equal(torch.stack(scores(1)), torch.stack([one, later]))
+
+
 @pytest.mark.parametrize("by", ["best", 3, ExpectedRisk])
 def test_no_other_rules(by):
     with pytest.raises(sf.InvalidInput, match="recommendation"):

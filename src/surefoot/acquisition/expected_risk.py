@@ -24,8 +24,9 @@ class ExpectedRisk:
 
     The expectation is over functions from the posterior, which are the same for all designs. It is
     the rule by which rho-KG's authors recommend; the risk of the mean, the default, differs from it
-    where the posterior is wide. Drawn anew it would differ from call to call, so that draws and
-    values of Z are fixed. For `Optimizer.recommend(by=...)`, or as a greedy policy.
+    where the posterior is wide. Values of a continuous Z follow from the state of the run's
+    generator, which stays as it is: they differ between runs and rounds, and two calls in a row
+    have the same. For `Optimizer.recommend(by=...)`, or as a greedy policy.
 
     Args:
         values: Number of values that represent a continuous environment.
@@ -64,10 +65,9 @@ class ExpectedRisk:
                 "`ExpectedRisk` needs weights of the environment that are the same for all "
                 'designs: pass them as numbers, or recommend by "mean".'
             )
-        generator = torch.Generator().manual_seed(0)
-        context = context.sampled(self.values, generator)
+        context = context.sampled(self.values, context.generator.clone_state())
         z, posterior = context.z, context.posterior
-        normals = quasi_normals(self.samples, len(z), generator).to(z)
+        normals = quasi_normals(self.samples, len(z), torch.Generator().manual_seed(0)).to(z)
         risk = differentiable(context.risk, context.weights_at(context.designs))
         eye = torch.eye(len(z), dtype=z.dtype, device=z.device)
 

@@ -99,14 +99,13 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
 
 def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommendation:
     """The design of largest score, found without a trace in the run."""
-    context = replace(context, generator=torch.Generator().manual_seed(0))
-    score = rule(context)
+    score = rule(replace(context, generator=context.generator.clone_state()))
     if not callable(score):
         raise InvalidInput(
             f"the score to recommend by is {checks.shown(score)}, expected a function of designs "
             "(n, d) that returns a tensor (n,)."
         )
-    best = maximise(score, context)
+    best = maximise(score, replace(context, generator=torch.Generator().manual_seed(0)))
     ends = (float(part) for part in assess(context, best.design.unsqueeze(0), interval))
     return Recommendation(best.design.clone(), best.design_arm, *ends)
 
