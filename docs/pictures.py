@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: `make pictures`.
 
-With a folder of results of `surefoot-experiments run all` as its argument, it also draws
-the regrets of the value-at-risk experiments.
+With a folder of results as its argument, such as `experiments/results`, it also draws the regrets
+of the value-at-risk experiments.
 """
 
 import sys

@@ -115,7 +115,7 @@ def _of_rounds(context: Context, interval: Interval) -> Recommendation:
     if best is None:
         raise NotReady(
             "no round was recorded, by whose lower bounds to recommend: pass "
-            "`policy=acquisition.Recorded(policy)`, and ask."
+            "`policy=acquisition.Recorded(policy)`, and ask until the initial design is over."
         )
     x = best["design"].to(context.designs.device)
     ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))

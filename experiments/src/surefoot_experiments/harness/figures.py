@@ -81,13 +81,17 @@ def colour_of(algorithm: str) -> str:
 
 
 def colours_of(algorithms: Iterable[str]) -> dict[str, str]:
-    """The colours of the algorithms of one figure, which differ while there are enough of them."""
+    """The colours of the algorithms of one figure, which differ while there are enough of them.
+
+    Algorithms that have a colour of their own choose first.
+    """
+    names = list(dict.fromkeys(algorithms))
     colours: dict[str, str] = {}
-    for algorithm in dict.fromkeys(algorithms):
+    for name in sorted(names, key=lambda name: name not in _COLOURS):
         free = [colour for colour in _ALL if colour not in colours.values()]
-        own = colour_of(algorithm)
-        colours[algorithm] = own if own in free or not free else free[0]
-    return colours
+        own = colour_of(name)
+        colours[name] = own if own in free or not free else free[0]
+    return {name: colours[name] for name in names}
 
 
 def new_figure(columns: int, rows: int = 1, *, share: bool = False) -> tuple[Figure, list[Axes]]:
