@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from surefoot_experiments.harness.trial import Trial
-from surefoot_experiments.scoreboard import launch, process, trials
+from surefoot_experiments.scoreboard import environments, launch, process, trials
 from surefoot_experiments.scoreboard.board import Selection
 from surefoot_experiments.scoreboard.catalogue import RIVALS
 from surefoot_experiments.scoreboard.process import ProcessFailed, ProcessUnavailable
@@ -137,6 +138,23 @@ def test_a_rival_whose_environment_is_missing_is_named_with_its_command(tmp_path
         "smac: skipped: build its environment: "
         f"surefoot-experiments scoreboard environments smac --into {tmp_path}"
     ]
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_an_environment_whose_packages_cannot_be_installed_is_not_kept(
+    built, tmp_path, monkeypatch
+):
+    def run(command, **_):
+        if "venv" in command:
+            folder = Path(command[-1]) / "bin"
+            folder.mkdir(parents=True)
+            (folder / "python").touch()
+        return subprocess.CompletedProcess(command, 0 if "venv" in command or built else 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setenv("SUREFOOT_ENVIRONMENTS", str(tmp_path))
+    assert environments.build("smac", tmp_path, None, lambda line: None) == built
+    assert (environments.python_of("smac") is not None) == built
 
 
 def test_every_rival_has_a_module():

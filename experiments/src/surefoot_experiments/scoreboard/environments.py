@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -90,15 +91,18 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
         raise InvalidInput(f"no environment is named {name!r}, expected {', '.join(ENVIRONMENTS)}.")
     target = folder / name
     python = target / "bin" / "python"
-    if not python.exists():
+    is_new = not python.exists()
+    if is_new:
         subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
     limits = [] if constraints is None else ["--constraint", str(constraints)]
     packages = ENVIRONMENTS[name].packages
     say(f"{target}: pip install {' '.join(packages)}")
     command = [str(python), "-m", "pip", "install", "--quiet", *limits, *packages]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
-    say(f"{target}: {'built' if done.returncode == 0 else 'could not be built, see above'}")
-    return done.returncode == 0
+    built = subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0
+    if is_new and not built:
+        shutil.rmtree(target)  # one without its packages would be taken for a built one
+    say(f"{target}: {'built' if built else 'could not be built, see above'}")
+    return built
 
 
 def _folder() -> Path:
