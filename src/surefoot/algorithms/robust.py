@@ -42,8 +42,8 @@ def robust_ucb(
 
     Without a kernel, lengthscales, noise scale and tail are fitted under Student-t noise, and
     outliers lose their weight; in a box of more than 16 variables of which some are categorical,
-    the lengthscales share a prior center. With one, the estimate is Huber's, with an
-    empirical-Bayes prior mean and output scale.
+    the lengthscales share a prior center, and intervals allow for microscale variation. With one,
+    the estimate is Huber's, with an empirical-Bayes prior mean and output scale.
 
     Args:
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
@@ -122,5 +122,6 @@ def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> Hyp
     """The fit of kernel and noise."""
     if risk is not None:
         return HyperparameterFit(lengthscales="short", effects=effects)
-    prior: Literal["long", "pooled"] = "pooled" if has_many_mixed_variables(space) else "long"
-    return HyperparameterFit(lengthscales=prior, warped=True, effects=effects)
+    many = has_many_mixed_variables(space)
+    prior: Literal["long", "pooled"] = "pooled" if many else "long"
+    return HyperparameterFit(lengthscales=prior, warped=True, effects=effects, microscale=many)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -13,11 +13,14 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
+from surefoot.hyperparameters.microscale import same_points
 from surefoot.hyperparameters.nuisance_effects import reference
 from surefoot.hyperparameters.uncertainty import Correction
 from surefoot.regression.posterior import Posterior
 
-_SAMPLES = 16
+SAMPLES = 16
+"""How many samples there are of the hyperparameters."""
+
 _STEP = 1e-3  # in the logarithms, between the gradients that give the curvature
 _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
@@ -48,8 +51,13 @@ class HyperparameterUncertainty:
     With effects of conditions, the function is the one at their reference level, and what is not
     known of that level is part of its variance.
 
+    With microscale variation, the value at a point is that of the function plus an independent
+    deviation, whose variance is a share of the fitted noise. Functions that are drawn are without.
+
     Args:
         modes: Local maxima of the bound; the first is the one whose posterior is corrected.
+        shares: Shares (number of samples,) of the noise that are microscale variation, one for
+            each sample; zero for none.
 
     References:
         Rasmussen and Williams 2006, Section 2.7 for the prior mean; Osborne 2010, "Bayesian
@@ -58,6 +66,7 @@ class HyperparameterUncertainty:
     """
 
     modes: Sequence[PosteriorMode]
+    shares: Tensor = field(default_factory=lambda: torch.zeros(SAMPLES, dtype=torch.float64))
 
     def __call__(self, points: Tensor) -> Correction:
         """The correction, in standardised units.
@@ -69,7 +78,8 @@ class HyperparameterUncertainty:
             What to add to mean and variance (p,) at the first mode.
         """
         mean, variance = self.modes[0].at_most_likely(points)
-        moments = [mode.moments(points, *sample) for mode, sample in self._samples]
+        pairs = zip(self._samples, self.shares.tolist(), strict=True)
+        moments = [mode.moments(points, *sample, share=share) for (mode, sample), share in pairs]
         means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
         mixture = variances.mean(0) + means.var(0, correction=0)
         mixture = mixture * self.modes[0].inflation
@@ -100,7 +110,7 @@ class HyperparameterUncertainty:
 
     @cached_property
     def _samples(self) -> list[tuple[PosteriorMode, Sample]]:
-        levels = (torch.arange(_SAMPLES, dtype=torch.float64) + 0.5) / _SAMPLES
+        levels = (torch.arange(SAMPLES, dtype=torch.float64) + 0.5) / SAMPLES
         chosen = torch.searchsorted(self.probabilities.cumsum(0), levels)
         modes = [self.modes[index] for index in chosen.clamp_max(len(self.modes) - 1).tolist()]
         return [(mode, mode.samples[number]) for number, mode in enumerate(modes)]
@@ -145,7 +155,7 @@ class PosteriorMode:
         models = [self.model.moved_to(self.model.free + move @ self._directions) for move in moves]
         shape = 0.5 * (self.dof + 1.0)
         generator = np.random.default_rng(0)
-        factors = generator.gamma(shape, 1.0 / shape, (len(self.weights), _SAMPLES))
+        factors = generator.gamma(shape, 1.0 / shape, (len(self.weights), SAMPLES))
         weights = (self.weights * torch.from_numpy(factors.T)).clamp_min(_LEAST_WEIGHT)
         return [Sample(*pair) for pair in zip(models, weights, strict=True)]
 
@@ -187,10 +197,24 @@ class PosteriorMode:
         return mean, known.at_most_likely(points)[1]
 
     def moments(
-        self, points: Tensor, model: Hyperparameters, weights: Tensor, fixed_mean: bool = False
+        self,
+        points: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        *,
+        share: float = 0.0,
+        fixed_mean: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Mean and variance (p,) of the function at points (p, d)."""
-        at = self._given(points, model, weights)
+        """Mean and variance (p,) of the values at points (p, d).
+
+        Args:
+            points: The points.
+            model: Hyperparameters.
+            weights: Precisions (n,) of the rewards, relative to the noise.
+            share: Share of the noise that is microscale variation.
+            fixed_mean: Whether the prior mean is taken as known.
+        """
+        at = self._given(points, model, weights, share)
         variance = (at.prior - (at.solved * at.across).sum(-1)).clamp_min(0.0)
         return at.mean, variance if fixed_mean else variance + at.unknown_mean.square()
 
@@ -217,16 +241,22 @@ class PosteriorMode:
         number = max(len(self.rewards), 3)
         return (number + 1.0) / (number - 1.0)
 
-    def _given(self, points: Tensor, model: Hyperparameters, weights: Tensor) -> _Given:
-        evidence, noise = self.evidence, model.noise / weights + self.evidence.errors
+    def _given(
+        self, points: Tensor, model: Hyperparameters, weights: Tensor, share: float = 0.0
+    ) -> _Given:
+        evidence, own = self.evidence, share * model.noise
+        noise = (model.noise - own) / weights + evidence.errors
         total = evidence.covariance_of_rewards(model)
-        inverse, shift, _ = solve(total, noise, self.rewards)
         level, level_variance = reference(evidence.effects, model.effects, len(noise))
         across = evidence.across(model, points) + level
+        if own > 0.0:
+            total = total + own * same_points(evidence.points, evidence.points)
+            across = across + own * same_points(points, evidence.points)
+        inverse, shift, _ = solve(total, noise, self.rewards)
         solved = across @ inverse
         return _Given(
             shift + solved @ (self.rewards - shift),
-            model.variance + level_variance,
+            model.variance + own + level_variance,
             across,
             solved,
             (1.0 - solved.sum(-1)) / inverse.sum().sqrt(),
@@ -237,7 +267,7 @@ class PosteriorMode:
 def _normals(dimension: int) -> Tensor:
     """Quasi-random standard normals (number of samples, dimension), the same for every mode."""
     sobol = torch.quasirandom.SobolEngine(dimension, scramble=True, seed=0)
-    unit = sobol.draw(_SAMPLES, dtype=torch.float64)
+    unit = sobol.draw(SAMPLES, dtype=torch.float64)
     return torch.special.ndtri(unit.clamp(1e-6, 1.0 - 1e-6))
 
 

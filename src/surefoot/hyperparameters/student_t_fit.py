@@ -27,10 +27,12 @@ from surefoot.hyperparameters.evidence import (
 )
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import (
+    SAMPLES,
     CorrectionInSpace,
     HyperparameterUncertainty,
     PosteriorMode,
 )
+from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
     Contrast,
@@ -51,6 +53,7 @@ GAUSSIAN = 1e9
 """Degrees of freedom at which Student-t noise is Gaussian in float64; for `HyperparameterFit`."""
 
 _MAX_FITTED = 150  # rewards that enter the fit, whose cost is cubic in them
+_MAX_INTEGRATED = 300  # rewards, from which on the hyperparameters are taken as known
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
@@ -117,6 +120,9 @@ class HyperparameterFit:
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the
             time of the latest reward and for the average of the workers.
+        microscale: Whether credible intervals are of values that may deviate from the smooth
+            function at each point, by an unknown share of what is fitted as noise. Only replicates
+            tell both apart.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -145,6 +151,7 @@ class HyperparameterFit:
     lengthscales: Literal["long", "short", "pooled", "flat"] = "long"
     warped: bool = False
     effects: Sequence[str] = EFFECTS
+    microscale: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -155,6 +162,7 @@ class HyperparameterFit:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
+        checks.truth("microscale", self.microscale)
 
     @property
     def lasting(self) -> bool:
@@ -220,13 +228,13 @@ class HyperparameterFit:
 
         Returns:
             Function of points (n, d) that gives what to add to the posterior's mean and variance
-            (n,), in units of the rewards as they are transformed. Beyond 150 rewards it is 0.
+            (n,), in units of the rewards as they are transformed. Beyond 300 rewards it is 0.
 
         References:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
             Laplace's approximation.
         """
-        if not 0 < len(data.rewards) <= _MAX_FITTED:
+        if not 0 < len(data.rewards) <= _MAX_INTEGRATED:
             return Certain()
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
@@ -234,7 +242,10 @@ class HyperparameterFit:
             optima[0] = self._with_bound(optima[0], evidence, y)
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
-        extra = HyperparameterUncertainty([_mode(one, evidence, y) for one in _distinct(optima)])
+        modes = [_mode(one, evidence, y) for one in _distinct(optima)]
+        extra = HyperparameterUncertainty(modes)
+        if self.microscale:
+            extra = replace(extra, shares=sampled_shares(evidence, model, y, weights, SAMPLES))
         return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:

@@ -1,0 +1,73 @@
+"""Microscale variation: what single points deviate by from a function with a smooth covariance.
+
+Without replicates it cannot be told from noise, and a fit takes the sum of both for noise. In a box
+of many variables, few of whose combinations were ever measured, it can be the larger part.
+
+References:
+    Cressie 1993, "Statistics for Spatial Data", Section 3.2.1: the nugget effect as the sum of
+    microscale variation and measurement error.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from surefoot._internal.linalg import cholesky
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+
+_PLAIN = "donot_use_mm_for_euclid_dist"  # so that equal points have a distance of exactly zero
+
+
+def same_points(left: Tensor, right: Tensor) -> Tensor:
+    """Which points (p, d) equal which of the points (r, d), as ones and zeros (p, r)."""
+    return (torch.cdist(left, right, compute_mode=_PLAIN) == 0.0).to(torch.float64)
+
+
+def sampled_shares(
+    evidence: Evidence, model: Hyperparameters, rewards: Tensor, weights: Tensor, number: int
+) -> Tensor:
+    """Draws (number,) from the posterior of the share of the noise that is microscale variation.
+
+    The prior is uniform. Without replicates so is the posterior; with them, the likelihood of the
+    rewards tells the two apart. The draws are quasi-random and in random order.
+
+    Args:
+        evidence: Evidence of the hyperparameters.
+        model: The most likely ones, whose noise is the sum of both.
+        rewards: Standardised rewards (n,).
+        weights: Precisions (n,) of the measurement errors, relative to their variance.
+        number: How many.
+    """
+    levels = (torch.arange(number, dtype=torch.float64) + 0.5) / number
+    same = same_points(evidence.points, evidence.points)
+    if float(same.sum()) > len(rewards):
+        signal = evidence.covariance_of_rewards(model)
+        logs = [_log_likelihood(evidence, model, signal, same, rewards, weights, s) for s in levels]
+        levels = _quantiles(torch.stack(logs).softmax(0), levels)
+    return levels[torch.randperm(number, generator=torch.Generator().manual_seed(0))]
+
+
+def _log_likelihood(
+    evidence: Evidence,
+    model: Hyperparameters,
+    signal: Tensor,
+    same: Tensor,
+    rewards: Tensor,
+    weights: Tensor,
+    share: Tensor,
+) -> Tensor:
+    """Log marginal likelihood, up to a constant, for a share of microscale variation."""
+    noise = (1.0 - share) * model.noise / weights + evidence.errors
+    root = cholesky(signal + share * model.noise * same + torch.diag(noise))
+    columns = torch.stack([rewards, torch.ones_like(rewards)], -1)
+    solved, ones = torch.linalg.solve_triangular(root, columns, upper=False).T
+    residual = solved - ones * (ones @ solved) / (ones @ ones)
+    return -0.5 * (residual @ residual) - root.diagonal().log().sum()
+
+
+def _quantiles(probabilities: Tensor, levels: Tensor) -> Tensor:
+    """Quantiles of a density that is constant in cells of equal width between 0 and 1."""
+    ends = torch.cat([probabilities.new_zeros(1), probabilities.cumsum(0)])
+    cell = torch.searchsorted(ends, levels, right=True).clamp(1, len(probabilities)) - 1
+    return (cell + (levels - ends[cell]) / probabilities[cell]) / len(probabilities)
