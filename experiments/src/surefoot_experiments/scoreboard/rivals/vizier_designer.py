@@ -16,6 +16,9 @@ from surefoot_experiments.scoreboard.space import Parameter, Point, Space
 PACKAGES = ("google-vizier", "jax")
 LOSS = "loss"
 
+# In single precision its suggestions soon have no parameters.
+jax.config.update("jax_enable_x64", True)
+
 
 class Vizier:
     """A designer; recommends the best measurement, as a study's `optimal_trials`."""
