@@ -64,7 +64,7 @@ def surefoot(*arguments: str, capture: bool = False) -> str:
 def explain(tuned: Setting) -> None:
     """Say what the recommendation means for SQLite."""
     console.print(
-        f"\nRecommended: page size {tuned.usable_page_size}, cache {tuned.cache_mb:.1f} MB, "
+        f"\nRecommended: page size {tuned.page_size}, cache {tuned.cache_mb:.1f} MB, "
         f"synchronous = {tuned.sync}, journal = {tuned.journal}, "
         f"{tuned.batch} operations per commit."
     )

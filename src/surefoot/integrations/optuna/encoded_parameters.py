@@ -70,11 +70,132 @@ class EncodedCategory:
         return encoded @ encoded.new_tensor(holds) > 0.5
 
 
+class Scale(Protocol):
+    """The values of a parameter on the unit interval, in their order."""
+
+    @property
+    def levels(self) -> Tensor:
+        """All positions (m,) in [0, 1], none if there are infinitely or too many."""
+
+    def unit_of(self, value: Any) -> float | None:
+        """Position of a value in [0, 1], None if the parameter cannot have it."""
+
+    def value_at(self, unit: float) -> Any:
+        """The value nearest to a position."""
+
+    def value_near(self, unit: float, special: Sequence[float]) -> Any:
+        """The value nearest to a position that has rounding errors, and no special one."""
+
+    def numbers_at(self, unit: Tensor) -> Tensor:
+        """The values at positions (n,), as numbers."""
+
+
 @dataclass(frozen=True)
-class EncodedNumber:
-    """A number, on a log scale if its distribution has one."""
+class NumberScale:
+    """From the lowest to the highest number, logarithmic if the distribution is."""
 
     distribution: Number
+
+    @property
+    def levels(self) -> Tensor:
+        low, step = self.distribution.low, self.distribution.step
+        number = 0 if step is None else round((self.distribution.high - low) / step) + 1
+        if not 0 < number <= _MAX_LEVELS:
+            return torch.zeros(0, dtype=torch.float64)
+        unit = [self._to_unit(low + i * (step or 0)) for i in range(number)]
+        return torch.tensor(unit, dtype=torch.float64)
+
+    def unit_of(self, value: Any) -> float | None:
+        try:
+            internal = self.distribution.to_internal_repr(value)
+        except ValueError:
+            return None
+        if not self.distribution.low <= internal <= self.distribution.high:
+            return None
+        return self._to_unit(internal)
+
+    def _to_unit(self, value: float) -> float:
+        low, high = float(self.distribution.low), float(self.distribution.high)
+        if self.distribution.log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return (value - low) / (high - low)
+
+    def value_at(self, unit: float) -> Any:
+        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
+        if unit <= 0.0 or unit >= 1.0:
+            value = low if unit <= 0.0 else high  # exactly, without the rounding of the logarithm
+        elif self.distribution.log:
+            value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
+        else:
+            value = low + unit * (high - low)
+        whole = isinstance(self.distribution, IntDistribution)
+        if step is not None:
+            value = low + round((value - low) / step) * step
+            if not whole:
+                value = float(f"{value:.15g}")  # 0.6 rather than 0.6000000000000001
+        value = min(max(value, low), high)
+        return int(value) if whole else float(value)
+
+    def value_near(self, unit: float, special: Sequence[float]) -> Any:
+        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
+        value = self.value_at(unit)
+        if isinstance(value, float):
+            value = min(max(float(f"{value:.{_DIGITS}g}"), low), high)
+        while value in special and step and value < high:
+            value += step
+        return value
+
+    def numbers_at(self, unit: Tensor) -> Tensor:
+        low, high = float(self.distribution.low), float(self.distribution.high)
+        if self.distribution.log:
+            values = (math.log(low) + unit * (math.log(high) - math.log(low))).exp()
+        else:
+            values = low + unit * (high - low)
+        values = torch.where(unit <= 0.0, low, torch.where(unit >= 1.0, high, values))
+        if self.distribution.step is not None:
+            step = self.distribution.step
+            values = low + ((values - low) / step).round() * step
+        return values.clamp(low, high)
+
+
+@dataclass(frozen=True)
+class OrderedScale:
+    """Numbers in increasing order at equal distances, such as powers of two."""
+
+    distribution: CategoricalDistribution
+
+    @property
+    def levels(self) -> Tensor:
+        number = len(self.distribution.choices)
+        if number > _MAX_LEVELS:
+            return torch.zeros(0, dtype=torch.float64)
+        return torch.arange(number, dtype=torch.float64) / (number - 1)
+
+    def unit_of(self, value: Any) -> float | None:
+        try:
+            index = self.distribution.to_internal_repr(value)
+        except ValueError:
+            return None
+        return float(index) / (len(self.distribution.choices) - 1)
+
+    def value_at(self, unit: float) -> Any:
+        last = len(self.distribution.choices) - 1
+        return self.distribution.choices[min(max(round(unit * last), 0), last)]
+
+    def value_near(self, unit: float, special: Sequence[float]) -> Any:
+        return self.value_at(unit)
+
+    def numbers_at(self, unit: Tensor) -> Tensor:
+        numbers = unit.new_tensor([float(one) for one in self.distribution.choices])
+        last = len(numbers) - 1
+        return numbers[(unit * last).round().long().clamp(0, last)]
+
+
+@dataclass(frozen=True)
+class EncodedNumber:
+    """A value of a scale."""
+
+    scale: Scale
     first: int
 
     @property
@@ -84,41 +205,39 @@ class EncodedNumber:
     @property
     def levels(self) -> Tensor:
         """All positions (m,) in [0, 1], none if the number is continuous or has too many."""
-        return levels_of(self.distribution)
+        return self.scale.levels
 
     def encode(self, value: Any) -> Tensor | None:
-        unit = _unit_of(self.distribution, value)
+        unit = self.scale.unit_of(value)
         return None if unit is None else torch.tensor([unit], dtype=torch.float64)
 
     def decode(self, encoded: Tensor) -> Any:
-        return _value_at(self.distribution, float(encoded[0]))
+        return self.scale.value_at(float(encoded[0]))
 
     def holds(self, encoded: Tensor, comparison: Comparison) -> Tensor:
-        return comparison.holds(_values_at(self.distribution, encoded[:, 0]))
+        return comparison.holds(self.scale.numbers_at(encoded[:, 0]))
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedOptionalNumber:
-    """A number that may be absent or have special values."""
+class EncodedOptional:
+    """A value of a scale that may be absent, or a special value apart from the scale."""
 
-    distribution: Number
+    scale: Scale
     special: tuple[float, ...]
     arc: Arc
 
     @classmethod
-    def of(
-        cls, distribution: Number, special: Sequence[float], first: int
-    ) -> EncodedOptionalNumber:
+    def of(cls, scale: Scale, special: Sequence[float], first: int) -> EncodedOptional:
         """Its coordinates begin with `first`."""
-        positions = levels_of(distribution)
+        positions = scale.levels
         isolated = len(positions) > 0
         if isolated and special:
-            values = [_value_at(distribution, float(unit)) for unit in positions]
+            values = [scale.value_at(float(unit)) for unit in positions]
             positions = positions[[value not in special for value in values]]
         if not isolated:
             positions = torch.linspace(0.0, 1.0, _POSITIONS, dtype=torch.float64)
         kinds = tuple(range(first + 2, first + 3 + len(special))) if special else ()
-        return cls(distribution, tuple(special), Arc(first, first + 1, positions, isolated, kinds))
+        return cls(scale, tuple(special), Arc(first, first + 1, positions, isolated, kinds))
 
     @property
     def columns(self) -> list[int]:
@@ -127,25 +246,17 @@ class EncodedOptionalNumber:
     def encode(self, value: Any) -> Tensor | None:
         if value in self.special:
             return self.arc.at_special(torch.tensor([self.special.index(value)]))[0]
-        unit = _unit_of(self.distribution, value)
+        unit = self.scale.unit_of(value)
         return None if unit is None else self.arc.at(torch.tensor([unit], dtype=torch.float64))[0]
 
     def decode(self, encoded: Tensor) -> Any:
         special = int(self.arc.special(encoded[None])[0])
         if special >= 0:
-            value = self.special[special]
-            return int(value) if isinstance(self.distribution, IntDistribution) else float(value)
-        value = _value_at(self.distribution, float(self.arc.number(encoded[None])[0]))
-        if isinstance(value, float):  # without the rounding errors of an angle
-            value = float(f"{value:.{_DIGITS}g}")
-            value = min(max(value, self.distribution.low), self.distribution.high)
-        step = self.distribution.step or 0.0
-        while value in self.special and step and value < self.distribution.high:
-            value += step
-        return value
+            return self.special[special]
+        return self.scale.value_near(float(self.arc.number(encoded[None])[0]), self.special)
 
     def holds(self, encoded: Tensor, comparison: Comparison) -> Tensor:
-        values = _values_at(self.distribution, self.arc.number(encoded))
+        values = self.scale.numbers_at(self.arc.number(encoded))
         if self.special:
             special = self.arc.special(encoded)
             table = values.new_tensor(self.special)
@@ -153,65 +264,13 @@ class EncodedOptionalNumber:
         return (encoded != 0.0).any(-1) & comparison.holds(values)
 
 
-def levels_of(distribution: Number) -> Tensor:
-    """Positions (m,) in [0, 1] of all values of a number with a step, none if too many."""
-    low, step = distribution.low, distribution.step
-    number = 0 if step is None else round((distribution.high - low) / step) + 1
-    if not 0 < number <= _MAX_LEVELS:
-        return torch.zeros(0, dtype=torch.float64)
-    unit = [_to_unit(distribution, low + i * (step or 0)) for i in range(number)]
-    return torch.tensor(unit, dtype=torch.float64)
-
-
-def _unit_of(distribution: Number, value: Any) -> float | None:
-    try:
-        internal = distribution.to_internal_repr(value)
-    except ValueError:
-        return None
-    if not distribution.low <= internal <= distribution.high:
-        return None
-    return _to_unit(distribution, internal)
-
-
-def _to_unit(distribution: Number, value: float) -> float:
-    low, high = float(distribution.low), float(distribution.high)
-    if distribution.log:
-        low, high, value = math.log(low), math.log(high), math.log(value)
-    return (value - low) / (high - low)
-
-
-def _value_at(distribution: Number, unit: float) -> Any:
-    low, high = distribution.low, distribution.high
-    if unit <= 0.0 or unit >= 1.0:
-        value = low if unit <= 0.0 else high  # exactly, without the rounding of the logarithm
-    elif distribution.log:
-        value = math.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
-    else:
-        value = low + unit * (high - low)
-    whole = isinstance(distribution, IntDistribution)
-    if distribution.step is not None:
-        value = low + round((value - low) / distribution.step) * distribution.step
-        if not whole:
-            value = float(f"{value:.15g}")  # 0.6 rather than 0.6000000000000001
-    value = min(max(value, low), high)
-    return int(value) if whole else float(value)
-
-
-def _values_at(distribution: Number, unit: Tensor) -> Tensor:
-    """The same for positions (n,), as numbers."""
-    low, high = float(distribution.low), float(distribution.high)
-    if distribution.log:
-        values = (math.log(low) + unit * (math.log(high) - math.log(low))).exp()
-    else:
-        values = low + unit * (high - low)
-    values = torch.where(unit <= 0.0, low, torch.where(unit >= 1.0, high, values))
-    if distribution.step is not None:
-        values = low + ((values - low) / distribution.step).round() * distribution.step
-    return values.clamp(low, high)
-
-
 def encoded_parameter(
-    distribution: BaseDistribution, first: int, special: Sequence[float], optional: bool
+    distribution: BaseDistribution,
+    first: int,
+    special: Sequence[float],
+    *,
+    optional: bool,
+    ordered: bool,
 ) -> EncodedParameter:
     """The encoding that suits a parameter.
 
@@ -220,16 +279,23 @@ def encoded_parameter(
         first: Its first coordinate.
         special: Its special values.
         optional: Whether it may be absent.
+        ordered: Whether its choices are numbers in increasing order.
 
     Raises:
         InvalidInput: If the distribution is none of Optuna's.
     """
     if isinstance(distribution, CategoricalDistribution):
-        return EncodedCategory(distribution, first)
-    if not isinstance(distribution, FloatDistribution | IntDistribution):
+        if not ordered:
+            return EncodedCategory(distribution, first)
+        scale: Scale = OrderedScale(distribution)
+    elif isinstance(distribution, FloatDistribution | IntDistribution):
+        scale = NumberScale(distribution)
+        kind = int if isinstance(distribution, IntDistribution) else float
+        special = [kind(value) for value in special]
+    else:
         raise InvalidInput(
             f"{distribution!r} came, expected a float, an integer or a categorical distribution."
         )
     if special or optional:
-        return EncodedOptionalNumber.of(distribution, special, first)
-    return EncodedNumber(distribution, first)
+        return EncodedOptional.of(scale, special, first)
+    return EncodedNumber(scale, first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from surefoot.integrations.optuna.conditions import Comparison
 from surefoot.integrations.optuna.encoded_parameters import (
     EncodedCategory,
     EncodedNumber,
-    EncodedOptionalNumber,
+    EncodedOptional,
     EncodedParameter,
     encoded_parameter,
 )
@@ -26,8 +26,9 @@ from surefoot.spaces import Box
 class Encoding:
     """Search space of an Optuna study as a `Box` on the unit cube.
 
-    A number is encoded by one coordinate, on a log scale if the distribution has one; a category
-    is encoded one-hot; a number that may be inactive or has special values is an `Arc`. The
+    A number is encoded by one coordinate, on a log scale if the distribution has one, and so are
+    ordered choices; other categories are one-hot; a number that may be inactive or has special
+    values is an `Arc`. The
     coordinates of inactive parameters are 0. Distributions with a single value are left out.
 
     Args:
@@ -47,12 +48,17 @@ class Encoding:
         varying = {name: d for name, d in space.scales.items() if not d.single()}
         if not varying:
             return None
-        space = SearchSpace(varying, space.when, space.special)
+        space = replace(space, scales=varying)
         parameters: dict[str, EncodedParameter] = {}
         width = 0
         for name in varying:
-            special, optional = space.special.get(name, ()), name in space.when
-            parameters[name] = encoded_parameter(space.scale(name), width, special, optional)
+            parameters[name] = encoded_parameter(
+                space.scale(name),
+                width,
+                space.special.get(name, ()),
+                optional=name in space.when,
+                ordered=name in space.ordered,
+            )
             width += len(parameters[name].columns)
         parameters = {name: parameters[name] for name in space.order}
         every = parameters.values()
@@ -62,7 +68,7 @@ class Encoding:
             torch.ones(width),
             levels={one.first: one.levels for one in numbers if len(one.levels)},
             choices=[one.columns for one in every if isinstance(one, EncodedCategory)],
-            arcs=[one.arc for one in every if isinstance(one, EncodedOptionalNumber)],
+            arcs=[one.arc for one in every if isinstance(one, EncodedOptional)],
             active=_Activity.of(space, parameters),
         )
         return cls(space, parameters, box)

@@ -6,6 +6,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -368,7 +369,7 @@ class SurefootSampler(BaseSampler):
         """The varying parameters, those of `search_space` or those in common, by name."""
         space = self._search_space or SearchSpace(intersection_search_space(trials))
         varying = {name: d for name, d in sorted(space.scales.items()) if not d.single()}
-        return SearchSpace(varying, space.when, space.special)
+        return replace(space, scales=varying)
 
     def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding

@@ -1,12 +1,13 @@
-"""Search spaces with conditional parameters and special values."""
+"""Search spaces with conditional parameters, special values and ordered choices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 from optuna.distributions import (
@@ -42,10 +43,13 @@ class SearchSpace:
             parameters, which may be conditional themselves, with constants.
         special: Special values by name of a number; one that is on an integer scale is taken out
             of it.
+        ordered: Names of categorical parameters whose choices are numbers in increasing order, such
+            as powers of two: neighbours are alike, at whatever distance.
 
     Raises:
         InvalidInput: If a condition cannot be read, compares with an unknown parameter or a value
-            of another kind, or depends on itself, or if a special value is not a number.
+            of another kind, or depends on itself, if a special value is not a number, or if ordered
+            choices are not increasing numbers.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -66,15 +70,18 @@ class SearchSpace:
     scales: Mapping[str, BaseDistribution]
     when: Mapping[str, str] = field(default_factory=dict)
     special: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    ordered: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        for table in ("when", "special"):
+        for table in ("when", "special", "ordered"):
             for name in getattr(self, table):
                 if name not in self.scales:
                     wanted = ", ".join(self.scales)
                     raise InvalidSpace(name, table, f"unknown parameter, expected one of {wanted}")
         for name, values in self.special.items():
             self._check_special(name, values)
+        for name in self.ordered:
+            self._check_ordered(name)
         for name, condition in self.conditions.items():
             for comparison in condition.comparisons:
                 self._check_comparison(name, condition, comparison)
@@ -205,6 +212,19 @@ class SearchSpace:
             or len(set(values)) < len(values)
         ):
             raise InvalidSpace(name, "special", f"got {checks.shown(values)}, expected {wanted}")
+
+    def _check_ordered(self, name: str) -> None:
+        """Raise `InvalidSpace` unless the choices of a parameter are increasing numbers."""
+        distribution = self.scales[name]
+        if not isinstance(distribution, CategoricalDistribution):
+            raise InvalidSpace(name, "ordered", "given to a number, expected it of categories only")
+        choices = distribution.choices
+        if not all(map(_is_number, choices)) or any(b <= a for a, b in pairwise(choices)):
+            raise InvalidSpace(
+                name,
+                "ordered",
+                f"got the choices {checks.shown(list(choices))}, expected increasing numbers",
+            )
 
     def _check_comparison(self, name: str, condition: Condition, one: Comparison) -> None:
         """Raise `InvalidSpace` unless a comparison can hold for some values of its parameter."""

@@ -15,6 +15,7 @@ from surefoot.tune.study.trial_owner import mismatch
 from surefoot.types import InvalidInput
 
 DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
+_CHANGEABLE = {"default", "unit", "inactive", "ordered"}  # keys of a parameter
 TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "nothing"}
 
 
@@ -28,7 +29,7 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
         "parameters": {
             name: one.model_dump(
                 mode="json",
-                exclude={"default", "unit", "inactive"} | (set() if one.special else {"special"}),
+                exclude=_CHANGEABLE | (set() if one.special else {"special"}),
                 exclude_none=True,
             )
             for name, one in study_file.parameters.items()

@@ -84,6 +84,11 @@ class NumberParameter(ParameterSection):
         check_unit(self.unit)
         return self
 
+    @property
+    def ordered(self) -> bool:
+        """Whether it has ordered choices: no, since it has none."""
+        return False
+
     def _check_step(self) -> None:
         if self.step is None:
             return
@@ -154,13 +159,14 @@ class FloatParameter(NumberParameter):
 
 
 class CategoricalParameter(ParameterSection):
-    """One of a list of unordered values."""
+    """One of a list of values, unordered unless said otherwise."""
 
     type: Literal["categorical"]
     choices: list[str | bool | int | float] = Field(
         description="a list of at least 2 different strings, numbers or booleans"
     )
     default: str | bool | int | float | None = Field(default=None, description="one of the choices")
+    ordered: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

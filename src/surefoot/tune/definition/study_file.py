@@ -134,12 +134,13 @@ class Contents(Section):
         return self
 
     def space(self) -> SearchSpace:
-        """The parameters with their conditions and special values."""
+        """The parameters with their conditions, special values and orders."""
         named = self.parameters.items()
         return SearchSpace(
             {name: one.distribution() for name, one in named},
             {name: one.when for name, one in named if one.when is not None},
             {name: one.special for name, one in named if one.special},
+            [name for name, one in named if one.ordered],
         )
 
     def _checked_space(self) -> SearchSpace:
