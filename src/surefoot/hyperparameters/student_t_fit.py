@@ -118,8 +118,8 @@ class HyperparameterFit:
             `regression.units.Warp`. Predictions are then posterior medians.
         effects: Nuisance effects to include, where conditions of measurements are known and the
             data support them: "worker", a random intercept for each worker, and "drift", a drift
-            over time. What the posterior then predicts is the function at the
-            time of the latest reward and for the average of the workers.
+            over time. What the posterior then predicts is the function at the time of the latest
+            reward and for the average of the workers.
         microscale: Whether credible intervals are of values that may deviate from the smooth
             function at each point, by an unknown share of what is fitted as noise. Only replicates
             tell both apart.

@@ -27,9 +27,9 @@ class Encoding:
     """Search space of an Optuna study as a `Box` on the unit cube.
 
     A number is encoded by one coordinate, on a log scale if the distribution has one, and so are
-    ordered choices; other categories are one-hot; a number that may be inactive or has special
-    values is an `Arc`. The
-    coordinates of inactive parameters are 0. Distributions with a single value are left out.
+    ordered choices; other categories are one-hot; a number or an ordered choice that may be
+    inactive, or has special values, is an `Arc`. The coordinates of inactive parameters are 0.
+    Distributions with a single value are left out.
 
     Args:
         space: The search space.

@@ -32,7 +32,7 @@ class InvalidSpace(InvalidInput):
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Parameters of which some are active under a condition only, or have special values.
+    """Parameters with conditions under which they are active, special values, or ordered choices.
 
     An inactive parameter has no value. A special value, such as 0 for "off", lies apart from the
     scale of its parameter: the model learns nothing of it from the values on the scale.
