@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,20 @@ def test_the_page_has_a_row_for_each_study(tmp_path):
     assert "-50 % (-60 to -40)" in row
     assert "11, inside | 10, 12 | yes | 0" in row
     assert "aided: better than the defaults in 1 of 1 runs; the change" in page
+
+
+def test_a_busy_time_that_is_cut_short_is_written_down(tmp_path):
+    """Otherwise the measurements that it disturbed would count as quiet ones."""
+    log = tmp_path / "neighbour.jsonl"
+    code = "neighbour.QUIET, neighbour.BUSY = (0.0, 0.0), (60.0, 60.0); neighbour.main()"
+    code = f"from surefoot_experiments.live import neighbour; {code}"
+    began = time.time()
+    command = [sys.executable, "-c", code, "--seed", "0", "--log", str(log)]
+    with subprocess.Popen(command) as process:
+        while not log.exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.terminate()
+        assert process.wait(timeout=10.0) == 143
+    ((first, last),) = map(json.loads, log.read_text().splitlines())
+    assert began < first < last < time.time()

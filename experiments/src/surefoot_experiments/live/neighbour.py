@@ -1,7 +1,8 @@
 """A neighbour that comes and goes: keeps one core busy for 20 to 60 s at random times.
 
-It writes when it was busy to a file, a line of JSON each time, and ends with its parent. Of several
-with the same file, one is active at a time.
+It writes when it was busy to a file, a line of JSON each time, and ends with its parent or by
+SIGTERM, after the line of a time that this cuts short. Of several with the same file, one is active
+at a time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import fcntl
 import json
 import os
 import random
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import TextIO
@@ -24,6 +27,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--log", type=Path, required=True)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     moments = random.Random(given.seed)
     parent = os.getppid()
     log = given.log.open("a", encoding="utf-8")
@@ -33,10 +37,12 @@ def main() -> None:
         _quiet(moments.uniform(*QUIET), parent)
         began = time.time()
         end = time.monotonic() + moments.uniform(*BUSY)
-        while time.monotonic() < end and os.getppid() == parent:
-            sum(range(100_000))
-        log.write(json.dumps([round(began, 2), round(time.time(), 2)]) + "\n")
-        log.flush()
+        try:
+            while time.monotonic() < end and os.getppid() == parent:
+                sum(range(100_000))
+        finally:
+            log.write(json.dumps([round(began, 2), round(time.time(), 2)]) + "\n")
+            log.flush()
 
 
 def _is_alone(log: TextIO) -> bool:
