@@ -114,3 +114,39 @@ def test_the_correction_is_differentiable_in_the_points(nu):
     extra = HyperparameterUncertainty([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
     at = NEW.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda points: tuple(extra(points)), at)
+
+
+@pytest.mark.parametrize(("nu", "low", "high"), [(0.5, 0.6, 1.0), (2.5, 0.0, 1e-6)])
+def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
+    """The probability of an exponential kernel, for functions drawn with and without it."""
+    points = torch.linspace(0.0, 1.0, 40, dtype=torch.float64)[:, None]
+    drawn = Evidence(points, torch.tensor([0]), nu, None)
+    model = Hyperparameters(torch.tensor([-1.5, 0.0, -9.0], dtype=torch.float64))
+    covariance = drawn.covariance_of_rewards(model) + 1e-3 * torch.eye(40, dtype=torch.float64)
+    normals = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    data = TrainingData(
+        points, torch.linalg.cholesky(covariance) @ normals, torch.zeros(1), torch.ones(1)
+    )
+    fit = HyperparameterFit(rougher=(0.5, 1.5))
+    found = fit.uncertainty(fit.fit(data), data).unit
+    assert [mode.evidence.nu for mode in found.modes] == [2.5, 0.5, 1.5]
+    assert low <= float(found.probabilities[1]) <= high
+
+
+def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
+    """A smooth kernel alone takes the tip of -sqrt|x| for noise about a lower summit."""
+    generator = torch.Generator().manual_seed(2)
+    points = torch.rand(60, 1, dtype=torch.float64, generator=generator)
+    points[20:] = 0.5 + 0.1 * (points[20:] - 0.5)  # where a search has converged
+    noise = 0.05 * torch.randn(60, dtype=torch.float64, generator=generator)
+    rewards = noise - (points[:, 0] - 0.5).abs().sqrt()
+    data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
+    top, deviations = torch.full((1, 1), 0.5, dtype=torch.float64), []
+    for fit in (HyperparameterFit(), HyperparameterFit(rougher=(0.5, 1.5))):
+        fitted = fit.fit(data)
+        unit = fit.uncertainty(fitted, data).unit
+        mean, variance = unit.modes[0].at_most_likely(top)
+        correction = unit(top)
+        off = fitted.units.transform(top.new_zeros(1)) - mean - correction.mean
+        deviations.append(float(off / (variance + correction.variance).sqrt()))
+    assert 0.0 < deviations[1] < 0.7 * deviations[0]

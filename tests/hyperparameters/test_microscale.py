@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
@@ -68,7 +69,17 @@ def test_without_replicates_all_shares_are_as_probable():
     np.testing.assert_allclose(sorted(shares), (np.arange(8) + 0.5) / 8, atol=1e-12)
 
 
-def test_the_likelihood_of_replicates_is_that_of_a_normal_law():
+@pytest.mark.parametrize("expected", [0.25, 0.5, 0.8])
+def test_the_prior_is_a_beta_law_with_that_mean(expected):
+    once = Evidence(torch.from_numpy(SITES), torch.tensor([0, 1]), 2.5, None)
+    rewards = torch.from_numpy(REWARDS[:6])
+    shares = sampled_shares(once, MODEL, rewards, torch.ones_like(rewards), 64, expected)
+    law = stats.beta(1.0, 1.0 / expected - 1.0)
+    np.testing.assert_allclose(np.sort(shares), law.ppf((np.arange(64) + 0.5) / 64), atol=1e-12)
+
+
+@pytest.mark.parametrize("expected", [0.25, 0.5])
+def test_the_likelihood_of_replicates_is_that_of_a_normal_law(expected):
     """The draws are quantiles of the density that a fine grid gives."""
     grid = (np.arange(2000) + 0.5) / 2000
     logs = []
@@ -78,9 +89,9 @@ def test_the_likelihood_of_replicates_is_that_of_a_normal_law():
         inverse, ones = np.linalg.inv(total), np.ones(len(SITE))
         residual = REWARDS - (ones @ inverse @ REWARDS) / (ones @ inverse @ ones)
         logs.append(-0.5 * (residual @ inverse @ residual + np.linalg.slogdet(total)[1]))
-    density = np.exp(np.array(logs) - max(logs))
+    density = np.exp(np.array(logs) - max(logs)) * (1.0 - grid) ** (1.0 / expected - 2.0)
     levels = np.searchsorted(density.cumsum() / density.sum(), (np.arange(64) + 0.5) / 64)
-    drawn = sampled_shares(EVIDENCE, MODEL, MODE.rewards, MODE.weights, 64)
+    drawn = sampled_shares(EVIDENCE, MODEL, MODE.rewards, MODE.weights, 64, expected)
     np.testing.assert_allclose(np.sort(drawn), grid[levels], atol=0.01)
 
 
@@ -114,7 +125,7 @@ def test_intervals_of_a_fit_allow_for_it_until_replicates_show_noise():
         points, bounds = torch.from_numpy(sites), (torch.zeros(3), torch.ones(3))
         data = TrainingData(points, torch.from_numpy(rewards), *bounds)
         fitted = HyperparameterFit().fit(data)
-        fits = (HyperparameterFit(), HyperparameterFit(microscale=True))
+        fits = (HyperparameterFit(), HyperparameterFit(microscale=0.5))
         plain, wider = (fit.uncertainty(fitted, data)(new).variance for fit in fits)
         more.append(float(wider - plain) / 0.3**2)
     assert 0.3 < more[0] < 0.7

@@ -124,4 +124,10 @@ def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> Hyp
         return HyperparameterFit(lengthscales="short", effects=effects)
     many = has_many_mixed_variables(space)
     prior: Literal["long", "pooled"] = "pooled" if many else "long"
-    return HyperparameterFit(lengthscales=prior, warped=True, effects=effects, microscale=many)
+    return HyperparameterFit(
+        lengthscales=prior,
+        warped=True,
+        effects=effects,
+        rougher=() if many else (0.5, 1.5),
+        microscale=0.5 if many else 0.25,
+    )

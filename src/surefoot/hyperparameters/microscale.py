@@ -25,12 +25,18 @@ def same_points(left: Tensor, right: Tensor) -> Tensor:
 
 
 def sampled_shares(
-    evidence: Evidence, model: Hyperparameters, rewards: Tensor, weights: Tensor, number: int
+    evidence: Evidence,
+    model: Hyperparameters,
+    rewards: Tensor,
+    weights: Tensor,
+    number: int,
+    expected: float = 0.5,
 ) -> Tensor:
     """Draws (number,) from the posterior of the share of the noise that is microscale variation.
 
-    The prior is uniform. Without replicates so is the posterior; with them, the likelihood of the
-    rewards tells the two apart. The draws are quasi-random and in random order.
+    The prior is Beta(1, b), uniform for b = 1. Without replicates it is the posterior; with them,
+    the likelihood of the rewards tells the two apart. The draws are quasi-random and in random
+    order.
 
     Args:
         evidence: Evidence of the hyperparameters.
@@ -38,14 +44,23 @@ def sampled_shares(
         rewards: Standardised rewards (n,).
         weights: Precisions (n,) of the measurement errors, relative to their variance.
         number: How many.
+        expected: Prior mean 1 / (1 + b) of the share.
     """
+
+    def quantile(levels: Tensor) -> Tensor:  # of the prior
+        return 1.0 - (1.0 - levels) ** (expected / (1.0 - expected))
+
     levels = (torch.arange(number, dtype=torch.float64) + 0.5) / number
     same = same_points(evidence.points, evidence.points)
     if float(same.sum()) > len(rewards):
         signal = evidence.covariance_of_rewards(model)
-        logs = [_log_likelihood(evidence, model, signal, same, rewards, weights, s) for s in levels]
+        logs = [
+            _log_likelihood(evidence, model, signal, same, rewards, weights, share)
+            for share in quantile(levels)
+        ]
         levels = _quantiles(torch.stack(logs).softmax(0), levels)
-    return levels[torch.randperm(number, generator=torch.Generator().manual_seed(0))]
+    shares = quantile(levels)
+    return shares[torch.randperm(number, generator=torch.Generator().manual_seed(0))]
 
 
 def _log_likelihood(

@@ -120,9 +120,11 @@ class HyperparameterFit:
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the time of the latest
             reward and for the average of the workers.
-        microscale: Whether credible intervals are of values that may deviate from the smooth
-            function at each point, by an unknown share of what is fitted as noise. Only replicates
-            tell both apart.
+        rougher: Smoothness parameters, each as probable a priori as `nu`, that the uncertainty
+            integrates over too. A cusp that is fitted with a smooth kernel is taken for noise.
+        microscale: Prior mean of the share of the fitted noise that is microscale variation: a
+            deviation of the value at each point from the smooth function, which intervals allow
+            for. Only replicates tell both apart. 0 for none.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -151,7 +153,8 @@ class HyperparameterFit:
     lengthscales: Literal["long", "short", "pooled", "flat"] = "long"
     warped: bool = False
     effects: Sequence[str] = EFFECTS
-    microscale: bool = False
+    rougher: Sequence[float] = ()
+    microscale: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -162,7 +165,18 @@ class HyperparameterFit:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
-        checks.truth("microscale", self.microscale)
+        rougher = tuple(self.rougher) if isinstance(self.rougher, Sequence) else (None,)
+        others = [nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)]
+        if not all(isinstance(nu, float) and nu in others for nu in rougher):
+            raise InvalidInput(
+                f"`rougher` is {checks.shown(self.rougher)}, expected a sequence of 0.5, 1.5 or "
+                f"2.5, other than `nu`, which is {self.nu}."
+            )
+        object.__setattr__(self, "rougher", rougher)
+        if checks.non_negative("microscale", self.microscale) >= 1.0:
+            raise InvalidInput(
+                f"`microscale` is {checks.shown(self.microscale)}, expected a share below 1."
+            )
 
     @property
     def lasting(self) -> bool:
@@ -238,14 +252,19 @@ class HyperparameterFit:
             return Certain()
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
-        if fitted.rivals:
+        if fitted.rivals or self.rougher:
             optima[0] = self._with_bound(optima[0], evidence, y)
+        if fitted.rivals:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
         modes = [_mode(one, evidence, y) for one in _distinct(optima)]
+        for nu in self.rougher:
+            other = replace(evidence, nu=nu)
+            modes.append(_mode(self._ascend(optima[0], other, y, 2, 30), other, y))
         extra = HyperparameterUncertainty(modes)
         if self.microscale:
-            extra = replace(extra, shares=sampled_shares(evidence, model, y, weights, SAMPLES))
+            shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
+            extra = replace(extra, shares=shares)
         return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
