@@ -62,8 +62,9 @@ _OUTLIER = 0.1  # precision below which a reward counts as an outlier
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
-_LEAST_WARPED = 8  # rewards
-_STRONG_EVIDENCE = 3.0  # of a transformation, in nats (Kass and Raftery 1995)
+_LEAST_NUMBER = 8  # of rewards, for which a transformation or another kernel is tried
+_STRONG_EVIDENCE = 3.0  # of either, in nats (Kass and Raftery 1995)
+_NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
@@ -120,8 +121,9 @@ class HyperparameterFit:
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the time of the latest
             reward and for the average of the workers.
-        rougher: Smoothness parameters, each as probable a priori as `nu`, that the uncertainty
-            integrates over too. A cusp that is fitted with a smooth kernel is taken for noise.
+        rougher: Other smoothness parameters, each as probable a priori as `nu`. One of them
+            replaces `nu` if its evidence is larger by 3 nats, and the uncertainty integrates over
+            all. A smooth kernel takes a cusp for noise.
         microscale: Prior mean of the share of the fitted noise that is microscale variation: a
             deviation of the value at each point from the smooth function, which intervals allow
             for. Only replicates tell both apart. 0 for none.
@@ -201,7 +203,8 @@ class HyperparameterFit:
         group, rewards = data.group, data.rewards
         if not len(rewards):
             start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
-            return Fitted(self._kernel(start, data), start.noise, 4.0, 0.0, 1.0, rewards)
+            kernel = _kernel(start, self.nu, data)
+            return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards))
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         evidence = Evidence(data.unit[subset], group, self.nu, prior)
@@ -215,12 +218,13 @@ class HyperparameterFit:
             best = plain
         y = best.y[subset]
         optimum, *rivals = self._converged(best.optima, best.evidence, y)
-        optimum, evidence = self._with_effects(optimum, best.evidence, y, data, subset)
+        optimum, evidence = self._with_smoothness(optimum, best.evidence, y)
+        optimum, evidence = self._with_effects(optimum, evidence, y, data, subset)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
         effects = _estimated(optimum, evidence, y)
         return Fitted(
-            self._kernel(optimum.model, data),
+            _kernel(optimum.model, evidence.nu, data),
             optimum.model.noise,
             optimum.dof,
             best.center + best.scale * (optimum.shift + effects.level),
@@ -258,9 +262,8 @@ class HyperparameterFit:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
         modes = [_mode(one, evidence, y) for one in _distinct(optima)]
-        for nu in self.rougher:
-            other = replace(evidence, nu=nu)
-            modes.append(_mode(self._ascend(optima[0], other, y, 2, 30), other, y))
+        for other in self._others(evidence):
+            modes.append(_mode(self._ascend(optima[0], other, y, *_NEARBY), other, y))
         extra = HyperparameterUncertainty(modes)
         if self.microscale:
             shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
@@ -304,11 +307,35 @@ class HyperparameterFit:
         errors = fitted.units.error_variances(data.rewards, data.sems)
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
         model = model._replace(effects=fitted.effects.logs)
-        evidence = Evidence(data.unit, data.group, self.nu, prior, errors, effects)
+        nu = getattr(base, "nu", None)  # of a squared exponential kernel
+        evidence = Evidence(data.unit, data.group, nu, prior, errors, effects)
         y = fitted.units.transform(data.rewards)
         weights = torch.ones_like(y)  # of rewards that came after the fit
         weights[: len(fitted.weights)] = fitted.weights.cpu()
         return evidence, model, y, weights
+
+    def _others(self, evidence: Evidence) -> list[Evidence]:
+        """The evidence with the other kernels."""
+        nus = [nu for nu in (self.nu, *self.rougher) if nu != evidence.nu] if self.rougher else []
+        return [replace(evidence, nu=nu) for nu in nus]
+
+    def _with_smoothness(
+        self, optimum: LocalOptimum, evidence: Evidence, y: Tensor
+    ) -> tuple[LocalOptimum, Evidence]:
+        """The optimum with the kernel that the data support."""
+        if not self.rougher or len(y) < _LEAST_NUMBER:
+            return optimum, evidence
+        ends = [(self._ascend(optimum, one, y, *_NEARBY), one) for one in self._others(evidence)]
+        ends = [(end, one) for end, one in ends if end.bound > optimum.bound]
+        if not ends:
+            return optimum, evidence
+
+        def score(end: LocalOptimum, one: Evidence) -> float:
+            return _mode(end, one, y).log_evidence
+
+        best = max(ends, key=lambda pair: score(*pair))
+        supported = score(*best) > score(optimum, evidence) + _STRONG_EVIDENCE
+        return best if supported else (optimum, evidence)
 
     def _with_effects(
         self,
@@ -416,14 +443,13 @@ class HyperparameterFit:
         weights = precision(relative, dof)
         return replace(optimum, bound=evidence.variational_bound(model, y, weights, relative, dof))
 
-    def _kernel(self, model: Hyperparameters, data: TrainingData) -> Kernel:
-        lengthscale = model.lengthscales[data.group] * data.span.cpu()
-        base = (
-            kernels.squared_exponential(lengthscale)
-            if self.nu is None
-            else kernels.matern(self.nu, lengthscale)
-        )
-        return kernels.scaled(base, model.variance).to(data.points.device)
+
+def _kernel(model: Hyperparameters, nu: float | None, data: TrainingData) -> Kernel:
+    lengthscale = model.lengthscales[data.group] * data.span.cpu()
+    base = (
+        kernels.squared_exponential(lengthscale) if nu is None else kernels.matern(nu, lengthscale)
+    )
+    return kernels.scaled(base, model.variance).to(data.points.device)
 
 
 def _expected(
@@ -479,7 +505,7 @@ def _estimated(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> Estimate
 
 def _warps(rewards: Tensor) -> list[Warp]:
     """Transformations that compress all but the largest rewards, weakest first."""
-    if len(rewards) < _LEAST_WARPED:
+    if len(rewards) < _LEAST_NUMBER:
         return []
     anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
     knees = [share * (anchor - middle) for share in _KNEES]
