@@ -1,7 +1,9 @@
 """Saving and loading with queries pending, for every estimator and kind of features."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 
 import surefoot as sf
 from surefoot.algorithms import robust_ucb
+from surefoot.optimizer.serialization import OUTSIDE, Encoder
 
 MOMENT = sf.Moment(1.0, 100.0)
 LINE = torch.rand(40, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -134,3 +137,51 @@ def test_a_run_with_fitted_hyperparameters_goes_on_the_same(
     assert optimizer.hyperparameters is not None
     assert loaded.hyperparameters.noise == optimizer.hyperparameters.noise
     assert torch.equal(asked(loaded, 3), asked(optimizer, 3))
+
+
+def heavy_tailed() -> tuple[torch.Tensor, torch.Tensor]:
+    """Twenty rewards whose fit has two local optima of nearly the same bound."""
+    generator = torch.Generator().manual_seed(12)
+    points = torch.rand(20, 2, dtype=torch.float64, generator=generator)
+    noise, divisor = torch.randn(20, dtype=torch.float64, generator=generator), points.new_empty(20)
+    rewards = noise / divisor.uniform_(generator=generator)
+    return points, rewards + 3.0 * (points - 0.3).norm(dim=-1)
+
+
+def with_cusp() -> tuple[torch.Tensor, torch.Tensor]:
+    """Rewards that a rougher kernel fits."""
+    distances = torch.logspace(-4.0, -0.4, 12, dtype=torch.float64)
+    points = torch.cat([0.45 - distances, 0.45 + distances]).unsqueeze(-1)
+    return points, -torch.cat([distances, distances]).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("data", "smoothness", "rivals"), [(heavy_tailed, 2.5, 1), (with_cusp, 0.5, 0)]
+)
+def test_local_optima_and_kernel_of_a_fit_are_saved(
+    data: Callable[[], tuple[torch.Tensor, torch.Tensor]],
+    smoothness: float,
+    rivals: int,
+    tmp_path: Path,
+) -> None:
+    points, rewards = data()
+    optimizer = robust_ucb(sf.Box([0.0] * points.shape[1], [1.0] * points.shape[1]))
+    optimizer.tell_all(points, rewards)
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.hyperparameters is not None
+    assert loaded.hyperparameters.kernel.base_kernel.nu == smoothness
+    assert len(loaded.hyperparameters.rivals) == rivals
+    assert str(loaded.recommend()) == str(optimizer.recommend())
+
+
+class Pair(NamedTuple):
+    """Whose names a plain tuple does not have."""
+
+    low: float
+    high: float
+
+
+def test_named_tuples_of_a_part_are_not_taken_for_tuples() -> None:
+    assert Encoder().encode((1.0, 2.0)) == {"tuple": [1.0, 2.0]}
+    assert Encoder().encode(Pair(1.0, 2.0)) == OUTSIDE

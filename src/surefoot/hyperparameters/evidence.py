@@ -93,7 +93,8 @@ LENGTHSCALE_PRIORS: dict[str, Callable[[Tensor], LogDensity] | None] = {
 }
 
 
-class Hyperparameters(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
     """Parameters of kernel and noise, on the unit cube and in standardised reward units.
 
     Args:

@@ -306,7 +306,7 @@ class HyperparameterFit:
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         errors = fitted.units.error_variances(data.rewards, data.sems)
         effects = tuple(one.on(data.workers, data.times) for one in fitted.effects.effects)
-        model = model._replace(effects=fitted.effects.logs)
+        model = replace(model, effects=fitted.effects.logs)
         nu = getattr(base, "nu", None)  # of a squared exponential kernel
         evidence = Evidence(data.unit, data.group, nu, prior, errors, effects)
         y = fitted.units.transform(data.rewards)
@@ -355,7 +355,7 @@ class HyperparameterFit:
                     return optimum, evidence
                 with_it = replace(evidence, effects=(*evidence.effects, left[index]))
                 logs = torch.cat([optimum.model.effects, tests[index].logs])
-                start = replace(optimum, model=optimum.model._replace(effects=logs))
+                start = replace(optimum, model=replace(optimum.model, effects=logs))
                 other = self._ascend(start, with_it, y, self.passes, self.steps)
                 if other.bound > optimum.bound + left[index].least_gain:
                     optimum, evidence = other, with_it
@@ -469,7 +469,7 @@ def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptim
     """The optimum for more rewards, with the effects of conditions that were fitted."""
     weights = torch.ones_like(y)
     weights[: len(optimum.weights)] = optimum.weights
-    model = optimum.model._replace(effects=fitted.effects)
+    model = replace(optimum.model, effects=fitted.effects)
     return replace(optimum, model=model, weights=weights)
 
 

@@ -562,7 +562,7 @@ class Optimizer:
                 setattr(optimizer, name, run.decoder.decode(run.state[name]))
             for told in optimizer._limited:
                 places = [Location(point, arm, point, None) for point, arm, _, _ in told]
-                under = [Conditions(*one) for _, _, _, one in told]
+                under = [one for _, _, _, one in told]
                 optimizer.constraints.tell(places, [one for _, _, one, _ in told], under)
         return optimizer
 

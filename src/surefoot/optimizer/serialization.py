@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 9
+FORMAT = 10
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
@@ -55,9 +55,8 @@ class Encoder:
             return self._tensor("array", torch.from_numpy(value))
         if isinstance(value, torch.Generator):
             return self._tensor("generator", value.get_state())
-        if isinstance(value, tuple | list):
-            kind = "tuple" if isinstance(value, tuple) else "list"
-            return {kind: [self.encode(item) for item in value]}
+        if type(value) in (tuple, list):  # not a named tuple, whose names would be lost
+            return {type(value).__name__: [self.encode(item) for item in value]}
         if isinstance(value, dict):
             return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
         if isinstance(value, torch.nn.Module):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +14,8 @@ from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 
-class Conditions(NamedTuple):
+@dataclass(frozen=True)
+class Conditions:
     """Under which conditions a reward was measured.
 
     Args:
