@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +16,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.cli import app
 from surefoot_experiments.scoreboard import board
 from surefoot_experiments.scoreboard.board import Selection
+from surefoot_experiments.scoreboard.page import write_page
 from surefoot_experiments.scoreboard.task import COVERED
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
 
@@ -39,6 +42,35 @@ def test_finished_runs_are_kept_and_only_missing_ones_run(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in paths[1:]} == before
     same = [CHECKPOINTS, ["task", "rival", "trial", "evaluations", "gap", "point"]]
     assert again[same[0]][same[1]].equals(tables[same[0]][same[1]])
+
+
+@pytest.mark.slow
+def test_runs_in_other_results_are_not_made_again(tmp_path, monkeypatch):
+    first, second, known = (tmp_path / name for name in ("first", "second", "known/some"))
+    selection = replace(SMALL, rivals=["optuna-tpe"], seeds=1)
+    tables = board.run(selection, first)
+    page = write_page(tables, known / "own")
+    assert "| optuna-tpe | 1.00 | – |" in page.read_text()
+    monkeypatch.setattr(board, "python_of", lambda name: None)  # no environment has been built
+    again = board.run(selection, second, known=tmp_path / "known")
+    assert not records(second)
+    columns = ["task", "rival", "trial", "evaluations", "gap", "point"]
+    assert again[CHECKPOINTS][columns].equals(tables[CHECKPOINTS][columns])
+    said = []
+    with pytest.raises(InvalidInput, match="none of the rivals can be run"):
+        board.run(replace(selection, seeds=2), second, say=said.append, known=tmp_path / "known")
+    assert "optuna-tpe: skipped: build its environment" in said[0]
+    with pytest.raises(InvalidInput, match="has no tables of own"):
+        board.run(SMALL, second, known=second)
+
+
+def test_runs_of_a_state_of_surefoot_are_not_taken_from_other_results(tmp_path):
+    rows = [{"case": f"task {name}", "trial": 0} for name in ("surefoot", "surefoot:a", "random")]
+    tables = {CHECKPOINTS: pd.DataFrame(rows), RUNS: pd.DataFrame(rows)}
+    (tmp_path / "own").mkdir()
+    for name, table in tables.items():
+        table.to_parquet(tmp_path / "own" / f"{name}.parquet")
+    assert set(board.runs_in(tmp_path, "own")) == {("task surefoot:a", 0), ("task random", 0)}
 
 
 def test_results_of_surefoot_belong_to_a_state_of_its_files_or_to_a_label(monkeypatch):

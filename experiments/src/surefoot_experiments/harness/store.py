@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -111,25 +111,33 @@ class Result:
 
     def records(self) -> dict[Key, Record]:
         """Its trials; the time of each is the mean."""
-        tables: dict[Key, dict[str, Any]] = {}
-        for name in self.manifest.files:
-            if name.endswith(_TABLE):
-                table = pd.read_parquet(self.folder / name)
-                case = table["case"] if "case" in table else pd.Series("", table.index)
-                rows = table.drop(columns=["experiment", "case"], errors="ignore")
-                for (own, number), part in rows.groupby([case, "trial"], sort=False):
-                    kept = part.drop(columns="trial").to_dict("records")
-                    tables.setdefault((own, number), {})[name.removesuffix(_TABLE)] = kept
-        return {
-            (case, number): Record(
-                case=case,
-                trial=number,
-                seconds=self.manifest.seconds / len(tables),
-                sources=self.manifest.sources,
-                tables=rows,
-            )
-            for (case, number), rows in tables.items()
-        }
+        names = [name for name in self.manifest.files if name.endswith(_TABLE)]
+        kept = records_of((self.folder / name for name in names), self.manifest.sources)
+        each = self.manifest.seconds / max(len(kept), 1)
+        return {key: one.model_copy(update={"seconds": each}) for key, one in kept.items()}
+
+
+def records_of(paths: Iterable[Path], sources: Sequence[str] = ()) -> dict[Key, Record]:
+    """The trials of the tables in Parquet files, without the time that they took.
+
+    Args:
+        paths: The files, each with the name of a table.
+        sources: The states of the code that ran them.
+    """
+    trials: dict[Key, dict[str, Any]] = {}
+    for path in paths:
+        table = pd.read_parquet(path)
+        case = table["case"] if "case" in table else pd.Series("", table.index)
+        rows = table.drop(columns=["experiment", "case"], errors="ignore")
+        for (own, number), part in rows.groupby([case, "trial"], sort=False):
+            kept = part.drop(columns="trial").to_dict("records")
+            trials.setdefault((own, number), {})[path.stem] = kept
+    return {
+        (case, number): Record(
+            case=case, trial=number, seconds=0.0, sources=list(sources), tables=tables
+        )
+        for (case, number), tables in trials.items()
+    }
 
 
 def tables_of(records: Iterable[Record], experiment: str) -> dict[str, pd.DataFrame]:

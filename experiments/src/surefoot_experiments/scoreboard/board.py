@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,13 +13,20 @@ import pandas as pd
 from surefoot import InvalidInput
 from surefoot_experiments.harness.backends import LOCAL, run_trials
 from surefoot_experiments.harness.runner import Notify
-from surefoot_experiments.harness.store import Key, Record, TrialStore, locked, tables_of
+from surefoot_experiments.harness.store import (
+    Key,
+    Record,
+    TrialStore,
+    locked,
+    records_of,
+    tables_of,
+)
 from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.scoreboard.catalogue import SUITES, SUREFOOT, rival
 from surefoot_experiments.scoreboard.environments import build_line, python_of
 from surefoot_experiments.scoreboard.rival import Rival
 from surefoot_experiments.scoreboard.task import HALVES, Task
-from surefoot_experiments.scoreboard.trials import LIMIT, Run
+from surefoot_experiments.scoreboard.trials import CHECKPOINTS, LIMIT, RUNS, Run
 
 _RECORDS = "records"
 
@@ -70,14 +77,20 @@ class Selection:
             and (not self.names or f"{task.name}-".startswith(tuple(f"{n}-" for n in self.names)))
         )
 
-    def available(self, tasks: Sequence[Task], say: Callable[[str], None]) -> dict[str, Rival]:
-        """The rivals that can be run; the others are named with the reason."""
+    def available(
+        self, tasks: Sequence[Task], say: Callable[[str], None], known: Container[Key] = ()
+    ) -> dict[str, Rival]:
+        """The rivals that can be run, or need not be; the others are named with the reason."""
         found: dict[str, Rival] = {}
         for name in self.rivals:
             one = rival(name)
             if one.boxes_only and not all(task.space.is_box for task in tasks):
                 say(f"{name}: skipped, since it needs a space of real numbers")
-            elif python_of(one.environment) is None:
+            elif python_of(one.environment) is None and not all(
+                (f"{task.key} {name}", seed) in known
+                for task in tasks
+                for seed in range(self.seeds)
+            ):
                 say(f"{name}: skipped: build its environment: {build_line(one.environment)}")
             else:
                 found[name] = one
@@ -91,6 +104,7 @@ def run(
     limit: float = LIMIT,
     say: Callable[[str], None] = print,
     notify: Notify = lambda finished, trials: None,
+    known: Path | None = None,
 ) -> Mapping[str, pd.DataFrame]:
     """Run what is missing, and return the tables of the selection.
 
@@ -105,15 +119,18 @@ def run(
         limit: Seconds that a rival may take for one request.
         say: Called with a line for each rival that cannot be run.
         notify: Called with the number of finished runs, and of all.
+        known: A folder with tables of other results, whose runs are not made again; but for those
+            of surefoot without a label.
 
     Raises:
-        InvalidInput: Nothing can be run, or another process runs in the same folder.
+        InvalidInput: Nothing can be run, another process runs in the same folder, or `known` has
+            no tables of this suite.
     """
     tasks = selection.tasks()
-    rivals = selection.available(tasks, say)
+    records = {} if known is None else runs_in(known, selection.suite)
+    rivals = selection.available(tasks, say, records)
     if not rivals:
         raise InvalidInput("none of the rivals can be run.")
-    records: dict[Key, Record] = {}
     stores = {
         (task.suite, name): TrialStore(out / _RECORDS / task.suite / folder_of(name))
         for task in tasks
@@ -139,6 +156,21 @@ def run(
             finished += 1
             notify(finished, len(wanted))
     return tables_of((records[each.case, each.number] for each in wanted), "scoreboard")
+
+
+def runs_in(folder: Path, suite: str) -> dict[Key, Record]:
+    """The runs in the tables below a folder, but for those of surefoot without a label.
+
+    Raises:
+        InvalidInput: There are no tables of the suite.
+    """
+    found = sorted(folder.rglob(f"{suite}/{CHECKPOINTS}.parquet"))
+    if not found:
+        raise InvalidInput(f"{folder} has no tables of {suite}: {suite}/{CHECKPOINTS}.parquet.")
+    records: dict[Key, Record] = {}
+    for path in found:
+        records |= records_of((path, path.with_name(f"{RUNS}.parquet")))
+    return {key: one for key, one in records.items() if not key[0].endswith(f" {SUREFOOT}")}
 
 
 def folder_of(name: str) -> str:

@@ -49,6 +49,10 @@ def run(
     ] = False,
     jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
     limit: Annotated[float, typer.Option(help="Seconds a request may take.")] = 600.0,
+    known: Annotated[
+        Path | None,
+        typer.Option(help="Folder of results, whose runs of other methods are not made again."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("scoreboard"),
 ) -> None:
     """Run what is missing in a folder, print the table, and write the page.
@@ -74,7 +78,7 @@ def run(
         )
         with progress(suite) as notify:
             tables = run(
-                selection, out, jobs, limit, lambda line: typer.echo(line, err=True), notify
+                selection, out, jobs, limit, lambda line: typer.echo(line, err=True), notify, known
             )
         written = page.write_page(tables, out / suite)
         typer.echo(page.text(tables))

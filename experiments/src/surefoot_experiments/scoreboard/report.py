@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -125,11 +126,12 @@ def _table(rows: pd.DataFrame, runs: pd.DataFrame) -> str:
     means = scores.summary(rows).sort_values("rank")
     table = pd.DataFrame(index=means.index)
     table["mean rank"] = means["rank"].map("{:.2f}".format)
-    table["gap / random's"] = means[scores.RELATIVE].map("{:.3g}".format)
+    table["gap / random's"] = means[scores.RELATIVE].map(_gap)
     pairs = scores.differences(rows)
-    against = pairs.apply(lambda row: f"{row['mean']:+.2f} ± {row['error']:.2f}", axis=1)
-    table["log10 of gap / surefoot's"] = against.reindex(means.index).fillna("")
-    table["surefoot wins"] = pairs["wins"].map("{:.0%}".format).reindex(means.index).fillna("")
+    if not pairs.empty:
+        against = pairs.apply(lambda row: f"{row['mean']:+.2f} ± {row['error']:.2f}", axis=1)
+        table["log10 of gap / surefoot's"] = against.reindex(means.index).fillna("")
+        table["surefoot wins"] = pairs["wins"].map("{:.0%}".format).reindex(means.index).fillna("")
     for column, title in SHARES.items():
         if column in rows:
             shares = rows.groupby("rival")[column].mean().dropna()
@@ -145,10 +147,15 @@ def _table(rows: pd.DataFrame, runs: pd.DataFrame) -> str:
     return markdown(table)
 
 
+def _gap(relative: float) -> str:
+    """A gap relative to random search's; a dash where that was not run."""
+    return "–" if math.isnan(relative) else f"{relative:.3g}"
+
+
 def _groups(rows: pd.DataFrame, by: Sequence[str]) -> str:
     """The relative gap and the mean rank of each rival, a column for each group."""
     means = scores.summary(rows, by)
-    text = means.apply(lambda row: f"{row[scores.RELATIVE]:.3g} ({row['rank']:.2f})", axis=1)
+    text = means.apply(lambda row: f"{_gap(row[scores.RELATIVE])} ({row['rank']:.2f})", axis=1)
     table = text.unstack(list(by)).reindex(scores.summary(rows).sort_values("rank").index)
     table.columns = [
         " ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in table
@@ -161,7 +168,7 @@ def _checkpoints(checkpoints: pd.DataFrame) -> str:
     """The relative gap after each share of the budget."""
     rows = scores.compared(checkpoints, final=False)
     rows["share"] = (100 * rows["evaluations"] / rows["budget"]).round().astype(int)
-    means = scores.summary(rows, ["share"])[scores.RELATIVE].map("{:.3g}".format).unstack("share")
+    means = scores.summary(rows, ["share"])[scores.RELATIVE].map(_gap).unstack("share")
     means.columns = [f"{share} %" for share in means.columns]
     means.index.name = "measurements"
     return markdown(means)
