@@ -40,10 +40,12 @@ def robust_ucb(
 ) -> Optimizer:
     """The default algorithm, for noise of unknown scale and tail; needs no hyperparameters.
 
-    Without a kernel, lengthscales, noise scale and tail are fitted under Student-t noise, and
-    outliers lose their weight; in a box of more than 16 variables of which some are categorical,
-    the lengthscales share a prior center, and intervals allow for microscale variation. With one,
-    the estimate is Huber's, with an empirical-Bayes prior mean and output scale.
+    Without a kernel, a Matérn kernel and the scale and tail of the noise are fitted under Student-t
+    noise, and outliers lose their weight. Without a risk, intervals allow for microscale variation
+    and other smoothness parameters, and the search uses a rougher kernel where the evidence favours
+    it; in a box of more than 16 variables of which some are categorical, the lengthscales share a
+    prior center instead. With a kernel, the estimate is Huber's, with an empirical-Bayes prior mean
+    and output scale.
 
     Args:
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
