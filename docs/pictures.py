@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: `make pictures`.
 
 With a folder of results as its argument, such as `experiments/results`, it also draws the regrets
-of the value-at-risk experiments.
+of the value-at-risk experiments and the profiles of the scoreboard.
 """
 
 import sys
@@ -22,6 +22,7 @@ from torch import Tensor
 import surefoot as sf
 from surefoot_experiments.harness.figures import curves, style
 from surefoot_experiments.papers.risk_runs import MEASURE
+from surefoot_experiments.scoreboard import scores
 
 IMAGES = Path(__file__).parent / "images"
 ROUNDS = 40
@@ -43,6 +44,15 @@ PANELS = {
     "value-at-risk-4b": "Goldstein-Price-(1,1), continuous Z",
     "value-at-risk-4c": "Hartmann-(1,2), continuous Z",
     "value-at-risk-4d": "Hartmann-(2,1), continuous Z",
+}
+
+
+METHODS = {
+    "surefoot": ("surefoot", BLUE),
+    "optuna-gp": ("Optuna GP", ORANGE),
+    "optuna-tpe": ("Optuna TPE", "#0a7f5a"),
+    "optuna-cma": ("Optuna CMA-ES", "#c99700"),
+    "random": ("random search", GREY),
 }
 
 
@@ -186,6 +196,25 @@ def draw_value_at_risk(results: Path) -> None:
         figure.savefig(IMAGES / "value_at_risk.png", dpi=110, metadata={"Software": None})
 
 
+def draw_scoreboard(results: Path) -> None:
+    """Performance profiles on bbob-noisy, a panel for each kind of noise."""
+    rows = pd.read_parquet(results / "scoreboard" / "60" / "bbob-noisy" / "checkpoints.parquet")
+    rows = scores.compared(rows[rows["rival"].isin(METHODS)])
+    factors = np.logspace(0.0, 3.0, 200)
+    figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.3), sharey=True)
+    for axes, kind in zip(panels, ("gaussian", "uniform", "cauchy"), strict=True):
+        profiles = scores.profile(rows[rows["kind"] == kind], factors)
+        for name, (label, colour) in METHODS.items():
+            width = 2.2 if name == "surefoot" else 1.2
+            axes.plot(factors, profiles[name], label=label, color=colour, linewidth=width)
+        axes.set(title=f"{kind.title()} noise", xscale="log", xlabel="factor of the smallest gap")
+    panels[0].set(ylabel="share of runs within it", ylim=(0, 1))
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=5, loc="lower left", fontsize=8)
+    figure.savefig(IMAGES / "scoreboard.png")
+
+
 def main() -> None:
     plt.rcParams.update(
         {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130}
@@ -195,6 +224,7 @@ def main() -> None:
     draw_starvation()
     if len(sys.argv) > 1:
         draw_value_at_risk(Path(sys.argv[1]))
+        draw_scoreboard(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

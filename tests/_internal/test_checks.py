@@ -81,8 +81,8 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         lambda v: HyperparameterFit(microscale=v),
         st.one_of(not_numbers, not_finite, negative, st.floats(min_value=1.0)),
     ),
-    "fit-rougher": (
-        lambda v: HyperparameterFit(rougher=v),
+    "fit-other_nus": (
+        lambda v: HyperparameterFit(other_nus=v),
         st.sampled_from([None, 0.5, "0.5", (2.5,), (0.5, 1.0), [[0.5]], (True,), [None]]),
     ),
     "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),

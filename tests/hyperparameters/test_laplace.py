@@ -128,7 +128,7 @@ def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
     normals = torch.randn(number, dtype=torch.float64, generator=generator)
     rewards = torch.linalg.cholesky(covariance) @ normals
     data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
-    fit = HyperparameterFit(rougher=(0.5, 1.5))
+    fit = HyperparameterFit(other_nus=(0.5, 1.5))
     fitted = fit.fit(data)
     assert fitted.kernel.base_kernel.nu == nu
     found = fit.uncertainty(fitted, data).unit
@@ -147,7 +147,7 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     rewards = noise - (points[:, 0] - 0.5).abs().sqrt()
     data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
     top, deviations = torch.full((1, 1), 0.5, dtype=torch.float64), []
-    for fit in (HyperparameterFit(), HyperparameterFit(rougher=(0.5, 1.5))):
+    for fit in (HyperparameterFit(), HyperparameterFit(other_nus=(0.5, 1.5))):
         fitted = fit.fit(data)
         unit = fit.uncertainty(fitted, data).unit
         mean, variance = unit.modes[0].at_most_likely(top)

@@ -130,6 +130,6 @@ def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> Hyp
         lengthscales=prior,
         warped=True,
         effects=effects,
-        rougher=() if many else (0.5, 1.5),
+        other_nus=() if many else (0.5, 1.5),
         microscale=0.5 if many else 0.25,
     )

@@ -121,9 +121,9 @@ class HyperparameterFit:
             data support them: "worker", a random intercept for each worker, and "drift", a drift
             over time. What the posterior then predicts is the function at the time of the latest
             reward and for the average of the workers.
-        rougher: Other smoothness parameters, each as probable a priori as `nu`. One of them
-            replaces `nu` if its evidence is larger by 3 nats, and the uncertainty integrates over
-            all. A smooth kernel takes a cusp for noise.
+        other_nus: Other smoothness parameters, each as probable a priori as `nu`. The most
+            probable of them replaces `nu` if its evidence is larger by 3 nats, and the uncertainty
+            integrates over all. A smooth kernel takes a cusp for noise.
         microscale: Prior mean of the share of the fitted noise that is microscale variation: a
             deviation of the value at each point from the smooth function, which intervals allow
             for. Only replicates tell both apart. 0 for none.
@@ -155,7 +155,7 @@ class HyperparameterFit:
     lengthscales: Literal["long", "short", "pooled", "flat"] = "long"
     warped: bool = False
     effects: Sequence[str] = EFFECTS
-    rougher: Sequence[float] = ()
+    other_nus: Sequence[float] = ()
     microscale: float = 0.0
 
     def __post_init__(self) -> None:
@@ -167,14 +167,14 @@ class HyperparameterFit:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
-        rougher = tuple(self.rougher) if isinstance(self.rougher, Sequence) else (None,)
-        others = [nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)]
-        if not all(isinstance(nu, float) and nu in others for nu in rougher):
+        others = tuple(self.other_nus) if isinstance(self.other_nus, Sequence) else (None,)
+        known = {nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)}
+        if not all(isinstance(nu, float) and nu in known for nu in others):
             raise InvalidInput(
-                f"`rougher` is {checks.shown(self.rougher)}, expected a sequence of 0.5, 1.5 or "
-                f"2.5, other than `nu`, which is {self.nu}."
+                f"`other_nus` is {checks.shown(self.other_nus)}, expected a sequence of 0.5, 1.5 "
+                f"or 2.5, other than `nu`, which is {self.nu}."
             )
-        object.__setattr__(self, "rougher", rougher)
+        object.__setattr__(self, "other_nus", others)
         if checks.non_negative("microscale", self.microscale) >= 1.0:
             raise InvalidInput(
                 f"`microscale` is {checks.shown(self.microscale)}, expected a share below 1."
@@ -256,7 +256,7 @@ class HyperparameterFit:
             return Certain()
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
-        if fitted.rivals or self.rougher:
+        if fitted.rivals or self.other_nus:
             optima[0] = self._with_bound(optima[0], evidence, y)
         if fitted.rivals:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
@@ -316,14 +316,14 @@ class HyperparameterFit:
 
     def _others(self, evidence: Evidence) -> list[Evidence]:
         """The evidence with the other kernels."""
-        nus = [nu for nu in (self.nu, *self.rougher) if nu != evidence.nu] if self.rougher else []
-        return [replace(evidence, nu=nu) for nu in nus]
+        nus = (self.nu, *self.other_nus) if self.other_nus else ()
+        return [replace(evidence, nu=nu) for nu in nus if nu != evidence.nu]
 
     def _with_smoothness(
         self, optimum: LocalOptimum, evidence: Evidence, y: Tensor
     ) -> tuple[LocalOptimum, Evidence]:
         """The optimum with the kernel that the data support."""
-        if not self.rougher or len(y) < _LEAST_NUMBER:
+        if not self.other_nus or len(y) < _LEAST_NUMBER:
             return optimum, evidence
         ends = [(self._ascend(optimum, one, y, *_NEARBY), one) for one in self._others(evidence)]
         ends = [(end, one) for end, one in ends if end.bound > optimum.bound]
