@@ -83,3 +83,38 @@ def test_the_evidence_and_its_gradient_are_gpytorchs(nu, name):
     other = LOGS + 0.1
     change = evidence.log_prior(Hyperparameters(other)).value - prior.value
     assert change == pytest.approx(float(log_prior(other, name) - reference.detach()), abs=1e-9)
+
+
+def literal_exponential(logs, points, rewards, weights):
+    """The log marginal likelihood of the exponential kernel, from differences of the points."""
+    scales, variance = logs[: points.shape[1]].exp(), logs[-2].exp()
+    noise = 1e-4 + 1e-6 * variance + logs[-1].exp()
+    differences = (points[:, None] - points) / scales
+    squared = differences.square().sum(-1)
+    equal = squared == 0.0  # where the root has no derivative
+    distance = torch.where(equal, 1.0, squared).sqrt() * ~equal
+    total = variance * torch.exp(-distance) + torch.diag(noise / weights)
+    inverse = torch.linalg.inv(total)
+    residual = rewards - (inverse @ rewards).sum() / inverse.sum()
+    return -0.5 * residual @ inverse @ residual - 0.5 * torch.logdet(total)
+
+
+@pytest.mark.parametrize("logs", [[-0.5, 0.3, 0.2, -2.0], [-6.0, 7.0, 12.3, -16.0]])
+def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
+    """Its value is linear in the distance: an error of 1e-11 in its square would change it much."""
+    generator = torch.Generator().manual_seed(0)
+    sites = torch.rand(8, 2, dtype=torch.float64, generator=generator)
+    close = sites + torch.tensor([0.0, 1e-4], dtype=torch.float64)
+    points = torch.cat([sites, sites, sites, close])
+    rewards = torch.randn(len(points), dtype=torch.float64, generator=generator)
+    weights = 0.4 + torch.rand(len(points), dtype=torch.float64, generator=generator)
+    evidence = Evidence(points, torch.tensor([0, 1]), 0.5, None)
+    at = torch.tensor(logs, dtype=torch.float64, requires_grad=True)
+    expected = literal_exponential(at, points, rewards, weights)
+    (gradient,) = torch.autograd.grad(expected, at)
+    value, found = evidence.log_likelihood(Hyperparameters(at.detach()), rewards, weights)
+    assert value == pytest.approx(float(expected.detach()), rel=1e-6)
+    torch.testing.assert_close(found, gradient, rtol=1e-5, atol=1e-6)
+    covariance = evidence.between(Hyperparameters(at.detach()), points, points)
+    expected = evidence.covariance_of_rewards(Hyperparameters(at.detach()))
+    torch.testing.assert_close(covariance, expected, rtol=1e-12, atol=0.0)

@@ -41,6 +41,9 @@ def test_moments_are_those_of_a_sum_of_two_processes(share):
     np.testing.assert_allclose(mean, gain @ REWARDS, atol=1e-5)
     expected = values[number:, number:] - gain @ values[:number, number:]
     np.testing.assert_allclose(variance, np.diag(expected), atol=1e-5)
+    mean, covariance = MODE.jointly(torch.from_numpy(NEW), MODEL, MODE.weights, share=share)
+    np.testing.assert_allclose(mean, gain @ REWARDS, atol=1e-5)
+    np.testing.assert_allclose(covariance, expected, atol=1e-5)
 
 
 def test_the_correction_is_the_mixture_over_shares():
@@ -54,6 +57,25 @@ def test_the_correction_is_the_mixture_over_shares():
     torch.testing.assert_close(mean + correction.mean, means.mean(0))
     mixture = (variances.mean(0) + means.var(0, correction=0)) * MODE.inflation
     torch.testing.assert_close(variance + correction.variance, mixture)
+
+
+def test_the_covariance_of_several_values_is_that_of_the_mixture():
+    """Of values together, and no less than at the most likely hyperparameters in any direction."""
+    shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
+    points, extra = torch.from_numpy(NEW), HyperparameterUncertainty([MODE], shares)
+    pairs = zip(MODE.samples, shares.tolist(), strict=True)
+    moments = [MODE.jointly(points, *sample, share=share) for sample, share in pairs]
+    second = sum(covariance + torch.outer(mean, mean) for mean, covariance in moments) / SAMPLES
+    mean = sum(mean for mean, _ in moments) / SAMPLES
+    before = MODE.jointly(points, MODEL, MODE.weights, fixed_mean=True)[1]
+    added = MODE.inflation * (second - torch.outer(mean, mean)) - before
+    found = extra.covariance(points)
+    assert float(torch.linalg.eigvalsh(found).min()) > -1e-12
+    values, vectors = torch.linalg.eigh(added)
+    torch.testing.assert_close(found, vectors @ values.clamp_min(0.0).diag() @ vectors.T)
+    for index in range(len(points)):  # alone, it is the correction of the variance
+        one = points[index : index + 1]
+        torch.testing.assert_close(extra.covariance(one)[0], extra(one).variance)
 
 
 def test_equal_points_are_found_whatever_their_size():

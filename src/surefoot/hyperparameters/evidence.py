@@ -23,6 +23,9 @@ _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance ca
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
+_ROUGH = 0.5  # smoothness at which squared distances must not have the error of inner products:
+# the kernel is linear in their root, so that an error of 1e-12 changes it by 1e-6
+EXACT = "donot_use_mm_for_euclid_dist"  # distances by differences; exactly zero for equal points
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
 _CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
@@ -215,12 +218,16 @@ class Evidence:
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        scaled: Floats = self._scaled(model, self.points).numpy()
-        norms = (scaled * scaled).sum(-1)
-        squared = scaled @ scaled.T
-        squared *= -2.0
-        squared += norms[:, None]
-        squared += norms
+        points = self._scaled(model, self.points)
+        scaled: Floats = points.numpy()
+        if self.nu == _ROUGH:
+            squared: Floats = torch.cdist(points, points, compute_mode=EXACT).square().numpy()
+        else:
+            norms = (scaled * scaled).sum(-1)
+            squared = scaled @ scaled.T
+            squared *= -2.0
+            squared += norms[:, None]
+            squared += norms
         np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
         return Covariance(*_CORRELATIONS[self.nu](np, squared, model.variance), scaled)
@@ -242,8 +249,12 @@ class Evidence:
         Differentiable in the points.
         """
         left, right = self._scaled(model, left), self._scaled(model, right)
-        norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
-        squared = torch.addmm(norms, left, right.T, alpha=-2.0).clamp_min(_SQUARED_FLOOR)
+        if self.nu == _ROUGH:
+            squared = torch.cdist(left, right, compute_mode=EXACT).square()
+        else:
+            norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
+            squared = torch.addmm(norms, left, right.T, alpha=-2.0)
+        squared = squared.clamp_min(_SQUARED_FLOOR)
         values: Tensor = _CORRELATIONS[self.nu](torch, squared, model.variance)[0]
         return values
 
@@ -279,7 +290,7 @@ class Evidence:
         bracket -= 0.5 * inverse
         moved = bracket * at.slope
         moved.flat[:: len(moved) + 1] = 0.0
-        spread = moved.sum(0) @ (at.scaled * at.scaled) - (at.scaled * (moved @ at.scaled)).sum(0)
+        spread = self._spread(moved, at.scaled)
         by_noise = float(bracket.diagonal() @ reciprocal)
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
         gradient = np.bincount(self.group.numpy(), -4.0 * spread, len(model.logs) - 2).tolist()
@@ -287,6 +298,14 @@ class Evidence:
         slopes = [slope.numpy() for effect in effects for slope in effect.slopes]
         gradient += [_inner(bracket, slope) for slope in slopes]
         return value, y.new_tensor(gradient)
+
+    def _spread(self, weights: Floats, scaled: Floats) -> Floats:
+        """Half the sums (d,) of the squared differences of the points, weighted by pair (n, n)."""
+        if self.nu == _ROUGH:
+            columns = (np.subtract.outer(column, column) for column in scaled.T)
+            return np.array([0.5 * _inner(weights, np.square(each)) for each in columns])
+        spread: Floats = weights.sum(0) @ (scaled * scaled)
+        return spread - (scaled * (weights @ scaled)).sum(0)
 
     def variational_bound(
         self, model: Hyperparameters, y: Tensor, weights: Tensor, squared: Tensor, dof: float
@@ -349,7 +368,7 @@ def _squared_exponential(library: Any, squared: Any, variance: float) -> tuple[A
 def _matern_1(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
     distance = library.sqrt(squared)
     values = variance * library.exp(-distance)
-    return values, -0.5 * values / distance
+    return values, -0.5 * values / distance * (squared > _SQUARED_FLOOR)
 
 
 def _matern_3(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:

@@ -85,6 +85,20 @@ class HyperparameterUncertainty:
         mixture = mixture * self.modes[0].inflation
         return Correction(means.mean(0) - mean, (mixture - variance).clamp_min(0.0))
 
+    def covariance(self, points: Tensor) -> Tensor:
+        """What to add to the covariance (p, p) at points (p, d) at the first mode.
+
+        It is positive semi-definite: directions in which the mixture varies less are left alone.
+        """
+        pairs = zip(self._samples, self.shares.tolist(), strict=True)
+        moments = [mode.jointly(points, *sample, share=share) for (mode, sample), share in pairs]
+        means, covariances = (torch.stack(part) for part in zip(*moments, strict=True))
+        off = means - means.mean(0)
+        mixture = covariances.mean(0) + off.T @ off / len(off)
+        before = self.modes[0].jointly_at_most_likely(points)
+        values, vectors = torch.linalg.eigh(self.modes[0].inflation * mixture - before)
+        return (vectors * values.clamp_min(0.0)) @ vectors.T
+
     def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Functions drawn from the mixture, less the mean at the first mode.
 
@@ -192,9 +206,18 @@ class PosteriorMode:
         if not self.evidence.effects:
             return self.moments(points, self.model, self.weights, fixed_mean=True)
         mean = self.moments(points, self.model, self.weights)[0]
+        known = self._without_effects
+        return mean, known.moments(points, known.model, known.weights, fixed_mean=True)[1]
+
+    def jointly_at_most_likely(self, points: Tensor) -> Tensor:
+        """Covariance (p, p) at points (p, d), with prior mean and effects taken as known."""
+        known = self._without_effects
+        return known.jointly(points, known.model, known.weights, fixed_mean=True)[1]
+
+    @property
+    def _without_effects(self) -> PosteriorMode:
         alone = replace(self.evidence, effects=())
-        known = replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
-        return mean, known.at_most_likely(points)[1]
+        return replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
 
     def moments(
         self,
@@ -218,6 +241,25 @@ class PosteriorMode:
         variance = (at.prior - (at.solved * at.across).sum(-1)).clamp_min(0.0)
         return at.mean, variance if fixed_mean else variance + at.unknown_mean.square()
 
+    def jointly(
+        self,
+        points: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        *,
+        share: float = 0.0,
+        fixed_mean: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """Mean (p,) and covariance (p, p) of the values at points (p, d); see `moments`."""
+        at, own = self._given(points, model, weights, share), share * model.noise
+        prior = self.evidence.between(model, points, points)
+        if own > 0.0:
+            prior = prior + own * same_points(points, points)
+        covariance = at.prior - model.variance - own + prior - at.solved @ at.across.T
+        if not fixed_mean:
+            covariance = covariance + torch.outer(at.unknown_mean, at.unknown_mean)
+        return at.mean, (covariance + covariance.T) / 2.0
+
     def drawn(
         self,
         points: Tensor,
@@ -227,13 +269,10 @@ class PosteriorMode:
         generator: torch.Generator,
     ) -> Tensor:
         """Values (p, number) of functions at points (p, d)."""
-        at = self._given(points, model, weights)
-        covariance = at.prior - model.variance + self.evidence.between(model, points, points)
-        covariance = covariance - at.solved @ at.across.T
-        covariance = covariance + torch.outer(at.unknown_mean, at.unknown_mean)
-        root = cholesky(self.inflation * (covariance + covariance.T) / 2.0)
+        mean, covariance = self.jointly(points, model, weights)
+        root = cholesky(self.inflation * covariance)
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        return at.mean[:, None] + root @ normals
+        return mean[:, None] + root @ normals
 
     @property
     def inflation(self) -> float:
@@ -301,6 +340,11 @@ class CorrectionInSpace:
         """What to add to mean and variance (n,) at points (n, d)."""
         mean, variance = self.unit(((points - self.lower) / self.span).cpu())
         return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))
+
+    def covariance(self, points: Tensor) -> Tensor:
+        """What to add to the covariance (n, n) at points (n, d)."""
+        unit = ((points - self.lower) / self.span).cpu()
+        return self.scale**2 * self.unit.covariance(unit).to(points)
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator

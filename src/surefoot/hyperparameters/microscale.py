@@ -14,14 +14,12 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
-from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
-
-_PLAIN = "donot_use_mm_for_euclid_dist"  # so that equal points have a distance of exactly zero
+from surefoot.hyperparameters.evidence import EXACT, Evidence, Hyperparameters
 
 
 def same_points(left: Tensor, right: Tensor) -> Tensor:
     """Which points (p, d) equal which of the points (r, d), as ones and zeros (p, r)."""
-    return (torch.cdist(left, right, compute_mode=_PLAIN) == 0.0).to(torch.float64)
+    return (torch.cdist(left, right, compute_mode=EXACT) == 0.0).to(torch.float64)
 
 
 def sampled_shares(

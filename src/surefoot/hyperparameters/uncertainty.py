@@ -30,6 +30,13 @@ class Uncertainty(Protocol):
         """What integrating over them changes at points (n, d)."""
         ...
 
+    def covariance(self, points: Tensor) -> Tensor:
+        """What integrating over them adds to the covariance (n, n) at points (n, d).
+
+        Where points are together, as in a difference of two values.
+        """
+        ...
+
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
     ) -> Tensor:
@@ -51,6 +58,10 @@ class Certain:
     def __call__(self, points: Tensor) -> Correction:
         """No correction."""
         return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
+
+    def covariance(self, points: Tensor) -> Tensor:
+        """No correction."""
+        return points.new_zeros(len(points), len(points))
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
@@ -49,7 +49,7 @@ def closed_form(kernel: Kernel) -> Callable[[Tensor, Tensor], Tensor] | None:
     lengthscale = base.lengthscale
 
     def formula(left: Tensor, right: Tensor) -> Tensor:
-        values = correlation(_exponents(left, right, lengthscale))
+        values = correlation(left, right, lengthscale)
         return values if variance is None else variance * values
 
     return formula
@@ -77,13 +77,7 @@ def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] 
     if parts is None:
         return None
     correlation, base, variance = parts
-    with torch.no_grad():
-        lengthscale, center = base.lengthscale, right[:1].sum(0)
-        scaled = (right - center) / lengthscale
-        halves = -0.5 * scaled.square().sum(-1, keepdim=True)
-        columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
-
-    return _FormulaTo(correlation, lengthscale, center, columns, variance)
+    return correlation.to(right, base.lengthscale.detach(), variance)
 
 
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
@@ -107,8 +101,42 @@ def constant_diagonal(kernel: Kernel) -> Tensor | None:
     return base.raw_lengthscale.new_ones(()) if variance is None else variance
 
 
+class _Stationary(Protocol):
+    """A function of the differences of points in lengthscales."""
+
+    def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
+        """Values for every pair (..., n, m)."""
+        ...
+
+    def to(
+        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
+    ) -> Callable[[Tensor], Tensor]:
+        """The function of points (n, d) whose values (n, m) are with fixed points (m, d)."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class _FormulaTo:
+class _OfProducts:
+    """One of -|x - y|^2 / 2, which a product of matrices gives."""
+
+    correlation: Callable[[Tensor], Tensor]
+
+    def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
+        return self.correlation(_exponents(left, right, lengthscale))
+
+    def to(
+        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
+    ) -> Callable[[Tensor], Tensor]:
+        with torch.no_grad():
+            center = right[:1].sum(0)
+            scaled = (right - center) / lengthscale
+            halves = -0.5 * scaled.square().sum(-1, keepdim=True)
+            columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
+        return _OfProductsTo(self.correlation, lengthscale, center, columns, variance)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfProductsTo:
     """Kernel values with fixed points, of which `columns` has what does not change."""
 
     correlation: Callable[[Tensor], Tensor]
@@ -125,7 +153,37 @@ class _FormulaTo:
         return values if self.variance is None else self.variance * values
 
 
-def _parts(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Kernel, Tensor | None] | None:
+@dataclass(frozen=True)
+class _Exponential:
+    """exp(-|x - y|), from differences.
+
+    Products leave an error of 1e-12 and more in the squared distance, and its root with it.
+    """
+
+    def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
+        mode = "donot_use_mm_for_euclid_dist"
+        return (-torch.cdist(left / lengthscale, right / lengthscale, compute_mode=mode)).exp()
+
+    def to(
+        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
+    ) -> Callable[[Tensor], Tensor]:
+        return _ExponentialTo(right, lengthscale, variance)
+
+
+@dataclass(frozen=True, eq=False)
+class _ExponentialTo:
+    """The same with fixed points."""
+
+    right: Tensor
+    lengthscale: Tensor
+    variance: Tensor | None
+
+    def __call__(self, points: Tensor) -> Tensor:
+        values = _Exponential()(points, self.right, self.lengthscale)
+        return values if self.variance is None else self.variance * values
+
+
+def _parts(kernel: Kernel) -> tuple[_Stationary, Kernel, Tensor | None] | None:
     """Correlation function, its kernel and the variance; None for any other or a batch of them."""
     scaled = type(kernel) in SCALE_KERNELS
     base = kernel.base_kernel if scaled else kernel
@@ -160,15 +218,11 @@ class _Correlation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, exponents: Tensor, nu: float) -> Tensor:
-        """The correlation of smoothness nu, half an odd number up to 2.5."""
-        scaled = (-2.0 * exponents).clamp_min_(_SQUARED_FLOOR).sqrt_()
-        if nu != 0.5:
-            scaled.mul_(math.sqrt(2.0 * nu))
+        """The correlation of smoothness nu, 1.5 or 2.5."""
+        scaled = (-2.0 * exponents).clamp_min_(_SQUARED_FLOOR).sqrt_().mul_(math.sqrt(2.0 * nu))
         values = (-scaled).exp_()
         if ctx.needs_input_grad[0]:
             ctx.save_for_backward(_SLOPES[nu](scaled, values))
-        if nu == 0.5:
-            return values
         polynomial = scaled.add_(1.0)
         if nu == 2.5:
             polynomial.sub_(exponents, alpha=10.0 / 3.0)
@@ -181,7 +235,6 @@ class _Correlation(torch.autograd.Function):
 
 
 _SLOPES: dict[float, Callable[[Tensor, Tensor], Tensor]] = {
-    0.5: lambda scaled, decay: (decay / scaled).masked_fill_(scaled <= _SQUARED_FLOOR**0.5, 0.0),
     1.5: lambda scaled, decay: 3.0 * decay,
     2.5: lambda scaled, decay: (5.0 / 3.0) * (1.0 + scaled) * decay,
 }
@@ -193,7 +246,8 @@ def _matern(exponents: Tensor, nu: float) -> Tensor:
     return values
 
 
-_CORRELATIONS: dict[tuple[type, float | None], Callable[[Tensor], Tensor]] = {
-    (RBFKernel, None): torch.exp,
-    **{(MaternKernel, nu): partial(_matern, nu=nu) for nu in _SLOPES},
+_CORRELATIONS: dict[tuple[type, float | None], _Stationary] = {
+    (RBFKernel, None): _OfProducts(torch.exp),
+    (MaternKernel, 0.5): _Exponential(),
+    **{(MaternKernel, nu): _OfProducts(partial(_matern, nu=nu)) for nu in _SLOPES},
 }

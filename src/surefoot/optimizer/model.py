@@ -482,6 +482,11 @@ class _CurrentUncertainty:
         with one_blas_thread():
             return found(points)
 
+    def covariance(self, points: Tensor) -> Tensor:
+        found = self.model.current_uncertainty()
+        with one_blas_thread():
+            return found.covariance(points)
+
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
     ) -> Tensor:

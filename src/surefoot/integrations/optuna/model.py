@@ -466,6 +466,8 @@ class StudyBelief:
                 "`predict` gives for each."
             )
         mean, covariance = self._jointly(params, other)
+        points = self._points([params, other]).to(self._best.device)
+        covariance = covariance + self._uncertainty.covariance(points)
         ends = difference_of(mean, covariance, self._warp, self._width)
         middle, lower, upper = (self._sign * end for end in ends)
         lower, upper = min(lower, upper), max(lower, upper)
