@@ -76,14 +76,14 @@ def test_modes_count_by_their_evidence():
     np.testing.assert_allclose(both.probabilities.numpy(), [0.25, 0.75], rtol=1e-9)
     samples = [(MODE, one) for one in MODE.samples[:4]]
     samples += [(other, one) for one in other.samples[4:]]
-    moments = [mode.moments(NEW, *sample) for mode, sample in samples]
-    means = torch.stack([mean for mean, _ in moments])
-    second = torch.stack([mean.square() + variance for mean, variance in moments])
-    mean, variance = MODE.moments(NEW, MODEL, WEIGHTS, fixed_mean=True)
+    given = [mode.at(NEW, *sample) for mode, sample in samples]
+    means = torch.stack([one.mean for one in given])
+    second = torch.stack([one.mean.square() + one.variance for one in given])
+    before = MODE.at(NEW, MODEL, WEIGHTS, fixed_mean=True)
     correction = both(NEW)
-    torch.testing.assert_close(mean + correction.mean, means.mean(0))
+    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
     mixture = (second.mean(0) - means.mean(0).square()) * (NUMBER + 1.0) / (NUMBER - 1.0)
-    torch.testing.assert_close(variance + correction.variance, mixture)
+    torch.testing.assert_close(before.variance + correction.variance, mixture)
 
 
 def test_an_optimum_without_rivals_is_the_only_mode():
@@ -150,8 +150,7 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     for fit in (HyperparameterFit(), HyperparameterFit(other_nus=(0.5, 1.5))):
         fitted = fit.fit(data)
         unit = fit.uncertainty(fitted, data).unit
-        mean, variance = unit.modes[0].at_most_likely(top)
-        correction = unit(top)
-        off = fitted.units.transform(top.new_zeros(1)) - mean - correction.mean
-        deviations.append(float(off / (variance + correction.variance).sqrt()))
+        before, correction = unit.modes[0].at_most_likely(top), unit(top)
+        off = fitted.units.transform(top.new_zeros(1)) - before.mean - correction.mean
+        deviations.append(float(off / (before.variance + correction.variance).sqrt()))
     assert 0.0 < deviations[1] < 0.7 * deviations[0]

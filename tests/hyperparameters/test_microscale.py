@@ -37,26 +37,25 @@ def test_moments_are_those_of_a_sum_of_two_processes(share):
     number = len(POINTS)
     rewards = values[:number, :number] + np.diag((1.0 - share) * MODEL.noise / WEIGHTS)
     gain = np.linalg.solve(rewards, values[:number, number:]).T
-    mean, variance = MODE.moments(torch.from_numpy(NEW), MODEL, MODE.weights, share=share)
-    np.testing.assert_allclose(mean, gain @ REWARDS, atol=1e-5)
+    found = MODE.at(torch.from_numpy(NEW), MODEL, MODE.weights, share=share)
+    np.testing.assert_allclose(found.mean, gain @ REWARDS, atol=1e-5)
     expected = values[number:, number:] - gain @ values[:number, number:]
-    np.testing.assert_allclose(variance, np.diag(expected), atol=1e-5)
-    mean, covariance = MODE.jointly(torch.from_numpy(NEW), MODEL, MODE.weights, share=share)
-    np.testing.assert_allclose(mean, gain @ REWARDS, atol=1e-5)
-    np.testing.assert_allclose(covariance, expected, atol=1e-5)
+    np.testing.assert_allclose(found.variance, np.diag(expected), atol=1e-5)
+    np.testing.assert_allclose(found.covariance, expected, atol=1e-5)
 
 
 def test_the_correction_is_the_mixture_over_shares():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
     points = torch.from_numpy(NEW)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
-    moments = [MODE.moments(points, *sample, share=share) for sample, share in pairs]
-    means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
-    mean, variance = MODE.at_most_likely(points)
+    given = [MODE.at(points, *sample, share=share) for sample, share in pairs]
+    means = torch.stack([one.mean for one in given])
+    variances = torch.stack([one.variance for one in given])
+    before = MODE.at_most_likely(points)
     correction = HyperparameterUncertainty([MODE], shares)(points)
-    torch.testing.assert_close(mean + correction.mean, means.mean(0))
+    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
     mixture = (variances.mean(0) + means.var(0, correction=0)) * MODE.inflation
-    torch.testing.assert_close(variance + correction.variance, mixture)
+    torch.testing.assert_close(before.variance + correction.variance, mixture)
 
 
 def test_the_covariance_of_several_values_is_that_of_the_mixture():
@@ -64,11 +63,11 @@ def test_the_covariance_of_several_values_is_that_of_the_mixture():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
     points, extra = torch.from_numpy(NEW), HyperparameterUncertainty([MODE], shares)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
-    moments = [MODE.jointly(points, *sample, share=share) for sample, share in pairs]
-    second = sum(covariance + torch.outer(mean, mean) for mean, covariance in moments) / SAMPLES
-    mean = sum(mean for mean, _ in moments) / SAMPLES
-    before = MODE.jointly(points, MODEL, MODE.weights, fixed_mean=True)[1]
-    added = MODE.inflation * (second - torch.outer(mean, mean)) - before
+    given = [MODE.at(points, *sample, share=share) for sample, share in pairs]
+    second = sum(one.covariance + torch.outer(one.mean, one.mean) for one in given) / SAMPLES
+    mean = sum(one.mean for one in given) / SAMPLES
+    before = MODE.at(points, MODEL, MODE.weights, fixed_mean=True)
+    added = MODE.inflation * (second - torch.outer(mean, mean)) - before.covariance
     found = extra.covariance(points)
     assert float(torch.linalg.eigvalsh(found).min()) > -1e-12
     values, vectors = torch.linalg.eigh(added)

@@ -81,7 +81,8 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
     evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
     mode = PosteriorMode(evidence, MODEL, REWARDS, WEIGHTS, dof=4.0)
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
-    mean, variance = mode.moments(new, MODEL, WEIGHTS)
+    at = mode.at(new, MODEL, WEIGHTS)
+    mean, variance = at.mean, at.variance
     inverse = torch.linalg.inv(dense(MODEL)[1])
     ones = torch.ones(NUMBER, dtype=torch.float64)
     shift = (ones @ inverse @ REWARDS) / (ones @ inverse @ ones)
@@ -108,7 +109,7 @@ def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     uncertainty = HyperparameterUncertainty([mode])
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
     drawn = uncertainty.deviations(new, 64_000, torch.Generator().manual_seed(0))
-    variance = mode.at_most_likely(new)[1] + uncertainty(new).variance
+    variance = mode.at_most_likely(new).variance + uncertainty(new).variance
     assert drawn.shape == (3, 64_000)
     error = (variance / 64_000).sqrt()
     assert bool(((drawn.mean(1) - uncertainty(new).mean).abs() < 6.0 * error).all())

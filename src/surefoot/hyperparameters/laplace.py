@@ -77,27 +77,29 @@ class HyperparameterUncertainty:
         Returns:
             What to add to mean and variance (p,) at the first mode.
         """
-        mean, variance = self.modes[0].at_most_likely(points)
-        pairs = zip(self._samples, self.shares.tolist(), strict=True)
-        moments = [mode.moments(points, *sample, share=share) for (mode, sample), share in pairs]
-        means, variances = (torch.stack(part) for part in zip(*moments, strict=True))
-        mixture = variances.mean(0) + means.var(0, correction=0)
-        mixture = mixture * self.modes[0].inflation
-        return Correction(means.mean(0) - mean, (mixture - variance).clamp_min(0.0))
+        before, given = self.modes[0].at_most_likely(points), self._given(points)
+        means = torch.stack([one.mean for one in given])
+        variances = torch.stack([one.variance for one in given])
+        mixture = self.modes[0].inflation * (variances.mean(0) + means.var(0, correction=0))
+        return Correction(means.mean(0) - before.mean, (mixture - before.variance).clamp_min(0.0))
 
     def covariance(self, points: Tensor) -> Tensor:
         """What to add to the covariance (p, p) at points (p, d) at the first mode.
 
         It is positive semi-definite: directions in which the mixture varies less are left alone.
         """
-        pairs = zip(self._samples, self.shares.tolist(), strict=True)
-        moments = [mode.jointly(points, *sample, share=share) for (mode, sample), share in pairs]
-        means, covariances = (torch.stack(part) for part in zip(*moments, strict=True))
+        before, given = self.modes[0].at_most_likely(points), self._given(points)
+        means = torch.stack([one.mean for one in given])
         off = means - means.mean(0)
-        mixture = covariances.mean(0) + off.T @ off / len(off)
-        before = self.modes[0].jointly_at_most_likely(points)
-        values, vectors = torch.linalg.eigh(self.modes[0].inflation * mixture - before)
+        mixture = torch.stack([one.covariance for one in given]).mean(0) + off.T @ off / len(off)
+        more = self.modes[0].inflation * mixture - before.covariance
+        values, vectors = torch.linalg.eigh(more)
         return (vectors * values.clamp_min(0.0)) @ vectors.T
+
+    def _given(self, points: Tensor) -> list[Conditional]:
+        """The values at points (p, d), given each sample."""
+        pairs = zip(self._samples, self.shares.tolist(), strict=True)
+        return [mode.at(points, *sample, share=share) for (mode, sample), share in pairs]
 
     def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Functions drawn from the mixture, less the mean at the first mode.
@@ -112,7 +114,7 @@ class HyperparameterUncertainty:
         """
         each = -(-number // len(self._samples))
         drawn = [mode.drawn(points, *sample, each, generator) for mode, sample in self._samples]
-        return torch.cat(drawn, 1)[:, :number] - self.modes[0].at_most_likely(points)[0][:, None]
+        return torch.cat(drawn, 1)[:, :number] - self.modes[0].at_most_likely(points).mean[:, None]
 
     @property
     def probabilities(self) -> Tensor:
@@ -201,25 +203,16 @@ class PosteriorMode:
         curvature = torch.stack(rows) / (2.0 * _STEP)
         return 0.5 * (curvature + curvature.T)
 
-    def at_most_likely(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance (p,) at points (p, d), with prior mean and effects taken as known."""
+    def at_most_likely(self, points: Tensor) -> Conditional:
+        """The values at points (p, d), with prior mean and effects taken as known."""
         if not self.evidence.effects:
-            return self.moments(points, self.model, self.weights, fixed_mean=True)
-        mean = self.moments(points, self.model, self.weights)[0]
-        known = self._without_effects
-        return mean, known.moments(points, known.model, known.weights, fixed_mean=True)[1]
-
-    def jointly_at_most_likely(self, points: Tensor) -> Tensor:
-        """Covariance (p, p) at points (p, d), with prior mean and effects taken as known."""
-        known = self._without_effects
-        return known.jointly(points, known.model, known.weights, fixed_mean=True)[1]
-
-    @property
-    def _without_effects(self) -> PosteriorMode:
+            return self.at(points, self.model, self.weights, fixed_mean=True)
+        mean = self.at(points, self.model, self.weights).mean
         alone = replace(self.evidence, effects=())
-        return replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
+        known = replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
+        return replace(known.at_most_likely(points), mean=mean)
 
-    def moments(
+    def at(
         self,
         points: Tensor,
         model: Hyperparameters,
@@ -227,8 +220,8 @@ class PosteriorMode:
         *,
         share: float = 0.0,
         fixed_mean: bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """Mean and variance (p,) of the values at points (p, d).
+    ) -> Conditional:
+        """The values at points (p, d), given the rewards and hyperparameters.
 
         Args:
             points: The points.
@@ -237,52 +230,6 @@ class PosteriorMode:
             share: Share of the noise that is microscale variation.
             fixed_mean: Whether the prior mean is taken as known.
         """
-        at = self._given(points, model, weights, share)
-        variance = (at.prior - (at.solved * at.across).sum(-1)).clamp_min(0.0)
-        return at.mean, variance if fixed_mean else variance + at.unknown_mean.square()
-
-    def jointly(
-        self,
-        points: Tensor,
-        model: Hyperparameters,
-        weights: Tensor,
-        *,
-        share: float = 0.0,
-        fixed_mean: bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """Mean (p,) and covariance (p, p) of the values at points (p, d); see `moments`."""
-        at, own = self._given(points, model, weights, share), share * model.noise
-        prior = self.evidence.between(model, points, points)
-        if own > 0.0:
-            prior = prior + own * same_points(points, points)
-        covariance = at.prior - model.variance - own + prior - at.solved @ at.across.T
-        if not fixed_mean:
-            covariance = covariance + torch.outer(at.unknown_mean, at.unknown_mean)
-        return at.mean, (covariance + covariance.T) / 2.0
-
-    def drawn(
-        self,
-        points: Tensor,
-        model: Hyperparameters,
-        weights: Tensor,
-        number: int,
-        generator: torch.Generator,
-    ) -> Tensor:
-        """Values (p, number) of functions at points (p, d)."""
-        mean, covariance = self.jointly(points, model, weights)
-        root = cholesky(self.inflation * covariance)
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        return mean[:, None] + root @ normals
-
-    @property
-    def inflation(self) -> float:
-        """Factor of the variance."""
-        number = max(len(self.rewards), 3)
-        return (number + 1.0) / (number - 1.0)
-
-    def _given(
-        self, points: Tensor, model: Hyperparameters, weights: Tensor, share: float = 0.0
-    ) -> _Given:
         evidence, own = self.evidence, share * model.noise
         noise = (model.noise - own) / weights + evidence.errors
         total = evidence.covariance_of_rewards(model)
@@ -293,13 +240,34 @@ class PosteriorMode:
             across = across + own * same_points(points, evidence.points)
         inverse, shift, _ = solve(total, noise, self.rewards)
         solved = across @ inverse
-        return _Given(
+        unknown_mean = (1.0 - solved.sum(-1)) / inverse.sum().sqrt()
+        return Conditional(
             shift + solved @ (self.rewards - shift),
-            model.variance + own + level_variance,
+            Prior(evidence, points, model, own, level_variance),
             across,
             solved,
-            (1.0 - solved.sum(-1)) / inverse.sum().sqrt(),
+            torch.zeros_like(unknown_mean) if fixed_mean else unknown_mean,
         )
+
+    def drawn(
+        self,
+        points: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        number: int,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Values (p, number) of functions at points (p, d)."""
+        at = self.at(points, model, weights)
+        root = cholesky(self.inflation * at.covariance)
+        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+        return at.mean[:, None] + root @ normals
+
+    @property
+    def inflation(self) -> float:
+        """Factor of the variance."""
+        number = max(len(self.rewards), 3)
+        return (number + 1.0) / (number - 1.0)
 
 
 @cache
@@ -310,14 +278,68 @@ def _normals(dimension: int) -> Tensor:
     return torch.special.ndtri(unit.clamp(1e-6, 1.0 - 1e-6))
 
 
-class _Given(NamedTuple):
-    """The function at points, given the rewards and hyperparameters."""
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The values at points before any reward.
 
-    mean: Tensor  # (p,)
-    prior: float  # its variance before
-    across: Tensor  # (p, n), its covariance with the rewards
-    solved: Tensor  # (p, n), the same times the inverse covariance of the rewards
-    unknown_mean: Tensor  # (p,), deviation that the unknown prior mean adds
+    Args:
+        evidence: Evidence of the hyperparameters.
+        points: The points (p, d).
+        model: Hyperparameters.
+        own: Variance of the microscale variation.
+        level: Variance of the reference level of the effects.
+    """
+
+    evidence: Evidence
+    points: Tensor
+    model: Hyperparameters
+    own: float
+    level: float
+
+    @property
+    def variance(self) -> float:
+        """The same at every point."""
+        return self.model.variance + self.own + self.level
+
+    @property
+    def covariance(self) -> Tensor:
+        """Covariance (p, p)."""
+        smooth = self.evidence.between(self.model, self.points, self.points) + self.level
+        if self.own == 0.0:
+            return smooth
+        return smooth + self.own * same_points(self.points, self.points)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """The values at points, given rewards and hyperparameters.
+
+    Args:
+        mean: Their means (p,).
+        prior: What they were before.
+        across: Their covariance (p, n) with the rewards.
+        solved: The same times the inverse covariance of the rewards.
+        unknown_mean: Deviation (p,) that the unknown prior mean adds.
+    """
+
+    mean: Tensor
+    prior: Prior
+    across: Tensor
+    solved: Tensor
+    unknown_mean: Tensor
+
+    @property
+    def variance(self) -> Tensor:
+        """Variance (p,)."""
+        alone = self.prior.variance - (self.solved * self.across).sum(-1)
+        return alone.clamp_min(0.0) + self.unknown_mean.square()
+
+    @property
+    def covariance(self) -> Tensor:
+        """Covariance (p, p)."""
+        alone = self.prior.covariance - self.solved @ self.across.T
+        covariance = alone + torch.outer(self.unknown_mean, self.unknown_mean)
+        return (covariance + covariance.T) / 2.0
 
 
 @dataclass(frozen=True, eq=False)
