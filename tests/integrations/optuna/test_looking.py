@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import optuna
 import pytest
+import torch
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import FixedTrial, Trial
@@ -130,3 +132,22 @@ def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.Monkey
 def test_wrong_search_spaces(wrong: object) -> None:
     with pytest.raises(sf.InvalidInput, match="search_space"):
         SurefootSampler(search_space=wrong)
+
+
+def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> None:
+    """It is that of functions drawn from the integrated posterior, and microscale variation."""
+    study, noise = optuna.create_study(sampler=SurefootSampler(seed=0)), np.random.default_rng(0)
+    study.optimize(
+        lambda t: np.sin(6 * t.suggest_float("x", 0, 1)) + 0.3 * noise.standard_normal(), 12
+    )
+    assert isinstance(study.sampler, SurefootSampler)
+    belief, pair = study.sampler.belief(study), [{"x": 0.9}, {"x": 0.2}]
+    _, lower, upper = belief.difference(*pair)
+    points, generator = belief._points(pair), torch.Generator().manual_seed(0)
+    drawn = belief._uncertainty.draws(belief._most_likely, points, 8192, generator)
+    length = 2 * 1.96 * float((drawn[0] - drawn[1]).std())
+    assert 0.97 * length < upper - lower < 1.3 * length
+    at = belief._most_likely.evaluate(points)
+    covariance = belief._most_likely.covariance(at, at)
+    known = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    assert length > 1.3 * 2 * 1.96 * known**0.5
