@@ -166,7 +166,9 @@ def runs_in(folder: Path, suite: str) -> dict[Key, Record]:
     """
     found = sorted(folder.rglob(f"{suite}/{CHECKPOINTS}.parquet"))
     if not found:
-        raise InvalidInput(f"{folder} has no tables of {suite}: {suite}/{CHECKPOINTS}.parquet.")
+        raise InvalidInput(
+            f"{folder} has no tables of {suite}, expected {suite}/{CHECKPOINTS}.parquet below it."
+        )
     records: dict[Key, Record] = {}
     for path in found:
         records |= records_of((path, path.with_name(f"{RUNS}.parquet")))
