@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from surefoot_experiments import Plan, find, run
-from surefoot_experiments.harness.store import Result
+from surefoot_experiments.harness.store import MANIFEST, Result
 
 RESULTS = Path(__file__).parents[2] / "results"
-NAMES = sorted(folder.name for folder in RESULTS.iterdir() if folder.is_dir())
+NAMES = sorted(path.parent.name for path in RESULTS.glob(f"*/{MANIFEST}"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,47 @@
+"""The runs of the scoreboard in the repository, and the figures that the pages give of them."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surefoot_experiments.scoreboard import board, scores
+from surefoot_experiments.scoreboard.trials import CHECKPOINTS
+
+ROOT = Path(__file__).parents[3]
+PUBLISHED = ROOT / "experiments" / "results" / "scoreboard"
+NAMES = {
+    "surefoot": "surefoot",
+    "optuna-gp": "Optuna GP",
+    "optuna-tpe": "Optuna TPE",
+    "optuna-cma": "Optuna CMA-ES",
+    "random": "random search",
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    table = pd.read_parquet(PUBLISHED / "60" / "bbob-noisy" / f"{CHECKPOINTS}.parquet")
+    return scores.compared(table[table["rival"].isin(NAMES)])
+
+
+def test_every_method_has_every_run():
+    known = board.runs_in(PUBLISHED, "bbob-noisy")
+    methods = {case.split(" ")[1] for case, _ in known}
+    assert methods == NAMES.keys() - {"surefoot"}
+    for name in methods:  # two dimensions with five instances, five with three, ten with two
+        assert len([case for case, _ in known if case.endswith(f" {name}")]) == 30 * (5 + 3 + 2)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/scoreboard.md"])
+def test_the_tables_are_of_these_runs(page, rows):
+    ranks = rows.groupby("rival")["rank"].mean()
+    gaps = scores.summary(rows, ["kind"])[scores.RELATIVE]
+    cells = {line.replace("*", ""): line for line in (ROOT / page).read_text().splitlines()}
+    for rival, name in NAMES.items():
+        line = next(line for line in cells if line.startswith(f"| {name} |"))
+        found = {cell.strip() for cell in line.split("|")[2:-1]}
+        expected = {f"{ranks[rival]:.2f}"}
+        for kind in ("gaussian", "uniform", "cauchy"):
+            expected.add("1" if rival == "random" else f"{gaps[kind, rival]:.3f}")
+        assert found == expected, name
