@@ -21,7 +21,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def rows():
-    table = pd.read_parquet(PUBLISHED / "60" / "bbob-noisy" / f"{CHECKPOINTS}.parquet")
+    table = pd.read_parquet(PUBLISHED / "two-and-five-dimensions" / "bbob-noisy" / f"{CHECKPOINTS}.parquet")
     return scores.compared(table[table["rival"].isin(NAMES)])
 
 

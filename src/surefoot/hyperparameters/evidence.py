@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
+from surefoot._internal.linalg import cholesky, distances
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
 from surefoot.hyperparameters.training_data import NO_ERRORS
 
@@ -23,9 +23,6 @@ _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance ca
 _DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
-_ROUGH = 0.5  # smoothness at which squared distances must not have the error of inner products:
-# the kernel is linear in their root, so that an error of 1e-12 changes it by 1e-6
-EXACT = "donot_use_mm_for_euclid_dist"  # distances by differences; exactly zero for equal points
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
 _CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
@@ -218,16 +215,8 @@ class Evidence:
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        points = self._scaled(model, self.points)
-        scaled: Floats = points.numpy()
-        if self.nu == _ROUGH:
-            squared: Floats = torch.cdist(points, points, compute_mode=EXACT).square().numpy()
-        else:
-            norms = (scaled * scaled).sum(-1)
-            squared = scaled @ scaled.T
-            squared *= -2.0
-            squared += norms[:, None]
-            squared += norms
+        scaled: Floats = self._scaled(model, self.points).numpy()
+        squared = _DISTANCES[self.nu].squared(scaled)
         np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
         return Covariance(*_CORRELATIONS[self.nu](np, squared, model.variance), scaled)
@@ -249,12 +238,7 @@ class Evidence:
         Differentiable in the points.
         """
         left, right = self._scaled(model, left), self._scaled(model, right)
-        if self.nu == _ROUGH:
-            squared = torch.cdist(left, right, compute_mode=EXACT).square()
-        else:
-            norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
-            squared = torch.addmm(norms, left, right.T, alpha=-2.0)
-        squared = squared.clamp_min(_SQUARED_FLOOR)
+        squared = _DISTANCES[self.nu].between(left, right).clamp_min(_SQUARED_FLOOR)
         values: Tensor = _CORRELATIONS[self.nu](torch, squared, model.variance)[0]
         return values
 
@@ -290,7 +274,7 @@ class Evidence:
         bracket -= 0.5 * inverse
         moved = bracket * at.slope
         moved.flat[:: len(moved) + 1] = 0.0
-        spread = self._spread(moved, at.scaled)
+        spread = _DISTANCES[self.nu].spread(moved, at.scaled)
         by_noise = float(bracket.diagonal() @ reciprocal)
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
         gradient = np.bincount(self.group.numpy(), -4.0 * spread, len(model.logs) - 2).tolist()
@@ -298,14 +282,6 @@ class Evidence:
         slopes = [slope.numpy() for effect in effects for slope in effect.slopes]
         gradient += [_inner(bracket, slope) for slope in slopes]
         return value, y.new_tensor(gradient)
-
-    def _spread(self, weights: Floats, scaled: Floats) -> Floats:
-        """Half the sums (d,) of the squared differences of the points, weighted by pair (n, n)."""
-        if self.nu == _ROUGH:
-            columns = (np.subtract.outer(column, column) for column in scaled.T)
-            return np.array([0.5 * _inner(weights, np.square(each)) for each in columns])
-        spread: Floats = weights.sum(0) @ (scaled * scaled)
-        return spread - (scaled * (weights @ scaled)).sum(0)
 
     def variational_bound(
         self, model: Hyperparameters, y: Tensor, weights: Tensor, squared: Tensor, dof: float
@@ -355,6 +331,65 @@ def _without_mean(inverse: Floats, y: Floats) -> tuple[float, Floats]:
 
 def _inner(left: Floats, right: Floats) -> float:
     return float(np.vdot(left, right))
+
+
+class _SquaredDistances(Protocol):
+    """How squared distances of points in lengthscales are computed."""
+
+    def squared(self, scaled: Floats) -> Floats:
+        """Those (n, n) of points (n, d)."""
+        ...
+
+    def between(self, left: Tensor, right: Tensor) -> Tensor:
+        """Those (p, r) of points (p, d) and (r, d), differentiable in them."""
+        ...
+
+    def spread(self, weights: Floats, scaled: Floats) -> Floats:
+        """Half their sum in each coordinate (d,), weighted by pair (n, n)."""
+        ...
+
+
+class _ByProducts:
+    """By products of matrices, with an error of rounding relative to the extent of all points."""
+
+    def squared(self, scaled: Floats) -> Floats:
+        norms = (scaled * scaled).sum(-1)
+        squared: Floats = scaled @ scaled.T
+        squared *= -2.0
+        squared += norms[:, None]
+        squared += norms
+        return squared
+
+    def between(self, left: Tensor, right: Tensor) -> Tensor:
+        norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
+        return torch.addmm(norms, left, right.T, alpha=-2.0)
+
+    def spread(self, weights: Floats, scaled: Floats) -> Floats:
+        spread: Floats = weights.sum(0) @ (scaled * scaled)
+        return spread - (scaled * (weights @ scaled)).sum(0)
+
+
+class _ByDifferences:
+    """By differences, for a kernel that is linear in the root: 1e-12 would change it by 1e-6."""
+
+    def squared(self, scaled: Floats) -> Floats:
+        points = torch.from_numpy(scaled)
+        return self.between(points, points).numpy()
+
+    def between(self, left: Tensor, right: Tensor) -> Tensor:
+        return distances(left, right).square()
+
+    def spread(self, weights: Floats, scaled: Floats) -> Floats:
+        columns = (np.subtract.outer(column, column) for column in scaled.T)
+        return np.array([0.5 * _inner(weights, np.square(each)) for each in columns])
+
+
+_DISTANCES: dict[float | None, _SquaredDistances] = {
+    None: _ByProducts(),
+    0.5: _ByDifferences(),
+    1.5: _ByProducts(),
+    2.5: _ByProducts(),
+}
 
 
 # Each is of arrays or of tensors, with the functions of the library that they are from.

@@ -13,13 +13,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
-from surefoot.hyperparameters.evidence import EXACT, Evidence, Hyperparameters
+from surefoot._internal.linalg import cholesky, distances
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 
 
 def same_points(left: Tensor, right: Tensor) -> Tensor:
     """Which points (p, d) equal which of the points (r, d), as ones and zeros (p, r)."""
-    return (torch.cdist(left, right, compute_mode=EXACT) == 0.0).to(torch.float64)
+    return (distances(left, right) == 0.0).to(torch.float64)
 
 
 def sampled_shares(

@@ -330,12 +330,10 @@ class HyperparameterFit:
         if not ends:
             return optimum, evidence
 
-        def score(end: LocalOptimum, one: Evidence) -> float:
-            return _mode(end, one, y).log_evidence
-
-        best = max(ends, key=lambda pair: score(*pair))
-        supported = score(*best) > score(optimum, evidence) + _STRONG_EVIDENCE
-        return best if supported else (optimum, evidence)
+        scores = [_mode(*pair, y).log_evidence for pair in [(optimum, evidence), *ends]]
+        best = int(np.argmax(scores[1:]))
+        supported = scores[1 + best] > scores[0] + _STRONG_EVIDENCE
+        return ends[best] if supported else (optimum, evidence)
 
     def _with_effects(
         self,

@@ -16,6 +16,7 @@ import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel
 from torch import Tensor
 
+from surefoot._internal.linalg import distances
 from surefoot.kernels.parametric import SCALE_KERNELS
 
 _SQUARED_FLOOR = 1e-30  # of squared distances; below it their root has no gradient
@@ -77,7 +78,8 @@ def closed_form_to(kernel: Kernel, right: Tensor) -> Callable[[Tensor], Tensor] 
     if parts is None:
         return None
     correlation, base, variance = parts
-    return correlation.to(right, base.lengthscale.detach(), variance)
+    inner = correlation.to(right, base.lengthscale.detach())
+    return inner if variance is None else _Scaled(inner, variance)
 
 
 def constant_diagonal(kernel: Kernel) -> Tensor | None:
@@ -108,9 +110,7 @@ class _Stationary(Protocol):
         """Values for every pair (..., n, m)."""
         ...
 
-    def to(
-        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
-    ) -> Callable[[Tensor], Tensor]:
+    def to(self, right: Tensor, lengthscale: Tensor) -> Callable[[Tensor], Tensor]:
         """The function of points (n, d) whose values (n, m) are with fixed points (m, d)."""
         ...
 
@@ -124,15 +124,13 @@ class _OfProducts:
     def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
         return self.correlation(_exponents(left, right, lengthscale))
 
-    def to(
-        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
-    ) -> Callable[[Tensor], Tensor]:
+    def to(self, right: Tensor, lengthscale: Tensor) -> Callable[[Tensor], Tensor]:
         with torch.no_grad():
             center = right[:1].sum(0)
             scaled = (right - center) / lengthscale
             halves = -0.5 * scaled.square().sum(-1, keepdim=True)
             columns = torch.cat([scaled, torch.ones_like(halves), halves], -1).T.contiguous()
-        return _OfProductsTo(self.correlation, lengthscale, center, columns, variance)
+        return _OfProductsTo(self.correlation, lengthscale, center, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +141,12 @@ class _OfProductsTo:
     lengthscale: Tensor
     center: Tensor
     columns: Tensor
-    variance: Tensor | None
 
     def __call__(self, points: Tensor) -> Tensor:
         left = (points - self.center) / self.lengthscale
         half = -0.5 * left.square().sum(-1, keepdim=True)
         exponents = torch.cat([left, half, torch.ones_like(half)], -1) @ self.columns
-        values = self.correlation(exponents.clamp_max_(0.0))
-        return values if self.variance is None else self.variance * values
+        return self.correlation(exponents.clamp_max_(0.0))
 
 
 @dataclass(frozen=True)
@@ -161,26 +157,21 @@ class _Exponential:
     """
 
     def __call__(self, left: Tensor, right: Tensor, lengthscale: Tensor) -> Tensor:
-        mode = "donot_use_mm_for_euclid_dist"
-        return (-torch.cdist(left / lengthscale, right / lengthscale, compute_mode=mode)).exp()
+        return (-distances(left / lengthscale, right / lengthscale)).exp()
 
-    def to(
-        self, right: Tensor, lengthscale: Tensor, variance: Tensor | None
-    ) -> Callable[[Tensor], Tensor]:
-        return _ExponentialTo(right, lengthscale, variance)
+    def to(self, right: Tensor, lengthscale: Tensor) -> Callable[[Tensor], Tensor]:
+        return partial(self, right=right, lengthscale=lengthscale)
 
 
 @dataclass(frozen=True, eq=False)
-class _ExponentialTo:
-    """The same with fixed points."""
+class _Scaled:
+    """Values times a variance."""
 
-    right: Tensor
-    lengthscale: Tensor
-    variance: Tensor | None
+    inner: Callable[[Tensor], Tensor]
+    variance: Tensor
 
     def __call__(self, points: Tensor) -> Tensor:
-        values = _Exponential()(points, self.right, self.lengthscale)
-        return values if self.variance is None else self.variance * values
+        return self.variance * self.inner(points)
 
 
 def _parts(kernel: Kernel) -> tuple[_Stationary, Kernel, Tensor | None] | None:

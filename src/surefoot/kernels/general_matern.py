@@ -14,6 +14,8 @@ from scipy.special import kve, rgamma
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from surefoot._internal.linalg import distances
+
 Array = NDArray[np.float64]
 
 MAX_NU = 50.0  # beyond it z^nu K_nu(z) leaves the range of floats, and the limit is close
@@ -68,9 +70,7 @@ class GeneralMaternKernel(Kernel):
         if diag:
             distance = torch.linalg.vector_norm(left - right, dim=-1)
         else:
-            # From differences: inner products leave 1e-8 between equal points, which changes the
-            # value of a rough kernel considerably.
-            distance = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
+            distance = distances(left, right)  # an error changes a rough kernel considerably
         return _Correlation.apply(math.sqrt(2.0 * self.nu) * distance, self.nu)
 
 

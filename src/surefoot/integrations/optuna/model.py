@@ -350,7 +350,7 @@ class StudyBelief:
 
     def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and deviation of the improvement of a configuration on another one."""
-        mean, covariance = self._jointly(params, other)
+        mean, covariance = self._jointly(self._points([params, other]).to(self._best.device))
         signs = mean.new_tensor([1.0, -1.0])
         deviation = float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
         return float(signs @ mean), max(deviation, 1e-300)
@@ -465,8 +465,8 @@ class StudyBelief:
                 "the study has an environment, whose risks have no joint posterior: compare what "
                 "`predict` gives for each."
             )
-        mean, covariance = self._jointly(params, other)
         points = self._points([params, other]).to(self._best.device)
+        mean, covariance = self._jointly(points)
         covariance = covariance + self._uncertainty.covariance(points)
         ends = difference_of(mean, covariance, self._warp, self._width)
         middle, lower, upper = (self._sign * end for end in ends)
@@ -476,14 +476,11 @@ class StudyBelief:
         value = float(self.predict([other])[0][0])  # of which the ratio is predicted
         return value * math.expm1(middle), value * math.expm1(lower), value * math.expm1(upper)
 
-    def _jointly(
-        self, params: Mapping[str, Any], other: Mapping[str, Any]
-    ) -> tuple[Tensor, Tensor]:
-        """Means (2,) and covariance (2, 2) of the transformed function at two configurations."""
-        posterior, x = self._posterior, self._points([params, other]).to(self._best.device)
+    def _jointly(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Means (n,) and covariance (n, n) of the transformed function at points (n, d)."""
         with torch.no_grad():
-            at = posterior.evaluate(x)
-            return posterior.mean(x), posterior.covariance(at, at)
+            at = self._posterior.evaluate(points)
+            return self._posterior.mean(points), self._posterior.covariance(at, at)
 
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.
