@@ -198,7 +198,8 @@ def draw_value_at_risk(results: Path) -> None:
 
 def draw_scoreboard(results: Path) -> None:
     """Performance profiles on bbob-noisy, a panel for each kind of noise."""
-    rows = pd.read_parquet(results / "scoreboard" / "two-and-five-dimensions" / "bbob-noisy" / "checkpoints.parquet")
+    folder = results / "scoreboard" / "two-and-five-dimensions" / "bbob-noisy"
+    rows = pd.read_parquet(folder / "checkpoints.parquet")
     rows = scores.compared(rows[rows["rival"].isin(METHODS)])
     factors = np.logspace(0.0, 3.0, 200)
     figure, panels = plt.subplots(1, 3, figsize=(9.6, 3.3), sharey=True)

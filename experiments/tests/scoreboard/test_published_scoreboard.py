@@ -21,7 +21,8 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def rows():
-    table = pd.read_parquet(PUBLISHED / "two-and-five-dimensions" / "bbob-noisy" / f"{CHECKPOINTS}.parquet")
+    folder = PUBLISHED / "two-and-five-dimensions" / "bbob-noisy"
+    table = pd.read_parquet(folder / f"{CHECKPOINTS}.parquet")
     return scores.compared(table[table["rival"].isin(NAMES)])
 
 
