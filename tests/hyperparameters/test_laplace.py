@@ -76,10 +76,10 @@ def test_modes_count_by_their_evidence():
     np.testing.assert_allclose(both.probabilities.numpy(), [0.25, 0.75], rtol=1e-9)
     samples = [(MODE, one) for one in MODE.samples[:4]]
     samples += [(other, one) for one in other.samples[4:]]
-    given = [mode.at(NEW, *sample) for mode, sample in samples]
+    given = [mode.given(*sample).at(NEW) for mode, sample in samples]
     means = torch.stack([one.mean for one in given])
     second = torch.stack([one.mean.square() + one.variance for one in given])
-    before = MODE.at(NEW, MODEL, WEIGHTS, fixed_mean=True)
+    before = MODE.given(MODEL, WEIGHTS).at(NEW, fixed_mean=True)
     correction = both(NEW)
     torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
     mixture = (second.mean(0) - means.mean(0).square()) * (NUMBER + 1.0) / (NUMBER - 1.0)

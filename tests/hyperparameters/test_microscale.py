@@ -37,7 +37,7 @@ def test_moments_are_those_of_a_sum_of_two_processes(share):
     number = len(POINTS)
     rewards = values[:number, :number] + np.diag((1.0 - share) * MODEL.noise / WEIGHTS)
     gain = np.linalg.solve(rewards, values[:number, number:]).T
-    found = MODE.at(torch.from_numpy(NEW), MODEL, MODE.weights, share=share)
+    found = MODE.given(MODEL, MODE.weights, share).at(torch.from_numpy(NEW))
     np.testing.assert_allclose(found.mean, gain @ REWARDS, atol=1e-5)
     expected = values[number:, number:] - gain @ values[:number, number:]
     np.testing.assert_allclose(found.variance, np.diag(expected), atol=1e-5)
@@ -48,7 +48,7 @@ def test_the_correction_is_the_mixture_over_shares():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
     points = torch.from_numpy(NEW)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
-    given = [MODE.at(points, *sample, share=share) for sample, share in pairs]
+    given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     means = torch.stack([one.mean for one in given])
     variances = torch.stack([one.variance for one in given])
     before = MODE.at_most_likely(points)
@@ -63,10 +63,10 @@ def test_the_covariance_of_several_values_is_that_of_the_mixture():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
     points, extra = torch.from_numpy(NEW), HyperparameterUncertainty([MODE], shares)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
-    given = [MODE.at(points, *sample, share=share) for sample, share in pairs]
+    given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     second = sum(one.covariance + torch.outer(one.mean, one.mean) for one in given) / SAMPLES
     mean = sum(one.mean for one in given) / SAMPLES
-    before = MODE.at(points, MODEL, MODE.weights, fixed_mean=True)
+    before = MODE.given(MODEL, MODE.weights).at(points, fixed_mean=True)
     added = MODE.inflation * (second - torch.outer(mean, mean)) - before.covariance
     found = extra.covariance(points)
     assert float(torch.linalg.eigvalsh(found).min()) > -1e-12

@@ -81,7 +81,7 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
     evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=EFFECTS)
     mode = PosteriorMode(evidence, MODEL, REWARDS, WEIGHTS, dof=4.0)
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1]], dtype=torch.float64)
-    at = mode.at(new, MODEL, WEIGHTS)
+    at = mode.given(MODEL, WEIGHTS).at(new)
     mean, variance = at.mean, at.variance
     inverse = torch.linalg.inv(dense(MODEL)[1])
     ones = torch.ones(NUMBER, dtype=torch.float64)
@@ -92,7 +92,7 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
         average = sum(effect(w, NAN, worker, time) for w in range(3)) / 3.0
         level[index] = average + effect(-2, 9.5, worker, time)
     for row, at in enumerate(new):
-        across = evidence.across(MODEL, at.unsqueeze(0))[0] + level
+        across = mode.given(MODEL, WEIGHTS).between(at.unsqueeze(0), POINTS)[0] + level
         expected = shift + across @ inverse @ (REWARDS - shift)
         prior = MODEL.variance + variance_of_level
         spread = prior - across @ inverse @ across

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot.acquisition.integrated import Integrated
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.draws import Path
 from surefoot.regression.embedding import stationary_covariance
@@ -126,6 +127,10 @@ class Context:
         device = self.designs.device
         known = weights if callable(weights) else weights.to(device)
         return replace(self, z=z.to(device), weights=known)
+
+    def integrated(self, uncertainty: Uncertainty) -> Context:
+        """The same with the posterior integrated over what is not known of the hyperparameters."""
+        return replace(self, posterior=Integrated(self.posterior, uncertainty))
 
     def under(self, risk: Risk) -> Context:
         """The same for another risk."""

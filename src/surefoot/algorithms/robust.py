@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot._internal.effects import EFFECTS
-from surefoot.acquisition import Credible, Instability, Policy, ScoreRule
+from surefoot.acquisition import (
+    Credible,
+    Instability,
+    Policy,
+    ScoreRule,
+    UpperConfidenceBound,
+)
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
-from surefoot.spaces import Joint, Space
+from surefoot.spaces import Box, Joint, Space
 from surefoot.types import Constraint, InvalidInput
 from surefoot.widths import srinivas
 
@@ -51,7 +57,8 @@ def robust_ucb(
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
-        policy: Where to measure next, `UpperConfidenceBound()` by default.
+        policy: Where to measure next; `search_policy(space, risk)` by default, or
+            `UpperConfidenceBound()` with a kernel.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
@@ -93,7 +100,7 @@ def robust_ucb(
             features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
             width=width,
-            policy=policy,
+            policy=search_policy(space, risk) if policy is None else policy,
             hyperparameters=_fit(space, risk, effects),
             interval=Credible(),
             initial=initial_design_size(space) if initial is None else initial,
@@ -118,6 +125,29 @@ def robust_ucb(
         seed=seed,
         device=device,
     )
+
+
+def search_policy(space: Space | Joint, risk: Risk | None = None) -> UpperConfidenceBound:
+    """The default policy of `robust_ucb` without a kernel.
+
+    In a box of at most 16 variables, the bound is of the posterior integrated over the
+    hyperparameters, so that a fit which is certain of a wrong lengthscale, or of which rewards are
+    outliers, does not end the search at one of several local optima.
+
+    Args:
+        space: The space to search.
+        risk: The risk measure to maximise, on a `Joint` space.
+
+    Returns:
+        The policy, to be wrapped in `acquisition.Replication` for instance.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.algorithms.search_policy(sf.Box([0.0], [1.0]))
+        UpperConfidenceBound(integrated=True)
+    """
+    plain = risk is not None or not isinstance(space, Box) or space.has_many_variables
+    return UpperConfidenceBound(integrated=not plain)
 
 
 def _fit(space: Space | Joint, risk: Risk | None, effects: Sequence[str]) -> HyperparameterFit:

@@ -2,13 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
-from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.microscale import same_points
+from surefoot.hyperparameters.nuisance_effects import reference
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A Gaussian process given the rewards, or a batch of several under one evidence.
+
+    Args:
+        evidence: Evidence of the hyperparameters.
+        lengthscales: Lengthscales (..., g).
+        variance: Signal variance (...).
+        own: Variance (...) of the microscale variation.
+        level: Covariance (..., n) of the reference level of the effects with the rewards.
+        level_variance: Variance (...) of that level.
+        inverse: Inverse covariance (..., n, n) of the rewards.
+        shift: Prior mean (...), by generalised least squares.
+        solved: The inverse times the rewards less that mean (..., n).
+    """
+
+    evidence: Evidence
+    lengthscales: Tensor
+    variance: Tensor
+    own: Tensor
+    level: Tensor
+    level_variance: Tensor
+    inverse: Tensor
+    shift: Tensor
+    solved: Tensor
+
+    @classmethod
+    def given(
+        cls,
+        evidence: Evidence,
+        rewards: Tensor,
+        model: Hyperparameters,
+        weights: Tensor,
+        share: float = 0.0,
+    ) -> Process:
+        """The process given the rewards.
+
+        Args:
+            evidence: Evidence of the hyperparameters.
+            rewards: Standardised rewards (n,).
+            model: Hyperparameters.
+            weights: Precisions (n,) of the rewards, relative to the noise.
+            share: Share of the noise that is microscale variation.
+        """
+        own = share * model.noise
+        noise = (model.noise - own) / weights + evidence.errors
+        total = evidence.covariance_of_rewards(model)
+        if own > 0.0:
+            total = total + own * same_points(evidence.points, evidence.points)
+        level, level_variance = reference(evidence.effects, model.effects, len(noise))
+        inverse, shift, solved = solve(total, noise, rewards)
+        numbers = (rewards.new_tensor(one) for one in (model.variance, own, level_variance, shift))
+        variance, own_variance, level_variances, shifts = numbers
+        return cls(
+            evidence,
+            model.lengthscales,
+            variance,
+            own_variance,
+            level,
+            level_variances,
+            inverse,
+            shifts,
+            solved,
+        )
+
+    @classmethod
+    def batch(cls, processes: Sequence[Process]) -> Process:
+        """Several processes (s,) of the same evidence as one."""
+        evidence, *tensors = (field.name for field in fields(cls))
+        stacked = [torch.stack([getattr(one, name) for one in processes]) for name in tensors]
+        return cls(getattr(processes[0], evidence), *stacked)
+
+    def at(self, points: Tensor, *, fixed_mean: bool = False) -> Conditional:
+        """The values at points (p, d), differentiable in them.
+
+        Args:
+            points: The points.
+            fixed_mean: Whether the prior mean is taken as known.
+        """
+        across = self.between(points, self.evidence.points) + self.level[..., None, :]
+        explained = across @ self.inverse
+        unknown = 1.0 - explained.sum(-1)
+        return Conditional(
+            self.shift[..., None] + (across @ self.solved[..., None])[..., 0],
+            Prior(self, points),
+            across,
+            explained,
+            torch.zeros_like(unknown)
+            if fixed_mean
+            else unknown / self.inverse.sum((-1, -2)).sqrt()[..., None],
+        )
+
+    def between(self, left: Tensor, right: Tensor) -> Tensor:
+        """Prior covariance (..., p, r) of values at points (p, d) and (r, d), effects aside."""
+        smooth = self.evidence.between(self.lengthscales, self.variance, left, right)
+        if not bool(self.own.any()):
+            return smooth
+        return smooth + self.own[..., None, None] * same_points(left, right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,31 +118,23 @@ class Prior:
     """The values at points before any reward.
 
     Args:
-        evidence: Evidence of the hyperparameters.
+        process: The process.
         points: The points (p, d).
-        model: Hyperparameters.
-        own: Variance of the microscale variation.
-        level: Variance of the reference level of the effects.
     """
 
-    evidence: Evidence
+    process: Process
     points: Tensor
-    model: Hyperparameters
-    own: float
-    level: float
 
     @property
-    def variance(self) -> float:
-        """The same at every point."""
-        return self.model.variance + self.own + self.level
+    def variance(self) -> Tensor:
+        """Variance (...), the same at every point."""
+        return self.process.variance + self.process.own + self.process.level_variance
 
     @property
     def covariance(self) -> Tensor:
-        """Covariance (p, p)."""
-        smooth = self.evidence.between(self.model, self.points, self.points) + self.level
-        if self.own == 0.0:
-            return smooth
-        return smooth + self.own * same_points(self.points, self.points)
+        """Covariance (..., p, p)."""
+        level = self.process.level_variance[..., None, None]
+        return self.process.between(self.points, self.points) + level
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +142,11 @@ class Conditional:
     """The values at points, given rewards and hyperparameters.
 
     Args:
-        mean: Their means (p,).
+        mean: Their means (..., p).
         prior: What they were before.
-        across: Their covariance (p, n) with the rewards.
+        across: Their covariance (..., p, n) with the rewards.
         solved: The same times the inverse covariance of the rewards.
-        unknown_mean: Deviation (p,) that the unknown prior mean adds.
+        unknown_mean: Deviation (..., p) that the unknown prior mean adds.
     """
 
     mean: Tensor
@@ -63,13 +157,14 @@ class Conditional:
 
     @property
     def variance(self) -> Tensor:
-        """Variance (p,)."""
-        alone = self.prior.variance - (self.solved * self.across).sum(-1)
+        """Variance (..., p)."""
+        alone = self.prior.variance[..., None] - (self.solved * self.across).sum(-1)
         return alone.clamp_min(0.0) + self.unknown_mean.square()
 
     @property
     def covariance(self) -> Tensor:
-        """Covariance (p, p)."""
-        alone = self.prior.covariance - self.solved @ self.across.T
-        covariance = alone + torch.outer(self.unknown_mean, self.unknown_mean)
-        return (covariance + covariance.T) / 2.0
+        """Covariance (..., p, p)."""
+        alone = self.prior.covariance - self.solved @ self.across.mT
+        unknown = self.unknown_mean[..., None] * self.unknown_mean[..., None, :]
+        covariance = alone + unknown
+        return (covariance + covariance.mT) / 2.0

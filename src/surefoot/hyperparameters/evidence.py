@@ -215,7 +215,7 @@ class Evidence:
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        scaled: Floats = self._scaled(model, self.points).numpy()
+        scaled: Floats = self._scaled(model.lengthscales, self.points).numpy()
         squared = _DISTANCES[self.nu].squared(scaled)
         np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
@@ -228,26 +228,30 @@ class Evidence:
             total = total + effect.covariance(logs).values
         return total
 
-    def across(self, model: Hyperparameters, points: Tensor) -> Tensor:
-        """Covariance (p, n) between function values at other points (p, d) and at these."""
-        return self.between(model, points, self.points)
-
-    def between(self, model: Hyperparameters, left: Tensor, right: Tensor) -> Tensor:
-        """Covariance (p, r) between function values at points (p, d) and at others (r, d).
+    def between(
+        self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
+    ) -> Tensor:
+        """Covariances (..., p, r) between function values at points (p, d) and at others (r, d).
 
         Differentiable in the points.
+
+        Args:
+            lengthscales: Lengthscales (..., g).
+            variance: Signal variances (...).
+            left: The points (p, d).
+            right: The others (r, d).
         """
-        left, right = self._scaled(model, left), self._scaled(model, right)
+        left, right = self._scaled(lengthscales, left), self._scaled(lengthscales, right)
         squared = _DISTANCES[self.nu].between(left, right).clamp_min(_SQUARED_FLOOR)
-        values: Tensor = _CORRELATIONS[self.nu](torch, squared, model.variance)[0]
+        values: Tensor = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])[0]
         return values
 
-    def _scaled(self, model: Hyperparameters, points: Tensor) -> Tensor:
-        """Points (p, d) in lengthscales, as seen from the first one.
+    def _scaled(self, lengthscales: Tensor, points: Tensor) -> Tensor:
+        """Points (..., p, d) in lengthscales (..., g), as seen from the first one.
 
         Differences keep more digits where all points are close.
         """
-        return (points - self.points[:1]) / model.lengthscales[self.group]
+        return (points - self.points[:1]) / lengthscales[..., None, self.group]
 
     def log_likelihood(
         self, model: Hyperparameters, y: Tensor, weights: Tensor
@@ -341,7 +345,7 @@ class _SquaredDistances(Protocol):
         ...
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
-        """Those (p, r) of points (p, d) and (r, d), differentiable in them."""
+        """Those (..., p, r) of points (..., p, d) and (..., r, d), differentiable in them."""
         ...
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
@@ -361,8 +365,8 @@ class _ByProducts:
         return squared
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
-        norms = left.square().sum(-1)[:, None] + right.square().sum(-1)
-        return torch.addmm(norms, left, right.T, alpha=-2.0)
+        norms = left.square().sum(-1)[..., None] + right.square().sum(-1)[..., None, :]
+        return norms - 2.0 * (left @ right.mT)
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         spread: Floats = weights.sum(0) @ (scaled * scaled)
@@ -395,31 +399,31 @@ _DISTANCES: dict[float | None, _SquaredDistances] = {
 # Each is of arrays or of tensors, with the functions of the library that they are from.
 
 
-def _squared_exponential(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+def _squared_exponential(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
     values = variance * library.exp(-0.5 * squared)
     return values, -0.5 * values
 
 
-def _matern_1(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+def _matern_1(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
     distance = library.sqrt(squared)
     values = variance * library.exp(-distance)
     return values, -0.5 * values / distance * (squared > _SQUARED_FLOOR)
 
 
-def _matern_3(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+def _matern_3(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
     scaled = library.sqrt(3.0 * squared)
     decay = variance * library.exp(-scaled)
     return (1.0 + scaled) * decay, -1.5 * decay
 
 
-def _matern_5(library: Any, squared: Any, variance: float) -> tuple[Any, Any]:
+def _matern_5(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
     scaled = library.sqrt(5.0 * squared)
     decay = variance * library.exp(-scaled)
     rising = (1.0 + scaled) * decay
     return rising + (5.0 / 3.0) * squared * decay, (-5.0 / 6.0) * rising
 
 
-_CORRELATIONS: dict[float | None, Callable[[Any, Any, float], tuple[Any, Any]]] = {
+_CORRELATIONS: dict[float | None, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
     None: _squared_exponential,
     0.5: _matern_1,
     1.5: _matern_3,

@@ -19,13 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LocalOptimum:
-    """State of one ascent of the variational bound."""
+    """State of one ascent of the variational bound.
+
+    Args:
+        model: Hyperparameters.
+        dof: Degrees of freedom of the noise.
+        shift: Prior mean.
+        weights: Precisions (n,) of the rewards, relative to the noise.
+        bound: The variational bound, once the ascent has ended.
+        nu: Smoothness of the kernel of that bound.
+    """
 
     model: Hyperparameters
     dof: float
     shift: float
     weights: Tensor
     bound: float = -math.inf
+    nu: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +59,7 @@ class Fitted:
         effects: Effects of the conditions under which rewards were measured, in standardised
             units.
         rivals: Other local maxima of the variational bound.
+        others: Local maxima with kernels of other smoothness.
     """
 
     kernel: Kernel
@@ -61,6 +72,7 @@ class Fitted:
     warp: Warp = IDENTITY
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
+    others: Sequence[LocalOptimum] = ()
 
     @property
     def units(self) -> RewardUnits:

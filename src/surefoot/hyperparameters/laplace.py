@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.linalg import cholesky
-from surefoot.hyperparameters.conditional import Conditional, Prior
-from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
-from surefoot.hyperparameters.microscale import same_points
-from surefoot.hyperparameters.nuisance_effects import reference
+from surefoot.hyperparameters.conditional import Conditional, Process
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.uncertainty import Correction
 from surefoot.regression.posterior import Posterior
 
@@ -79,8 +77,8 @@ class HyperparameterUncertainty:
             What to add to mean and variance (p,) at the first mode.
         """
         before, given = self.modes[0].at_most_likely(points), self._given(points)
-        means = torch.stack([one.mean for one in given])
-        variances = torch.stack([one.variance for one in given])
+        means = torch.cat([one.mean for one in given])
+        variances = torch.cat([one.variance for one in given])
         mixture = self.modes[0].inflation * (variances.mean(0) + means.var(0, correction=0))
         return Correction(means.mean(0) - before.mean, (mixture - before.variance).clamp_min(0.0))
 
@@ -90,17 +88,29 @@ class HyperparameterUncertainty:
         It is positive semi-definite: directions in which the mixture varies less are left alone.
         """
         before, given = self.modes[0].at_most_likely(points), self._given(points)
-        means = torch.stack([one.mean for one in given])
+        means = torch.cat([one.mean for one in given])
         off = means - means.mean(0)
-        mixture = torch.stack([one.covariance for one in given]).mean(0) + off.T @ off / len(off)
+        mixture = torch.cat([one.covariance for one in given]).mean(0) + off.T @ off / len(off)
         more = self.modes[0].inflation * mixture - before.covariance
         values, vectors = torch.linalg.eigh(more)
         return (vectors * values.clamp_min(0.0)) @ vectors.T
 
+    @property
+    def smooth(self) -> HyperparameterUncertainty:
+        """The same for the function itself, without microscale variation."""
+        return replace(self, shares=torch.zeros_like(self.shares))
+
     def _given(self, points: Tensor) -> list[Conditional]:
-        """The values at points (p, d), given each sample."""
-        pairs = zip(self._samples, self.shares.tolist(), strict=True)
-        return [mode.at(points, *sample, share=share) for (mode, sample), share in pairs]
+        """The values at points (p, d), given each sample, in a batch for each kernel."""
+        return [process.at(points) for process in self._processes]
+
+    @cached_property
+    def _processes(self) -> list[Process]:
+        """The processes of all samples, in a batch for each mode."""
+        batches: dict[int, list[Process]] = {}
+        for (mode, sample), share in zip(self._samples, self.shares.tolist(), strict=True):
+            batches.setdefault(id(mode), []).append(mode.given(*sample, share))
+        return [Process.batch(each) for each in batches.values()]
 
     def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Functions drawn from the mixture, less the mean at the first mode.
@@ -206,49 +216,29 @@ class PosteriorMode:
 
     def at_most_likely(self, points: Tensor) -> Conditional:
         """The values at points (p, d), with prior mean and effects taken as known."""
-        if not self.evidence.effects:
-            return self.at(points, self.model, self.weights, fixed_mean=True)
-        mean = self.at(points, self.model, self.weights).mean
-        alone = replace(self.evidence, effects=())
-        known = replace(self, evidence=alone, model=Hyperparameters(self.model.logs))
-        return replace(known.at_most_likely(points), mean=mean)
+        process, alone = self._most_likely
+        if process is alone:
+            return process.at(points, fixed_mean=True)
+        return replace(alone.at(points, fixed_mean=True), mean=process.at(points).mean)
 
-    def at(
-        self,
-        points: Tensor,
-        model: Hyperparameters,
-        weights: Tensor,
-        *,
-        share: float = 0.0,
-        fixed_mean: bool = False,
-    ) -> Conditional:
-        """The values at points (p, d), given the rewards and hyperparameters.
+    @cached_property
+    def _most_likely(self) -> tuple[Process, Process]:
+        """The process at the most likely hyperparameters, with the effects and without them."""
+        process = self.given(self.model, self.weights)
+        if not self.evidence.effects:
+            return process, process
+        alone = replace(self, evidence=replace(self.evidence, effects=()))
+        return process, alone.given(Hyperparameters(self.model.logs), self.weights)
+
+    def given(self, model: Hyperparameters, weights: Tensor, share: float = 0.0) -> Process:
+        """The process given the rewards, under hyperparameters and precisions (n,) of the rewards.
 
         Args:
-            points: The points.
             model: Hyperparameters.
             weights: Precisions (n,) of the rewards, relative to the noise.
             share: Share of the noise that is microscale variation.
-            fixed_mean: Whether the prior mean is taken as known.
         """
-        evidence, own = self.evidence, share * model.noise
-        noise = (model.noise - own) / weights + evidence.errors
-        total = evidence.covariance_of_rewards(model)
-        level, level_variance = reference(evidence.effects, model.effects, len(noise))
-        across = evidence.across(model, points) + level
-        if own > 0.0:
-            total = total + own * same_points(evidence.points, evidence.points)
-            across = across + own * same_points(points, evidence.points)
-        inverse, shift, _ = solve(total, noise, self.rewards)
-        solved = across @ inverse
-        unknown_mean = (1.0 - solved.sum(-1)) / inverse.sum().sqrt()
-        return Conditional(
-            shift + solved @ (self.rewards - shift),
-            Prior(evidence, points, model, own, level_variance),
-            across,
-            solved,
-            torch.zeros_like(unknown_mean) if fixed_mean else unknown_mean,
-        )
+        return Process.given(self.evidence, self.rewards, model, weights, share)
 
     def drawn(
         self,
@@ -259,7 +249,7 @@ class PosteriorMode:
         generator: torch.Generator,
     ) -> Tensor:
         """Values (p, number) of functions at points (p, d)."""
-        at = self.at(points, model, weights)
+        at = self.given(model, weights).at(points)
         root = cholesky(self.inflation * at.covariance)
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
         return at.mean[:, None] + root @ normals
@@ -299,6 +289,11 @@ class CorrectionInSpace:
         """What to add to mean and variance (n,) at points (n, d)."""
         mean, variance = self.unit(((points - self.lower) / self.span).cpu())
         return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))
+
+    @cached_property
+    def smooth(self) -> CorrectionInSpace:
+        """The same without microscale variation."""
+        return replace(self, unit=self.unit.smooth)
 
     def covariance(self, points: Tensor) -> Tensor:
         """What to add to the covariance (n, n) at points (n, d)."""

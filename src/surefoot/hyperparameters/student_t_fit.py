@@ -218,10 +218,11 @@ class HyperparameterFit:
             best = plain
         y = best.y[subset]
         optimum, *rivals = self._converged(best.optima, best.evidence, y)
-        optimum, evidence = self._with_smoothness(optimum, best.evidence, y)
+        optimum, evidence, others = self._with_smoothness(optimum, best.evidence, y)
         optimum, evidence = self._with_effects(optimum, evidence, y, data, subset)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
+        every = len(subset) == len(rewards)
         effects = _estimated(optimum, evidence, y)
         return Fitted(
             _kernel(optimum.model, evidence.nu, data),
@@ -232,7 +233,8 @@ class HyperparameterFit:
             weights.to(data.points.device),
             warp=best.warp,
             effects=effects,
-            rivals=rivals if len(subset) == len(rewards) else (),
+            rivals=rivals if every else (),
+            others=others if every else (),
         )
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
@@ -262,8 +264,10 @@ class HyperparameterFit:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
         modes = [_mode(one, evidence, y) for one in _distinct(optima)]
+        known = {other.nu: _on(other, model, y) for other in fitted.others}
         for other in self._others(evidence):
-            modes.append(_mode(self._ascend(optima[0], other, y, *_NEARBY), other, y))
+            start = known.get(other.nu, optima[0])
+            modes.append(_mode(self._ascend(start, other, y, *_NEARBY), other, y))
         extra = HyperparameterUncertainty(modes)
         if self.microscale:
             shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
@@ -321,19 +325,23 @@ class HyperparameterFit:
 
     def _with_smoothness(
         self, optimum: LocalOptimum, evidence: Evidence, y: Tensor
-    ) -> tuple[LocalOptimum, Evidence]:
-        """The optimum with the kernel that the data support."""
+    ) -> tuple[LocalOptimum, Evidence, list[LocalOptimum]]:
+        """The optimum with the kernel that the data support, and those with the other kernels."""
         if not self.other_nus or len(y) < _LEAST_NUMBER:
-            return optimum, evidence
-        ends = [(self._ascend(optimum, one, y, *_NEARBY), one) for one in self._others(evidence)]
-        ends = [(end, one) for end, one in ends if end.bound > optimum.bound]
+            return optimum, evidence, []
+        kernels = self._others(evidence)
+        others = [self._ascend(optimum, one, y, *_NEARBY) for one in kernels]
+        pairs = zip(others, kernels, strict=True)
+        ends = [(end, one) for end, one in pairs if end.bound > optimum.bound]
         if not ends:
-            return optimum, evidence
+            return optimum, evidence, others
 
         scores = [_mode(*pair, y).log_evidence for pair in [(optimum, evidence), *ends]]
         best = int(np.argmax(scores[1:]))
-        supported = scores[1 + best] > scores[0] + _STRONG_EVIDENCE
-        return ends[best] if supported else (optimum, evidence)
+        if scores[1 + best] <= scores[0] + _STRONG_EVIDENCE:
+            return optimum, evidence, others
+        end, kernel = ends[best]
+        return end, kernel, [optimum, *(other for other in others if other is not end)]
 
     def _with_effects(
         self,
@@ -421,7 +429,7 @@ class HyperparameterFit:
                 dof = self.dof or best_dof(relative)
         weights = precision(relative, dof)
         bound = evidence.variational_bound(model, y, weights, relative, dof)
-        return LocalOptimum(model, dof, shift, weights, bound)
+        return LocalOptimum(model, dof, shift, weights, bound, evidence.nu)
 
     def _converged(
         self, starts: Sequence[LocalOptimum], evidence: Evidence, y: Tensor

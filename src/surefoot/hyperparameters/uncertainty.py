@@ -30,6 +30,11 @@ class Uncertainty(Protocol):
         """What integrating over them changes at points (n, d)."""
         ...
 
+    @property
+    def smooth(self) -> Uncertainty:
+        """The same for the function itself, without microscale variation at single points."""
+        ...
+
     def covariance(self, points: Tensor) -> Tensor:
         """What integrating over them adds to the covariance (n, n) at points (n, d).
 
@@ -58,6 +63,11 @@ class Certain:
     def __call__(self, points: Tensor) -> Correction:
         """No correction."""
         return Correction(points.new_zeros(len(points)), points.new_zeros(len(points)))
+
+    @property
+    def smooth(self) -> Certain:
+        """The same."""
+        return self
 
     def covariance(self, points: Tensor) -> Tensor:
         """No correction."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -476,20 +476,27 @@ class _CurrentUncertainty:
     """That of a model, which is found out only if it is asked for."""
 
     model: Model
+    is_smooth: bool = False
 
     def __call__(self, points: Tensor) -> Correction:
-        found = self.model.current_uncertainty()
         with one_blas_thread():
-            return found(points)
+            return self._found(points)
+
+    @property
+    def smooth(self) -> _CurrentUncertainty:
+        return replace(self, is_smooth=True)
 
     def covariance(self, points: Tensor) -> Tensor:
-        found = self.model.current_uncertainty()
         with one_blas_thread():
-            return found.covariance(points)
+            return self._found.covariance(points)
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
     ) -> Tensor:
-        found = self.model.current_uncertainty()
         with one_blas_thread():
-            return found.draws(posterior, points, number, generator)
+            return self._found.draws(posterior, points, number, generator)
+
+    @property
+    def _found(self) -> Uncertainty:
+        found = self.model.current_uncertainty()
+        return found.smooth if self.is_smooth else found

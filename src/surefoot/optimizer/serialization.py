@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 10
+FORMAT = 11
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
