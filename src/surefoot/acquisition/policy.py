@@ -18,7 +18,6 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-
 _MOST_INTEGRATED = 150  # rewards: the time is cubic in them, and what is unknown hardly matters
 
 

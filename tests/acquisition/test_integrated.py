@@ -1,0 +1,137 @@
+"""Bounds that are integrated over the hyperparameters, and where the default uses them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.acquisition import Replication, UpperConfidenceBound
+from surefoot.algorithms import robust_ucb, search_policy
+from surefoot.hyperparameters import HyperparameterFit
+from surefoot.regression.posterior import Pull
+
+BOX = sf.Box([0.0, -1.0], [2.0, 1.0])
+NEW = torch.tensor([[0.3, 0.2], [1.7, -0.9], [1.0, 0.9]], dtype=torch.float64)
+
+
+def fitted(number: int = 14, **settings) -> sf.Optimizer:
+    optimizer = robust_ucb(BOX, **settings)
+    generator = torch.Generator().manual_seed(3)
+    points = BOX.lower + BOX.span * torch.rand(number, 2, dtype=torch.float64, generator=generator)
+    noise = torch.randn(number, dtype=torch.float64, generator=generator)
+    rewards = torch.sin(3.0 * points[:, 0]) - points[:, 1].square() + 0.2 * noise
+    optimizer.tell_all(points, rewards)
+    return optimizer
+
+
+def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
+    """Without microscale variation, which intervals allow for."""
+    optimizer = fitted()
+    model = optimizer._model
+    found = UpperConfidenceBound(integrated=True)(optimizer.context)(NEW)
+    modes = model.current_uncertainty().unit
+    unit = (NEW - BOX.lower) / BOX.span
+    given = [mode.given(*sample).at(unit) for mode, sample in modes._samples]
+    means = torch.stack([one.mean for one in given])
+    second = torch.stack([one.variance + one.mean.square() for one in given])
+    number = len(optimizer.history)
+    variance = (second.mean(0) - means.mean(0).square()) * (number + 1.0) / (number - 1.0)
+    most_likely = modes.modes[0].at_most_likely(unit)
+    fit, width = model.fitted, optimizer.width
+    shift = optimizer.posterior.mean(NEW) - fit.scale * most_likely.mean
+    expected = shift + fit.scale * (means.mean(0) + width * variance.sqrt())
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+    assert not torch.allclose(found, UpperConfidenceBound()(optimizer.context)(NEW), atol=1e-2)
+
+
+def test_modes_of_kernels_of_different_smoothness_count_together():
+    """The moments of batches, one for each kernel, are those of all samples one by one."""
+    modes = fitted()._model.current_uncertainty().unit
+    assert {mode.evidence.nu for mode, _ in modes._samples} > {2.5}
+    unit = (NEW - BOX.lower) / BOX.span
+    shares = zip(modes._samples, modes.shares.tolist(), strict=True)
+    given = [mode.given(*sample, share).at(unit) for (mode, sample), share in shares]
+    means = torch.stack([one.mean for one in given])
+    correction = modes(unit)
+    before = modes.modes[0].at_most_likely(unit)
+    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
+    drawn = torch.stack([one.covariance for one in given]).mean(0)
+    off = means - means.mean(0)
+    mixture = modes.modes[0].inflation * (drawn + off.T @ off / len(off)) - before.covariance
+    torch.testing.assert_close(modes.covariance(unit), mixture, rtol=1e-6, atol=1e-9)
+
+
+def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
+    context = fitted().context
+    integrated = context.integrated(context.hyperparameter_uncertainty.smooth)
+    pulls = [Pull(NEW[0], None, 1)]
+    pending = replace(context, posterior=context.posterior.updated(pulls))
+    lowered = pending.integrated(context.hyperparameter_uncertainty.smooth).posterior
+    mean, deviation = integrated.posterior.mean_and_deviation(NEW)
+    mean_after, deviation_after = lowered.mean_and_deviation(NEW)
+    torch.testing.assert_close(mean_after, mean)
+    ratio = (
+        pending.posterior.mean_and_deviation(NEW)[1] / context.posterior.mean_and_deviation(NEW)[1]
+    )
+    torch.testing.assert_close(deviation_after, ratio * deviation)
+    assert float(ratio[0]) < 0.9
+
+
+def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
+    for number, same in ((150, False), (151, True)):
+        context = fitted(number).context
+        bounds = [UpperConfidenceBound(integrated=on)(context)(NEW) for on in (True, False)]
+        assert torch.equal(*bounds) == same
+
+
+def test_a_given_kernel_has_nothing_to_integrate_over():
+    optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
+    optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))
+    bounds = [UpperConfidenceBound(integrated=on)(optimizer.context)(NEW) for on in (True, False)]
+    torch.testing.assert_close(*bounds)
+
+
+@pytest.mark.parametrize(
+    ("space", "risk", "integrated"),
+    [
+        (BOX, None, True),
+        (sf.Box([0.0] * 16, [1.0] * 16), None, True),
+        (sf.Box([0.0] * 17, [1.0] * 17), None, False),
+        (sf.Arms([[0.0], [1.0]]), None, False),
+        (sf.Joint(BOX, sf.FiniteEnvironment([[0.0], [1.0]])), sf.VaR(0.1), False),
+    ],
+)
+def test_the_default_integrates_in_boxes_of_few_variables(space, risk, integrated):
+    assert search_policy(space, risk) == UpperConfidenceBound(integrated=integrated)
+    assert robust_ucb(space, risk=risk).policy.score == search_policy(space, risk)
+
+
+def test_what_is_not_a_truth_value_is_refused():
+    with pytest.raises(sf.InvalidInput, match="`integrated` is 1"):
+        UpperConfidenceBound(integrated=1)
+
+
+def test_queries_are_the_same_after_save_and_load(tmp_path):
+    optimizer = fitted(policy=Replication(search_policy(BOX)))
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert loaded.policy == optimizer.policy
+    assert len(loaded.hyperparameters.others) == 2
+    assert torch.equal(optimizer.ask().point, loaded.ask().point)
+
+
+def test_the_fit_keeps_the_optima_of_the_other_kernels():
+    """So that they need not be found anew, and are where an ascent from the fit ends."""
+    model = fitted()._model
+    rule, data = model.hyperparameters, model._data()
+    assert isinstance(rule, HyperparameterFit)
+    found = rule.fit(data)
+    assert sorted(one.nu for one in found.others) == [0.5, 1.5]
+    kept, anew = (rule.uncertainty(one, data).unit for one in (found, replace(found, others=())))
+    torch.testing.assert_close(kept.probabilities, anew.probabilities, rtol=0.0, atol=0.02)
+    for left, right in zip(kept.modes, anew.modes, strict=True):
+        assert left.bound == pytest.approx(right.bound, abs=0.05)
+        assert left.evidence.nu == right.evidence.nu
