@@ -53,8 +53,11 @@ def report(tables: Mapping[str, pd.DataFrame], losses: int | None = None) -> str
     for title, by in (
         ("Kind", ["kind"]),
         ("Dimension", ["dimension"]),
+        ("Half", ["half"]),
         ("Budget", ["budget"]),
         ("Kind and dimension", ["kind", "dimension"]),
+        ("Half and kind", ["half", "kind"]),
+        ("Half and dimension", ["half", "dimension"]),
     ):
         if all(rows[column].nunique() > 1 for column in by):
             parts += [f"## {title}\n", _groups(rows, by)]
