@@ -6,7 +6,7 @@ from surefoot.algorithms.conditional_value_at_risk import cvar_ts, cvar_ucb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb, tuning_free_gp_ucb
 from surefoot.algorithms.knowledge_gradient import rho_kg
-from surefoot.algorithms.robust import robust_ucb, search_policy
+from surefoot.algorithms.robust import robust_ucb
 from surefoot.algorithms.value_at_risk import stable_opt, v_ucb
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "gp_ucb",
     "rho_kg",
     "robust_ucb",
-    "search_policy",
     "stable_opt",
     "tgp_ucb",
     "tuning_free_gp_ucb",

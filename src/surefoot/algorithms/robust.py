@@ -57,8 +57,8 @@ def robust_ucb(
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
-        policy: Where to measure next; `search_policy(space, risk)` by default, or
-            `UpperConfidenceBound()` with a kernel.
+        policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True` in
+            a box of at most 16 variables, without a kernel and a risk.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
@@ -100,7 +100,7 @@ def robust_ucb(
             features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
             width=width,
-            policy=search_policy(space, risk) if policy is None else policy,
+            policy=_search_policy(space, risk) if policy is None else policy,
             hyperparameters=_fit(space, risk, effects),
             interval=Credible(),
             initial=initial_design_size(space) if initial is None else initial,
@@ -127,24 +127,11 @@ def robust_ucb(
     )
 
 
-def search_policy(space: Space | Joint, risk: Risk | None = None) -> UpperConfidenceBound:
-    """The default policy of `robust_ucb` without a kernel.
+def _search_policy(space: Space | Joint, risk: Risk | None) -> UpperConfidenceBound:
+    """The policy where a kernel is fitted.
 
-    In a box of at most 16 variables, the bound is of the posterior integrated over the
-    hyperparameters, so that a fit which is certain of a wrong lengthscale, or of which rewards are
-    outliers, does not end the search at one of several local optima.
-
-    Args:
-        space: The space to search.
-        risk: The risk measure to maximise, on a `Joint` space.
-
-    Returns:
-        The policy, to be wrapped in `acquisition.Replication` for instance.
-
-    Example:
-        >>> import surefoot as sf
-        >>> sf.algorithms.search_policy(sf.Box([0.0], [1.0]))
-        UpperConfidenceBound(integrated=True)
+    A fit that is certain of a wrong lengthscale, or of which rewards are outliers, ends the search
+    at a local optimum; one that is integrated over the hyperparameters is not certain.
     """
     plain = risk is not None or not isinstance(space, Box) or space.has_many_variables
     return UpperConfidenceBound(integrated=not plain)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.model import StudyBelief
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.risks import Risk
-    from surefoot.spaces import Box
 
 _MOVES = 8  # of a trial, until it shares a configuration with another one
 
@@ -387,20 +386,18 @@ class SurefootSampler(BaseSampler):
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
         from surefoot.acquisition import Instability, Replication
-        from surefoot.algorithms import robust_ucb, search_policy
+        from surefoot.algorithms import robust_ucb
         from surefoot.integrations.optuna.tracker import StudyTracker
         from surefoot.spaces import Joint
 
-        environment = self.environment
+        environment, space = self.environment, encoding.box
         spread = math.inf if self._unstable is None else self._unstable
-        space: Box | Joint = encoding.box
-        if environment is not None:
-            space = Joint(encoding.box, environment.distribution, environment.observed)
-        policy = search_policy(space, self.risk)
         optimizer = robust_ucb(
-            space,
+            space
+            if environment is None
+            else Joint(space, environment.distribution, environment.observed),
             risk=self.risk,
-            policy=Replication(policy, self._repeats) if self._repeats > 1 else policy,
+            policy=Replication(most=self._repeats) if self._repeats > 1 else None,
             instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
             initial=self._initial,
