@@ -57,8 +57,8 @@ def robust_ucb(
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
-        policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True` in
-            a box of at most 16 variables, without a kernel and a risk.
+        policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
+            in a box of at most 16 variables, without a kernel and a risk.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
