@@ -132,7 +132,7 @@ def _table(rows: pd.DataFrame, runs: pd.DataFrame) -> str:
     table["gap / random's"] = means[scores.RELATIVE].map(_gap)
     pairs = scores.differences(rows)
     if not pairs.empty:
-        against = pairs.apply(lambda row: f"{row['mean']:+.2f} ± {row['error']:.2f}", axis=1)
+        against = pairs.apply(_difference, axis=1)
         table["log10 of gap / surefoot's"] = against.reindex(means.index).fillna("")
         table["surefoot wins"] = pairs["wins"].map("{:.0%}".format).reindex(means.index).fillna("")
     for column, title in SHARES.items():
@@ -148,6 +148,12 @@ def _table(rows: pd.DataFrame, runs: pd.DataFrame) -> str:
         table[title] = costs[column].map(digits).reindex(means.index).fillna("")
     table.index.name = "rival"
     return markdown(table)
+
+
+def _difference(row: pd.Series) -> str:
+    """A mean with its standard error, which a single task has not."""
+    error = "" if math.isnan(row["error"]) else f" ± {row['error']:.2f}"
+    return f"{row['mean']:+.2f}{error}"
 
 
 def _gap(relative: float) -> str:
