@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot._internal.effects import EFFECTS
-from surefoot.acquisition import (
-    Credible,
-    Instability,
-    Policy,
-    ScoreRule,
-    UpperConfidenceBound,
-)
+from surefoot.acquisition import Credible, Instability, Policy, ScoreRule, UpperConfidenceBound
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky

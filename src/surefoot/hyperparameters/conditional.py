@@ -64,18 +64,16 @@ class Process:
             total = total + own * same_points(evidence.points, evidence.points)
         level, level_variance = reference(evidence.effects, model.effects, len(noise))
         inverse, shift, solved = solve(total, noise, rewards)
-        numbers = (rewards.new_tensor(one) for one in (model.variance, own, level_variance, shift))
-        variance, own_variance, level_variances, shifts = numbers
         return cls(
-            evidence,
-            model.lengthscales,
-            variance,
-            own_variance,
-            level,
-            level_variances,
-            inverse,
-            shifts,
-            solved,
+            evidence=evidence,
+            lengthscales=model.lengthscales,
+            variance=rewards.new_tensor(model.variance),
+            own=rewards.new_tensor(own),
+            level=level,
+            level_variance=rewards.new_tensor(level_variance),
+            inverse=inverse,
+            shift=rewards.new_tensor(shift),
+            solved=solved,
         )
 
     @classmethod
@@ -94,16 +92,11 @@ class Process:
         """
         across = self.between(points, self.evidence.points) + self.level[..., None, :]
         explained = across @ self.inverse
-        unknown = 1.0 - explained.sum(-1)
-        return Conditional(
-            self.shift[..., None] + (across @ self.solved[..., None])[..., 0],
-            Prior(self, points),
-            across,
-            explained,
-            torch.zeros_like(unknown)
-            if fixed_mean
-            else unknown / self.inverse.sum((-1, -2)).sqrt()[..., None],
-        )
+        mean = self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
+        unknown = (1.0 - explained.sum(-1)) / self.inverse.sum((-1, -2)).sqrt()[..., None]
+        if fixed_mean:
+            unknown = torch.zeros_like(unknown)
+        return Conditional(mean, Prior(self, points), across, explained, unknown)
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
         """Prior covariance (..., p, r) of values at points (p, d) and (r, d), effects aside."""
@@ -165,6 +158,5 @@ class Conditional:
     def covariance(self) -> Tensor:
         """Covariance (..., p, p)."""
         alone = self.prior.covariance - self.solved @ self.across.mT
-        unknown = self.unknown_mean[..., None] * self.unknown_mean[..., None, :]
-        covariance = alone + unknown
+        covariance = alone + self.unknown_mean[..., None] * self.unknown_mean[..., None, :]
         return (covariance + covariance.mT) / 2.0

@@ -101,7 +101,7 @@ class HyperparameterUncertainty:
         return replace(self, shares=torch.zeros_like(self.shares))
 
     def _given(self, points: Tensor) -> list[Conditional]:
-        """The values at points (p, d), given each sample, in a batch for each kernel."""
+        """The values at points (p, d), given each sample, in a batch for each mode."""
         return [process.at(points) for process in self._processes]
 
     @cached_property
