@@ -137,6 +137,6 @@ def test_a_run_that_is_killed_is_continued(tmp_path):
 def test_the_list_names_suites_and_rivals_with_what_they_need(tmp_path, monkeypatch):
     monkeypatch.setenv("SUREFOOT_ENVIRONMENTS", str(tmp_path))
     result = CliRunner().invoke(app, ["scoreboard", "list"])
-    assert "suites: bbob-noisy, cloud, simopt, own" in result.output
+    assert "suites: bbob-noisy, cloud, simopt, multimodal, own" in result.output
     assert "  surefoot\n" in result.output
     assert "  smac: needs surefoot-experiments scoreboard environments smac" in result.output

@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import ks_2samp
 
 from surefoot_experiments.scoreboard.space import Categorical, Float, Integer, Space, box
-from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, own
+from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own
 from surefoot_experiments.scoreboard.suites.bbob_noisy import FUNCTIONS, Function
 from surefoot_experiments.scoreboard.suites.cloud_knobs import infer
-from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, noise
+from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, WRONG, noise
 
 DRAWS = 2000
 LEVEL = 1e-7  # of a test of a distribution
@@ -101,6 +101,34 @@ def test_our_own_tasks_are_minimised_and_end_at_zero():
     assert ackley.score({"x0": 0.0, "x1": 0.0})["gap"] == pytest.approx(0.0, abs=1e-9)
     worse = ackley.measure({"x0": 30.0, "x1": 30.0}, np.random.default_rng(0))
     assert worse > ackley.measure({"x0": 0.0, "x1": 0.0}, np.random.default_rng(0))
+
+
+def test_the_deepest_valley_is_the_minimum_and_others_count_as_wrong():
+    tasks = multimodal.tasks()
+    assert len(tasks) == 2 * 5 * 10
+    assert {task.half for task in tasks if task.name.endswith("-i3")} == {DEVELOPMENT}
+    corners = np.random.default_rng(0)
+    for task in tasks[::7]:
+        valleys = task.load()
+        bottoms = [{f"x{i}": x for i, x in enumerate(each)} for each in valleys.minima]
+        found = [valleys.score(point) for point in bottoms]
+        depths = np.asarray(valleys.family.depths)
+        assert [each["gap"] for each in found] == pytest.approx(depths[0] - depths)
+        assert [each[WRONG] for each in found] == [0.0] + [1.0] * (len(depths) - 1)
+        values = [valleys.value(x) for x in corners.random((1000, task.dimension))]
+        assert multimodal.PLAIN - depths[0] < min(values)
+        assert max(values) <= multimodal.PLAIN
+
+
+def test_log_normal_noise_is_multiplied_with_the_value():
+    near, far = ({"x0": x, "x1": x} for x in (0.2, 0.9))
+    valleys = multimodal.Valleys(multimodal.FAMILIES[0], 1, multimodal.LOG_NORMAL)
+    ratios = [
+        valleys.measure(point, np.random.default_rng(5)) / valleys.value(np.full(2, point["x0"]))
+        for point in (near, far)
+    ]
+    assert ratios[0] == pytest.approx(ratios[1])
+    assert ratios[0] != 1.0
 
 
 def test_knobs_are_inferred_from_texts():

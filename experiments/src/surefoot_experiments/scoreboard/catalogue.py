@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.environments import HERE
 from surefoot_experiments.scoreboard.rival import Rival
-from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, own, simopt
+from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own, simopt
 from surefoot_experiments.scoreboard.task import Task
 
 SUREFOOT, RANDOM = "surefoot", "random"
@@ -15,6 +15,7 @@ SUITES: dict[str, Callable[[Sequence[str]], list[Task]]] = {
     bbob_noisy.SUITE: bbob_noisy.tasks,
     cloud.SUITE: cloud.tasks,
     simopt.SUITE: simopt.tasks,
+    multimodal.SUITE: multimodal.tasks,
     own.SUITE: own.tasks,
 }
 RIVALS = {

@@ -13,7 +13,7 @@ from surefoot_experiments.harness.figures import legend, new_figure
 from surefoot_experiments.harness.tables import markdown, number, ran_on
 from surefoot_experiments.scoreboard import scores
 from surefoot_experiments.scoreboard.catalogue import SUREFOOT
-from surefoot_experiments.scoreboard.task import COVERED
+from surefoot_experiments.scoreboard.task import COVERED, WRONG
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS, REFIT, RUNS
 
 PACKAGES = ("surefoot", "torch", "botorch", "optuna", "numpy")
@@ -37,6 +37,7 @@ _COLOURS = (
 SHARES = {
     "crashes": "crashes",
     "unstable": "varies by > 30 %",
+    WRONG: "at another minimum",
     COVERED: "95 % intervals with the median",
 }
 

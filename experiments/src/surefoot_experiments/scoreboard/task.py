@@ -14,6 +14,7 @@ from surefoot_experiments.scoreboard.space import Point, Space
 DEVELOPMENT, CONFIRMATION = "development", "confirmation"
 HALVES = (DEVELOPMENT, CONFIRMATION)
 GAP = "gap"
+WRONG = "wrong"  # whether the recommendation is at another minimum than the lowest
 COVERED = "covered"  # whether a predicted 95 % interval holds the median of measurements
 
 
