@@ -107,7 +107,7 @@ def test_the_deepest_valley_is_the_minimum_and_others_count_as_wrong():
     tasks = multimodal.tasks()
     assert len(tasks) == 2 * 5 * 10
     assert {task.half for task in tasks if task.name.endswith("-i3")} == {DEVELOPMENT}
-    corners = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for task in tasks[::7]:
         valleys = task.load()
         bottoms = [{f"x{i}": x for i, x in enumerate(each)} for each in valleys.minima]
@@ -115,7 +115,7 @@ def test_the_deepest_valley_is_the_minimum_and_others_count_as_wrong():
         depths = np.asarray(valleys.family.depths)
         assert [each["gap"] for each in found] == pytest.approx(depths[0] - depths)
         assert [each[WRONG] for each in found] == [0.0] + [1.0] * (len(depths) - 1)
-        values = [valleys.value(x) for x in corners.random((1000, task.dimension))]
+        values = [valleys.value(x) for x in generator.random((1000, task.dimension))]
         assert multimodal.PLAIN - depths[0] < min(values)
         assert max(values) <= multimodal.PLAIN
 

@@ -11,7 +11,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from surefoot_experiments.problems.noise import CenteredPareto, Gaussian, Noise, Spikes, StudentT
+from surefoot_experiments.problems.noise import Gaussian, Noise, kinds_of_noise
 from surefoot_experiments.problems.problem import Problem
 
 SCALE_POINTS = 2**15
@@ -53,17 +53,11 @@ def robust_tasks() -> list[Problem]:
     0.3, Student-t(2) noise times 0.3, Gaussian noise of 0.3 with 5 % spikes of ±30, and centred
     Pareto(1.5) noise times 0.3. Names read "ackley-2/spikes".
     """
-    noises: dict[str, Noise] = {
-        "gaussian": Gaussian(0.3),
-        "student-t": StudentT(2.0, 0.3),
-        "spikes": Spikes(0.05, 30.0, 0.3),
-        "pareto": CenteredPareto(1.5, 0.3),
-    }
     problems = [ackley(), rosenbrock(), hartmann()]
     return [
         replace(problem, name=f"{problem.name}/{label}", noise=noise)
         for problem in problems
-        for label, noise in noises.items()
+        for label, noise in kinds_of_noise(0.3).items()
     ]
 
 

@@ -171,6 +171,20 @@ class CenteredPareto:
         return torch.from_numpy(self.scale * (pareto - self.shape / (self.shape - 1)))
 
 
+def kinds_of_noise(scale: float) -> dict[str, Noise]:
+    """Four kinds, from light to heavy tails, of about the same spread near the centre.
+
+    Gaussian noise, Student-t(2) noise, Gaussian noise with 5 % spikes of +-100 standard deviations,
+    and centred Pareto(1.5) noise, each times `scale`.
+    """
+    return {
+        "gaussian": Gaussian(scale),
+        "student-t": StudentT(2.0, scale),
+        "spikes": Spikes(0.05, 100.0 * scale, scale),
+        "pareto": CenteredPareto(1.5, scale),
+    }
+
+
 def uniform(
     shape: tuple[int, ...],
     generator: Generator,

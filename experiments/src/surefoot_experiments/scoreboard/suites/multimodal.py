@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from surefoot_experiments.problems.noise import CenteredPareto, Gaussian, Noise, Spikes, StudentT
+from surefoot_experiments.problems.noise import kinds_of_noise
 from surefoot_experiments.scoreboard.space import Point, box
 from surefoot_experiments.scoreboard.task import (
     CONFIRMATION,
@@ -31,12 +31,7 @@ PLAIN = 43.0  # the value far from all valleys
 LOG_NORMAL = "log-normal"
 _APART = 0.4  # least distance of two minima, within [0.1, 0.9]^d
 _SCALE = 1.15  # a twentieth of the depth of the deepest valley
-_NOISES: dict[str, Noise] = {
-    "gaussian": Gaussian(_SCALE),
-    "student-t": StudentT(2.0, _SCALE),
-    "spikes": Spikes(0.05, 100.0 * _SCALE, _SCALE),
-    "pareto": CenteredPareto(1.5, _SCALE),
-}
+_NOISES = kinds_of_noise(_SCALE)
 
 
 @dataclass(frozen=True)
