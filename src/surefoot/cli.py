@@ -447,24 +447,31 @@ def reproduce(
 def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:
     if recommended == defaults.params:
         return "These are the defaults."
-    value = units.of_value(f"{defaults.value:.5g}")
+    from surefoot.tune.estimate_text import interval_digits
+
+    ends = (defaults.value + defaults.lower, defaults.value + defaults.upper)
+    digits = interval_digits(defaults.value, *ends)
+    value = units.of_value(f"{defaults.value:.{digits}g}")
     return f"Against the defaults, which the model predicts at {value}: {defaults}."
 
 
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
     from surefoot.tune.definition.constraint_text import constraint_lines
+    from surefoot.tune.estimate_text import LEAST_DIGITS, interval_digits
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
         return
     what = "value" if risk is None else f"{risk.name} of"
-    interval = "(a single measurement has no interval)"
+    interval, digits = "(a single measurement has no interval)", LEAST_DIGITS
     if summary.interval is not None:
-        interval = "(95 % credible interval {:.5g} to {:.5g})".format(*summary.interval)
-    _say(f"Recommended, with {what} {units.of_value(f'{best.value:.5g}')} {interval}:")
+        digits = interval_digits(best.value, *summary.interval)
+        ends = [f"{end:.{digits}g}" for end in summary.interval]
+        interval = f"(95 % credible interval {ends[0]} to {ends[1]})"
+    _say(f"Recommended, with {what} {units.of_value(f'{best.value:.{digits}g}')} {interval}:")
     for name, value in best.params.items():
-        _say(f"  {name} = {units.of(name, value, json.dumps(value))}")
+        _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
     for line in constraint_lines(best, summary.constraints):
         _say(line)
     if risk is not None:

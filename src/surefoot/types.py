@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -153,12 +152,12 @@ class Constraint:
         limits = [limit for limit in (self.maximum, self.minimum) if limit is not None]
         if len(limits) != 1:
             raise InvalidInput("`Constraint` takes either `maximum` or `minimum`, a number.")
-        if not (isinstance(limits[0], int | float) and math.isfinite(limits[0])):
-            raise InvalidInput(f"the limit is {limits[0]!r}, expected a finite number.")
-        if not 0.0 < self.confidence < 1.0:
-            raise InvalidInput(
-                f"`confidence` is {self.confidence!r}, expected a number strictly between 0 and 1."
-            )
+        from surefoot._internal import checks  # which imports the errors from here
+
+        for name in ("maximum", "minimum"):
+            if (limit := getattr(self, name)) is not None:
+                object.__setattr__(self, name, checks.finite(name, limit))
+        object.__setattr__(self, "confidence", checks.probability("confidence", self.confidence))
 
     def excess(self, value: float) -> float:
         """How far a value is beyond the limit, negative within it."""

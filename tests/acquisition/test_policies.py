@@ -1,5 +1,6 @@
 """A policy from outside the package: one class with `check` and `choose`, or one score."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -157,3 +158,73 @@ def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:
             sf.Optimizer.load(path, **again)
         loaded = sf.Optimizer.load(path, policy=policy, **again)
         assert drive(loaded, 2) == drive(optimizer, 2)
+
+
+class Chosen:
+    """A policy that chooses what a function of the context returns."""
+
+    def __init__(self, function: Callable[[Context], object]) -> None:
+        self.function = function
+
+    def check(self, space: object, risk: object) -> None:
+        pass
+
+    def choose(self, context: Context, among: list[Location] | None) -> Location:
+        return self.function(context)  # type: ignore[return-value]
+
+
+def outside(context: Context) -> Location:
+    return context.space.location(torch.tensor([7.0], dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("choose", "message"),
+    [(outside, "outside the box"), (lambda context: None, "the policy chose None, expected a")],
+)
+def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> None:
+    optimizer = sf.Optimizer(
+        SPACES["box"], sf.kernels.squared_exponential(0.2), policy=Chosen(choose)
+    )
+    optimizer.tell([0.3], 1.0)
+    with pytest.raises(sf.InvalidInput, match=message):
+        optimizer.ask()
+    assert len(optimizer.pending) == 0
+
+
+@pytest.mark.parametrize("name", ["arms", "box"])
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda x: x, r"the score returned a tensor \(\d+, 1\), expected a tensor \(\d+,\)"),
+        (lambda x: x[:, 0] * torch.nan, "the score is NaN at"),
+        (lambda x: None, "the score returned <class 'NoneType'>"),
+    ],
+)
+def test_what_a_score_returns_is_checked(name: str, score, message: str) -> None:
+    kernel = sf.kernels.squared_exponential(0.2)
+    optimizer = sf.Optimizer(SPACES[name], kernel, policy=lambda context: score)
+    optimizer.tell(LINE[0], 1.0)
+    with pytest.raises(sf.InvalidInput, match=message):
+        optimizer.ask()
+
+
+def test_a_memory_that_cannot_be_in_a_file_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+    values = iter([np.arange(6.0)[::-1], {1}, [np.array(["a"])], {"a": {1}}])
+
+    def keep(context: Context) -> Location:
+        context.memory["kept"] = next(values)
+        return context.space.location(torch.tensor([0.5], dtype=torch.float64))
+
+    box, kernel = SPACES["box"], sf.kernels.squared_exponential(0.2)
+    optimizer = sf.Optimizer(box, kernel, policy=Chosen(keep))
+    optimizer.tell([0.3], 1.0)
+    optimizer.ask()
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run", policy=Chosen(keep))
+    assert loaded.context.memory["kept"].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+    before = (tmp_path / "run").read_bytes()
+    for _ in range(3):
+        optimizer.ask()
+        with pytest.raises(sf.InvalidInput, match=r"`context.memory\['kept'\]` is"):
+            optimizer.save(tmp_path / "run")
+        assert (tmp_path / "run").read_bytes() == before

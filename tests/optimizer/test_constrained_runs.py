@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.algorithms import robust_ucb
 
 LIMIT = {"p99": sf.Constraint(maximum=0.5, confidence=0.9)}
 
@@ -63,7 +64,7 @@ def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
     ("given", "message"),
     [
         ({"p90": 1.0}, "'p90' is not a constraint, expected 'p99'"),
-        ({"p99": math.nan}, "the constraint 'p99' is nan, expected a finite number"),
+        ({"p99": math.nan}, ".constraints.'p99'.. is nan, expected a finite number"),
     ],
 )
 def test_a_wrong_value_changes_nothing(optimizer, given, message):
@@ -177,3 +178,30 @@ def test_a_second_feasible_region_that_is_better_is_found():
         reward = x + y + 0.02 * noise.standard_normal()
         optimizer.tell(query, reward, constraints={"c": 20.0 * min(regions)})
     assert float(optimizer.recommend().point.sum()) > 1.5  # at most 0.74 in the first region
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.int64(1), torch.tensor(0.5), 1])
+def test_a_constraint_may_be_any_number(value: object) -> None:
+    limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
+    optimizer.tell([0.3], 1.0, constraints={"p": value}, worker=np.int64(3))
+    assert optimizer.context.success is None
+
+
+@pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])
+def test_what_is_no_constraint_is_refused(given: object) -> None:
+    limits = {"p": sf.Constraint(maximum=1.0)}
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
+    with pytest.raises(sf.InvalidInput, match="constraints"):
+        optimizer.tell([0.3], 1.0, constraints=given)
+    with pytest.raises(sf.InvalidInput, match="constraints"):
+        optimizer.tell_all([[0.3]], [1.0], constraints=given)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"maximum": True}, {"maximum": 2, "confidence": "0.9"}, {"minimum": 2, "confidence": None}],
+)
+def test_limits_that_are_no_numbers_are_refused(arguments: dict) -> None:
+    with pytest.raises(sf.InvalidInput, match="expected a"):
+        sf.Constraint(**arguments)

@@ -52,3 +52,20 @@ def test_a_look_leaves_no_trace(tmp_path: Path) -> None:
         assert all(map(math.isfinite, shown(watched)))
         watched.save(tmp_path / "after")
         assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+@pytest.mark.parametrize("arms", [3, 6])
+def test_a_run_on_fewer_arms_than_the_initial_design_can_be_continued(
+    arms: int, tmp_path: Path
+) -> None:
+    line = torch.linspace(0.0, 1.0, arms, dtype=torch.float64)[:, None]
+    optimizer = robust_ucb(sf.Arms(line), seed=1)
+    for _ in range(arms - 1):
+        query = optimizer.ask()
+        optimizer.tell(query, -((float(query.point) - 0.3) ** 2))
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    for reward in (REWARDS * 2)[:10]:
+        for one in (optimizer, loaded):
+            one.tell(one.ask(), reward)
+        assert str(loaded.recommend()) == str(optimizer.recommend())

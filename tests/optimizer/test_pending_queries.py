@@ -123,3 +123,19 @@ class TestPending:
             assert not torch.allclose(left, right, rtol=0.0, atol=1e-6)
         assert optimizer.pending == []
         assert len(optimizer.history) == 8
+
+
+@pytest.mark.parametrize("z", [None, [-0.0]])
+def test_zero_has_no_sign(z: list[float] | None) -> None:
+    box = sf.Box([-1.0], [1.0])
+    space = box if z is None else sf.Joint(box, sf.FiniteEnvironment([0.0, 1.0], [0.5, 0.5]))
+    kernel = sf.kernels.squared_exponential(0.3)
+    risk = None if z is None else sf.Mean()
+    optimizer, plain = (sf.Optimizer(space, kernel, risk=risk) for _ in range(2))
+    for _ in range(3):
+        optimizer.expect([0.0], z)
+        optimizer.tell([-0.0], 0.0, z)
+        plain.tell([0.0], 0.0, None if z is None else [0.0])
+    assert len(optimizer.pending) == 0
+    assert len(optimizer.context.observations.sites) == 1
+    assert torch.equal(optimizer.ask().point, plain.ask().point)

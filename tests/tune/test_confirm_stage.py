@@ -208,3 +208,18 @@ def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_w
     assert stage.recommend(Doubting()).params == {"share": 0.31}
     defaults_alone = ConfirmStage(confirmed[0], 24, (DEFAULT,), ())
     assert defaults_alone.recommend(Doubting()).params == {"share": 0.31}
+
+
+class Hopeless(Doubting):
+    """A model for which no candidate satisfies the constraints, and another is likelier to."""
+
+    def recommend(self) -> StudyRecommendation:
+        return StudyRecommendation({"share": 0.9}, 3.0, 3.0, 3.0, 0.45, feasible=False)
+
+    def assess(self, params: dict) -> StudyRecommendation:
+        return StudyRecommendation(params, 1.0, 1.0, 1.0, 0.07, feasible=False)
+
+
+def test_where_nothing_is_feasible_what_comes_nearest_is_recommended(write_study):
+    stage = ConfirmStage(StudyFile.load(write_study(*DEFAULTS)), 24, ({"share": 0.3}, DEFAULT), ())
+    assert stage.recommend(Hopeless()).params == {"share": 0.9}

@@ -66,6 +66,21 @@ def test_a_standard_error_without_its_number_is_a_failure(text, reason):
 
 
 @pytest.mark.parametrize(
+    "text", ["1,234.5", "latency 1,234.5 ms", "1,234,567", "12,5", "1,234 ± 5", "1,234e3"]
+)
+def test_a_number_with_commas_is_a_failure(text):
+    assert "expected a number without separators" in str(printed_value(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("10,0.53", 0.53), ("run 7, 12.5", 12.5), ("a,12.5", 12.5), ("\N{MINUS SIGN}3.5", -3.5)],
+)
+def test_a_number_in_a_list_is_none_with_separators(text, value):
+    assert printed_value(text) == PrintedValue(value)
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("12.5 ± -0.4", "the standard error is -0.4, expected a finite number of at least 0"),

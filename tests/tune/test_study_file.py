@@ -200,3 +200,9 @@ def test_options_that_a_driver_does_not_know(write_study, monkeypatch):
     path = write_study(("rounds = 8", 'rounds = 8\nstorage = "mysql://host/db?nothing=1"'))
     with pytest.raises(StudyFileError, match=r"cannot be opened: .*'nothing'; expected"):
         create_study(StudyFile.load(path))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(write_study):
+    path = write_study()
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert StudyFile.load(path).study.name == "hill"

@@ -14,6 +14,7 @@ from surefoot.acquisition.local_search import neighbors
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
+from surefoot.types import InvalidInput
 
 _CHUNK = 4096
 _RAW = 512  # Sobol points, of which the best are starts
@@ -77,7 +78,7 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
     design = context.space.design
     if isinstance(design, Arms):
         if context.posterior.tabulates(design.points):  # all of them are looked up at once
-            arm = int(score(design.points).argmax())
+            arm = int(_checked(score(design.points), design.points).argmax())
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
@@ -100,8 +101,20 @@ def scores(score: Score, points: Tensor) -> Tensor:
     """Scores (n,) without gradients, in chunks that bound memory."""
     with torch.no_grad():
         if len(points) <= _CHUNK:
-            return score(points)
-        return torch.cat([score(part) for part in points.split(_CHUNK)])
+            return _checked(score(points), points)
+        return torch.cat([_checked(score(part), part) for part in points.split(_CHUNK)])
+
+
+def _checked(found: object, points: Tensor) -> Tensor:
+    """What a score, which may be one of the user's, returned for points (n, d)."""
+    if not isinstance(found, Tensor) or found.shape != points.shape[:1]:
+        what = f"a tensor {tuple(found.shape)}" if isinstance(found, Tensor) else repr(type(found))
+        raise InvalidInput(f"the score returned {what}, expected a tensor ({len(points)},).")
+    if bool(found.isnan().any()):
+        raise InvalidInput(
+            f"the score is NaN at {points[found.isnan()][0].tolist()}, expected numbers."
+        )
+    return found
 
 
 def best_point(

@@ -33,6 +33,7 @@ By = Literal["mean", "lower", "rounds"] | ScoreRule
 the policy `Recorded` keeps.
 """
 
+_ANCHORS, _SLACK = 8, 1e-9  # the slack is of the extents
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
@@ -89,7 +90,7 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
         x = context.designs[best_row(value, context.designs)]
         arm = space.design.locate(x).arm
     elif space.design.finite:
-        best = maximise(value, context)
+        best = _best_arm(value, context)
         x, arm = best.design, best.design_arm
     else:
         x, arm = _best_in_box(value, context), None
@@ -171,12 +172,28 @@ def represented(context: Context) -> Context:
     return context.sampled(_VALUES, torch.Generator().manual_seed(0))
 
 
+def _best_arm(value: Score, context: Context) -> Location:
+    """The best arm, a measured one unless another is better: some that tie may always fail."""
+    best, measured = maximise(value, context), best_measured(value, context, 1)[0]
+    if bool((context.designs == best.design).all(-1).any()):
+        return best
+    gain = scores(value, torch.stack([best.design, measured]))
+    return best if float(gain[0]) > float(gain[1]) else context.space.design.locate(measured)
+
+
 def _best_in_box(value: Score, context: Context) -> Tensor:
-    """The best point, a measured one unless another is better by more than the search resolves."""
-    measured = best_measured(value, context)
+    """The best point, a measured one unless another is better by more than the search resolves.
+
+    Points may have been measured that are not of the space, such as between two levels.
+    """
     box: Box = context.space  # type: ignore[assignment]
+    off = (box.snap(context.designs) - context.designs).abs() > _SLACK * box.span
+    of_space = context.designs[~off.any(-1)]
+    measured = of_space[scores(value, of_space).argsort(descending=True)[:_ANCHORS]]
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
+    if not len(measured):
+        return point
     gain = scores(value, torch.stack([point, measured[0]]))
     better = float(gain[0] - gain[1]) > _NO_BETTER * context.posterior.scale
     return point if better else measured[0]

@@ -136,7 +136,8 @@ class Hyperparameters:
         logs = torch.zeros(int(group.max()) + 3, dtype=torch.float64)
         logs[group] = scales.log()
         excess = noise - MIN_NOISE - _MIN_NOISE_TO_SIGNAL * variance
-        logs[-2:] = torch.tensor([variance, max(excess, _LEAST_EXCESS)]).log()
+        logs[-2] = math.log(variance)
+        logs[-1] = math.log(max(excess, _LEAST_EXCESS))
         return cls(logs)
 
     @property

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
 from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.uncertainty import Correction
@@ -250,7 +249,9 @@ class PosteriorMode:
     ) -> Tensor:
         """Values (p, number) of functions at points (p, d)."""
         at = self.given(model, weights).at(points)
-        root = cholesky(self.inflation * at.covariance)
+        # For close points the covariance is singular up to rounding: no Cholesky factor exists.
+        values, vectors = torch.linalg.eigh(self.inflation * at.covariance)
+        root = vectors * values.clamp_min(0.0).sqrt()
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
         return at.mean[:, None] + root @ normals
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from torch import Tensor
@@ -150,20 +149,24 @@ def constraint_values(
         limits: The constraints that are declared.
     """
     rows = [None] * rewards if given is None else given
+    if not isinstance(rows, list | tuple) or not all(isinstance(r, Mapping | None) for r in rows):
+        raise InvalidInput(
+            f"`constraints` is {checks.shown(given)}, expected values by name, such as "
+            "`{'memory': 18.5}`; for several rewards a list with one such mapping for each."
+        )
     if len(rows) != rewards:
         raise InvalidInput(
             f"{rewards} rewards came with constraints of {len(rows)}, expected as many."
         )
-    for name, value in ((name, each[name]) for each in rows if each for name in each):
+    for name in (name for each in rows if each for name in each):
         if name not in limits:
             known = f"expected {', '.join(map(repr, limits))}" if limits else "none is declared"
             raise InvalidInput(
                 f"{name!r} is not a constraint, {known}: declare it by "
                 f"`constraints={{{name!r}: Constraint(maximum=...)}}`."
             )
-        if not (isinstance(value, int | float) and math.isfinite(value)):
-            raise InvalidInput(
-                f"the constraint {name!r} is {value!r}, expected a finite number: leave it out "
-                "where it is unknown."
-            )
-    return [{name: float(value) for name, value in (one or {}).items()} for one in rows]
+    finite = checks.finite
+    return [
+        {name: finite(f"constraints[{name!r}]", value) for name, value in (one or {}).items()}
+        for one in rows
+    ]

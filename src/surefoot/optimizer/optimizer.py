@@ -502,6 +502,10 @@ class Optimizer:
 
         Args:
             path: The file.
+
+        Raises:
+            InvalidInput: If a policy of yours keeps something in `context.memory` that cannot be in
+                a file; nothing is written then.
         """
         model = self._model
         lasting = model.hyperparameters.lasting
@@ -522,7 +526,7 @@ class Optimizer:
             "ridge": self.ridge,
             "standardise": self._standardise,
             "repeat_until": self._repeat_until,
-            "initial": len(self._initial),
+            "initial": self._model.initial,
             "seed": self.seed,
         }
         state = {name: getattr(self, name) for name in _STATE}
@@ -594,7 +598,15 @@ class Optimizer:
             if self.risk is None:
                 return among[int(torch.randint(len(among), (), generator=self._generator))]
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")
-        return self.policy.choose(self._context(), among)
+        location = self.policy.choose(self._context(), among)
+        if not isinstance(location, Location):
+            raise InvalidInput(
+                f"the policy chose {checks.shown(location)}, expected a location, as "
+                "`context.space.location(point)` makes it."
+            )
+        if location.design_arm is None:
+            self.space.design.locate(location.design, name="the chosen point")
+        return location
 
     def _context(self) -> Context:
         """What the next point is chosen by: the rewards, and the pending queries."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, write
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
@@ -31,8 +32,19 @@ def save(
         parts: The parts that the optimizer is composed of, by their names.
         options: Its other arguments, numbers and truth values.
         state: All that changes, as dataclasses, tensors and numbers.
+
+    Raises:
+        InvalidInput: If a policy keeps something in `context.memory` that cannot be in a file;
+            nothing is written then.
     """
     encoder = Encoder()
+    for key, kept in state["_memory"].items():
+        if not is_whole(encoder.encode({key: kept})):
+            raise InvalidInput(
+                f"`context.memory[{checks.shown(key)}]` is {checks.shown(kept)}, which cannot be "
+                "in a file, expected numbers, texts, tensors, arrays of numbers, or lists, tuples "
+                "and dictionaries of these."
+            )
     values = {
         "space": encoder.encode(space),
         "parts": {name: encoder.encode(part) for name, part in parts.items()},

@@ -52,7 +52,9 @@ class Encoder:
         if isinstance(value, Tensor):
             return self._tensor("tensor", value)
         if isinstance(value, np.ndarray):
-            return self._tensor("array", torch.from_numpy(value))
+            if value.dtype.kind not in "biufc":
+                return OUTSIDE
+            return self._tensor("array", torch.from_numpy(np.ascontiguousarray(value)))
         if isinstance(value, torch.Generator):
             return self._tensor("generator", value.get_state())
         if type(value) in (tuple, list):  # not a named tuple, whose names would be lost

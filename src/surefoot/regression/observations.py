@@ -33,14 +33,15 @@ class Conditions:
         Raises:
             InvalidInput: For anything else.
         """
-        named = isinstance(worker, str | int) and not isinstance(worker, bool)
-        if worker is not None and not (named and str(worker).strip()):
+        number = checks.integer(worker)
+        name = worker if isinstance(worker, str) else "" if number is None else str(number)
+        if worker is not None and not name.strip():
             raise InvalidInput(
                 f"`worker` is {checks.shown(worker)}, expected a name that is not empty, or None "
                 "where it is unknown."
             )
         when = None if time is None else checks.finite("time", time)
-        return cls(None if worker is None else str(worker), when)
+        return cls(None if worker is None else name, when)
 
 
 UNKNOWN = Conditions()

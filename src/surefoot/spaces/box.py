@@ -177,7 +177,8 @@ class Box:
         """
         snapped = points.clamp(self.lower, self.upper)
         for coordinate, values in self.levels.items():
-            nearest = (snapped[:, coordinate, None] - values).abs().argmin(-1)
+            halfway = (values[1:] + values[:-1]) / 2.0
+            nearest = torch.bucketize(snapped[:, coordinate].contiguous(), halfway)
             snapped[:, coordinate] = values[nearest]
         for group in self.choices:
             columns = list(group)
@@ -273,8 +274,9 @@ class Box:
         return torch.cat([self.sample(number, generator), ends]) if number else ends
 
     def location(self, design: Tensor, arm: int | None = None) -> Location:
-        """The location of a point (d,)."""
-        return Location(design, None, design, None)
+        """The location of a point (d,), negative zeros made positive: equal points are one site."""
+        point = design + 0.0
+        return Location(point, None, point, None)
 
     def locate(
         self, where: Where, environment: EnvironmentValue = None, name: str = "point"

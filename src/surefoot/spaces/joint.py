@@ -186,6 +186,7 @@ class Joint:
 
     def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
         """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
+        design, environment = design + 0.0, environment + 0.0  # no negative zeros: keys are bytes
         pair = self.pair(arm, environment)
         if pair is not None and isinstance(self.seen, Arms):
             point = self.seen.points[pair]

@@ -17,6 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.tune.estimate_text import estimate_text
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
@@ -248,8 +249,9 @@ class LivePanel:
         if best is None:
             body.add_row("Recommended", Text("nothing measured yet", style="dim"))
         else:
-            value = f"[bold green]{best.value:.5g}[/bold green]"
-            ends = status.units.of_value(_ends(best) if status.has_interval else "")
+            known = status.has_interval
+            number, _, ends = (_estimate(best) if known else f"{best.value:.5g}").partition(" ")
+            value, ends = f"[bold green]{number}[/bold green]", status.units.of_value(ends)
             body.add_row("Recommended", f"{value} {escape(printable(ends))}")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
@@ -315,7 +317,7 @@ def _summary(status: Progress) -> list[str]:
     parts = []
     best = status.recommended
     if best is not None:
-        value = f"{best.value:.5g} {_ends(best)}" if status.has_interval else f"{best.value:.5g}"
+        value = _estimate(best) if status.has_interval else f"{best.value:.5g}"
         described = _describe(best.params, status.units)
         parts.append(f"recommended {status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
@@ -326,8 +328,8 @@ def _summary(status: Progress) -> list[str]:
     return parts
 
 
-def _ends(best: StudyRecommendation) -> str:
-    return f"({best.lower:.5g} to {best.upper:.5g})"
+def _estimate(best: StudyRecommendation) -> str:
+    return estimate_text(best.value, best.lower, best.upper)
 
 
 def _environment(trial: FrozenTrial) -> str:

@@ -22,15 +22,18 @@ def check_output(path: Path, endings: tuple[str, ...] = ()) -> None:
         endings: Its possible endings, such as `.csv`; any if empty.
 
     Raises:
-        InvalidInput: If the ending is another one, or the path is in no folder or is one itself.
+        InvalidInput: If the ending is another one, the path is in no folder, or it is a folder or
+            a device.
     """
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder, expected the name of a file")
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is a device or a pipe, expected the name of a file")
     if endings and path.suffix.lower() not in endings:
         expected = " or ".join(endings)
         raise InvalidInput(f"{path}: got the ending {path.suffix!r}, expected {expected}")
     if not path.absolute().parent.is_dir():
         raise InvalidInput(f"{path}: there is no folder {path.absolute().parent}")
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder, expected the name of a file")
 
 
 @contextlib.contextmanager

@@ -367,3 +367,39 @@ def test_two_threads_share_a_sampler() -> None:
     study.optimize(line, 12, n_jobs=2)
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
     assert sorted(study.sampler.belief(study).trials) == list(range(12))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> None:
+    study = optuna.create_study()
+    x = FloatDistribution(0.0, 1.0)
+    for place in np.arange(24) / 24:
+        value = offset + 10.0 * (place - 0.3) ** 2
+        trial = create_trial(params={"x": place}, distributions={"x": x}, value=value)
+        study.add_trial(trial)
+    belief = SurefootSampler(seed=0).belief(study)
+    assert abs(belief.recommend().params["x"] - 0.3) < 0.05
+    assert belief.values.tolist() == [trial.value for trial in study.trials]
+
+
+def test_finite_values_of_any_size_are_measurements() -> None:
+    def steep(trial: Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return 1.7e308 if x > 0.8 else (x - 0.3) ** 2
+
+    study = run(steep, 12)
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+    assert study.sampler.belief(study).recommend().params["x"] < 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    unit = FloatDistribution(0.0, 1.0)
+    study = optuna.create_study()
+    for x, y in draw.random((25, 2)):
+        value = (x - 0.3) ** 2 + (y - 0.6) ** 2
+        params, both = {"x": x, "y": y}, {"x": unit, "y": unit}
+        study.add_trial(create_trial(params=params, distributions=both, value=value))
+    belief = SurefootSampler(seed=0).belief(study)
+    assert 0.0 <= belief.probability_of_gain(belief.recommend().params, 0.01) <= 1.0

@@ -101,6 +101,18 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path):
         write_report(tmp_path / "none.toml", tmp_path / "nowhere" / "report.html")
     with pytest.raises(InvalidInput, match="is a folder"):
         write_report(tmp_path / "none.toml", tmp_path)
+    with pytest.raises(InvalidInput, match="is a device or a pipe"):
+        write_report(tmp_path / "none.toml", "/dev/null")
+
+
+@pytest.mark.parametrize("name", ["rig.db", "rig.toml", "bench.py"])
+def test_no_other_file_is_replaced_by_a_report(tmp_path, name):
+    path = study(tmp_path, SPEED + MODE, [4.0])
+    (tmp_path / "bench.py").write_text("print(4.0)\n")
+    before = (tmp_path / name).read_bytes()
+    with pytest.raises(InvalidInput, match=r"got the ending .*, expected .html or .htm"):
+        write_report(path, tmp_path / name)
+    assert (tmp_path / name).read_bytes() == before
 
 
 @pytest.mark.parametrize("measured", [1, 2, 3, 4, 20, 500])

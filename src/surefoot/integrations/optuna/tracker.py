@@ -152,7 +152,7 @@ class StudyTracker:
                 sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
                 under.append(conditions_of(trial, effects))
                 self.numbers.append(trial.number)
-                self._configurations[point.numpy().tobytes()] = dict(trial.params)
+                self._configurations[(point + 0.0).numpy().tobytes()] = dict(trial.params)
             elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
                 self._fail(point, z)
         while self._read_below in self._read:
@@ -163,7 +163,7 @@ class StudyTracker:
             known = [query.environment for query in measured if query.environment is not None]
             self.optimizer.tell_all(
                 measured,
-                torch.tensor(values),
+                torch.tensor(values, dtype=torch.float64),
                 torch.stack(known) if known else None,
                 sems=sems,
                 workers=[one.worker for one in under],

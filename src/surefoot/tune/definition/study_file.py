@@ -241,7 +241,7 @@ class StudyFile:
         """
         path = Path(path)
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise StudyFileError(f"{path}: no such file, expected a study file in TOML") from None
         except OSError as error:

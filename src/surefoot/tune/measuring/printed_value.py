@@ -20,6 +20,8 @@ _PLUS_MINUS = re.compile(r"\+/?-")
 _UNIT = re.compile(r"[^\S\n]*+[^\W\d_]*+%?[^\S\n]*+")  # after a number, on its line
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
 _SAMPLES = re.compile(r"[^\S\n]*+samples[^\S\n]*+[:=]")
+# 1,234.5 is a number with thousands separators; 12,5 is one with a decimal comma, or two numbers.
+_COMMA = re.compile(r"(?:\d{1,3}(?:,\d{3})++(?:\.\d*+)?|\d++,\d++)(?:[eE][-+]?\d++)?")
 _SAMPLE = re.compile(NUMBER.pattern + r"[^\W\d_]*+%?")
 
 
@@ -39,8 +41,9 @@ class PrintedValue:
 def printed_value(text: str) -> PrintedValue | str:
     """The measurement in a text, or the reason of a failure if there is none.
 
-    It is the last number. If that follows `+-`, `+/-` or `±`, it is the standard error of the
-    number before. If its line is `samples:` and numbers, these are replicates of one run.
+    It is the last number; one with thousands separators or a decimal comma is refused. If it
+    follows `+-`, `+/-` or `±`, it is the standard error of the number before. If its line is
+    `samples:` and numbers, these are replicates of one run.
 
     Args:
         text: What was printed.
@@ -52,7 +55,7 @@ def printed_value(text: str) -> PrintedValue | str:
         >>> printed_value("latency 12.5 ms +- 0.4 ms")
         PrintedValue(value=12.5, sem=0.4)
     """
-    text = _PLUS_MINUS.sub("±", without_escapes(text))
+    text = _PLUS_MINUS.sub("±", without_escapes(text).replace("\N{MINUS SIGN}", "-"))
     last = before = None
     for found in NUMBER.finditer(text):
         before, last = last, found
@@ -63,12 +66,14 @@ def printed_value(text: str) -> PrintedValue | str:
     if samples:
         return of_replicates(samples)
     lead = text[start : last.start()].rstrip()
+    if with_comma := _with_comma(text, last):
+        return with_comma
     if not lead.endswith("±"):
         return PrintedValue(float(last[0]))
     end = start + len(lead) - 1
     if before is None or before.end() > end or not _UNIT.fullmatch(text, before.end(), end):
         return f"no number before the standard error {last[0]} on standard output"
-    return PrintedValue(float(before[0]), float(last[0]))
+    return _with_comma(text, before) or PrintedValue(float(before[0]), float(last[0]))
 
 
 def of_replicates(samples: Sequence[float]) -> PrintedValue:
@@ -94,6 +99,17 @@ def split_worker(text: str) -> tuple[str | None, str]:
     """
     found = _WORKER.findall(text)
     return (found[-1] if found else None), _WORKER.sub("", text)
+
+
+def _with_comma(text: str, number: re.Match[str]) -> str:
+    """Why a number cannot be read that follows a digit and a comma; empty if it can."""
+    start = number.start()
+    while start and text[start - 1] in "0123456789.,":
+        start -= 1
+    whole = text[start : number.end()]
+    if "," not in whole or not _COMMA.fullmatch(whole):
+        return ""
+    return f"{whole} on standard output, expected a number without separators, such as 1234.5"
 
 
 def _replicates(line: str) -> list[float]:

@@ -23,12 +23,13 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
         output: The HTML file to write.
 
     Raises:
-        InvalidInput: If the study file is invalid, or the output is in no folder.
+        InvalidInput: If the study file is invalid, or the output is in no folder or does not end
+            with `.html` or `.htm`.
         NotReady: If the study has no measurement yet.
         WriteFailed: If the output cannot be written.
     """
     output = Path(output)
-    check_output(output)
+    check_output(output, (".html", ".htm"))
     checked, study = open_study(study_file)
     text = page(collect(checked, study, fitted_model(checked, study)))
     with output_file(output) as partial:

@@ -101,7 +101,9 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         noise_facts=facts,
         noise_verdict=verdict,
         noise_model=model.assumed,
-        study_text=escaped(study_file.hide_passwords(study_file.path.read_text(encoding="utf-8"))),
+        study_text=escaped(
+            study_file.hide_passwords(study_file.path.read_text(encoding="utf-8-sig"))
+        ),
         command=escaped(f"surefoot tune {shlex.quote(study_file.path.name)}"),
         versions=_versions(),
         storage=_storage(study_file),

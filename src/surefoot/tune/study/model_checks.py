@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.estimate_text import estimate_text
 from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.units import Units
 
@@ -98,7 +99,7 @@ def _repeats(
         name = f"{what} configuration" if params == known else name
     units = study_file.units
     median = units.of_value(f"{medians[worst]:.5g}")
-    predicted = units.of_value(f"{mean[worst]:.5g} ({lower[worst]:.5g} to {upper[worst]:.5g})")
+    predicted = units.of_value(estimate_text(mean[worst], lower[worst], upper[worst]))
     return (
         f"The {name} was measured {number} times, with median {median}; the model predicts "
         f"{predicted}."
@@ -176,7 +177,7 @@ def _earlier_predictions(units: Units, model: StudyBelief, earlier: Sequence[Ear
         return ""
     one, value = missed[-1]
     best = one.best
-    predicted = units.of_value(f"{best.value:.5g} ({best.lower:.5g} to {best.upper:.5g})")
+    predicted = units.of_value(estimate_text(best.value, best.lower, best.upper))
     return (
         f"What was recommended after {one.trials} measurements was predicted at {predicted} and is "
         f"now at {units.of_value(f'{value:.5g}')}; {len(missed)} of {len(known)} earlier intervals "

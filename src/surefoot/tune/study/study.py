@@ -79,6 +79,8 @@ class AgainstDefaults:
             return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         shares = sorted(100.0 * end / abs(self.value) for end in ends)
         change = 100.0 * self.change / abs(self.value)
+        if round(change) == 0 and self.lower * self.upper > 0.0:  # small, but certain
+            return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
 
 

@@ -115,6 +115,8 @@ class _Rows:
         used = {self._value, *(index for each in columns for index in each.values())}
         known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
         for index, name in enumerate(self._header):
+            if index not in used and name in self._header[:index]:
+                raise InvalidInput(f"{table}: the column {shown(name)} is there twice")
             if index not in used and name not in known:
                 raise InvalidInput(
                     f"{table}: unknown column {shown(name)}, expected the parameters "
@@ -132,6 +134,11 @@ class _Rows:
         seen: dict[str, int] = {}
         trials = []
         for line, row in self._rows:
+            if any(cell.strip() for cell in row[len(self._header) :]):
+                raise InvalidInput(
+                    f"{self._table}: line {line}: got {len(row)} cells, expected "
+                    f"{len(self._header)} as in the header; nothing was imported"
+                )
             if self._text(row, STATE) in UNFINISHED:
                 self.skipped += 1
                 continue
@@ -156,6 +163,8 @@ class _Rows:
             }
         if seconds := self._text(row, DURATION):
             attributes[SECONDS] = self._number(line, DURATION, seconds)
+            if attributes[SECONDS] < 0.0:
+                raise self._wrong(line, DURATION, seconds, "a duration of at least 0")
         if error := self._text(row, ERROR):
             attributes[STANDARD_ERROR] = self._number(line, ERROR, error)
             if attributes[STANDARD_ERROR] < 0.0:
@@ -203,9 +212,12 @@ class _Rows:
             except ValueError:
                 begun = self._clock(line, text)
             trial.datetime_start = begun
-            trial.datetime_complete = begun + timedelta(
-                seconds=max(0.0, trial.user_attrs.get(SECONDS, 0.0))
-            )
+            try:
+                lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
+                trial.datetime_complete = begun + lasted
+            except OverflowError:
+                expected = "a duration that ends before the year 10000"
+                raise self._wrong(line, DURATION, self._text(row, DURATION), expected) from None
         return trial
 
     def _begun(self, row: list[str], trial: FrozenTrial) -> datetime | None:
@@ -221,7 +233,10 @@ class _Rows:
             given = datetime.fromisoformat(text)
         except ValueError:
             raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
-        return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+        try:
+            return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
+        except OverflowError:
+            raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
 
     def _parameter(
         self, line: int, name: str, row: list[str], distribution: BaseDistribution

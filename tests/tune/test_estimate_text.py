@@ -1,0 +1,41 @@
+"""Estimates have as many digits as their intervals need."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot.tune.estimate_text import estimate_text, interval_digits
+from surefoot.tune.study.study import AgainstDefaults
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        ((12.5, 12.0, 13.0), "12.5 (12 to 13)"),
+        ((1e9 + 36.25, 1e9 + 36.0, 1e9 + 37.0), "1000000036.25 (1000000036 to 1000000037)"),
+        ((0.0, 0.0, 0.0), "0 (0 to 0)"),
+        ((7.0, -math.inf, math.inf), "7 (-inf to inf)"),
+    ],
+)
+def test_an_offset_does_not_hide_the_estimate(estimate, text):
+    assert estimate_text(*estimate) == text
+
+
+@given(
+    st.floats(-1e12, 1e12),
+    st.floats(1e-6, 1e6),
+)
+def test_the_ends_are_told_apart(value, width):
+    digits = interval_digits(value, value - width, value + width)
+    low, high = f"{value - width:.{digits}g}", f"{value + width:.{digits}g}"
+    resolved = width > 1e-12 * abs(value)
+    assert float(low) < float(high) or not resolved
+    assert 5 <= digits <= 15
+
+
+def test_a_small_change_that_is_certain_is_not_shown_as_none():
+    small = AgainstDefaults({}, 1e9, -36.0, -40.0, -30.0)
+    assert str(small) == "-36 (-40 to -30)"
+    assert str(AgainstDefaults({}, 1e9, -36.0, -90.0, 10.0)) == "-0 % (-0 to +0 %)"
