@@ -243,7 +243,8 @@ class Optimizer:
         Args:
             where: A query, the index of an arm or a point. A query of another optimizer, or one
                 that has all its rewards, stands for its point. A point counts for the first query
-                that is pending there.
+                that is pending there. One between two levels or categories may be told, and is
+                never recommended.
             y: The reward, a finite number.
             environment: The z (dz,) that it was measured under, on a `Joint` space where the query
                 did not ask for one; one query may be told under several.
@@ -261,9 +262,10 @@ class Optimizer:
 
         Raises:
             InvalidInput: With nothing changed, for a reward that is not a finite number, a point
-                that is not of the space, a `sem` below 0, or one above 0 with an estimator that
-                cannot use it, a worker without a name, a time that is not finite, or a worker or a
-                time where a kernel is given.
+                out of bounds, a `sem` below 0, or one above 0 with an estimator that cannot use it,
+                a worker without a name, a time that is not finite, or a worker or a time where a
+                kernel is given. After any other error, of the model or of a part of yours, the
+                reward has been recorded: do not tell it again.
         """
         started = perf_counter()
         location, query = self._locate(where, environment)

@@ -94,14 +94,14 @@ class ConfirmStage:
         """The best of the candidates that neither fail nor are unstable.
 
         Where the runs of the stage have left no candidate that satisfies the constraints and is not
-        known to be worse than what the model prefers by now, it is the latter; where nothing
-        satisfies them, whichever is likelier to.
+        known to be worse than what the model prefers by now, it is the latter. If nothing satisfies
+        them, that is the configuration of all measured that comes nearest.
         """
         best = max(self._assessed(model).values(), key=model.preference)
         other = model.recommend()
-        if not best.feasible:
-            return max(best, other, key=model.preference)
-        return other if other.feasible and model.is_worse(best.params, other.params) else best
+        if not best.feasible or (other.feasible and model.is_worse(best.params, other.params)):
+            return other
+        return best
 
     def _assessed(self, model: StudyBelief) -> dict[int, StudyRecommendation]:
         """Predictions for the candidates that neither fail nor are unstable, or for all."""
