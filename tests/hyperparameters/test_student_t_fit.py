@@ -1,8 +1,11 @@
 """Hyperparameters fitted to simulated data."""
 
+import numpy as np
 import pytest
 import torch
 
+import surefoot as sf
+from surefoot.algorithms import robust_ucb
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
 
 SPREAD, HOMED = 15, 100
@@ -140,3 +143,24 @@ def test_pooled_lengthscales_differ_where_few_variables_matter():
     scales = fit.fit(data).kernel.base_kernel.lengthscale.detach().reshape(-1)
     others = torch.cat([scales[:3], scales[4:]])
     assert 5.0 * float(scales[3]) < float(others.min())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_equal_rewards_of_a_search_that_has_converged_are_the_best(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    best = np.array([0.3, -0.2])
+    near, far = best + 1e-3 * draw.standard_normal((100, 2)), draw.uniform(-1.0, 1.0, (60, 2))
+    points = np.concatenate([far, near])
+    distances = np.linalg.norm(points - best, axis=1)
+    losses = np.round(1000.0 * distances**2 * np.exp(draw.standard_normal(160)), 1) + 1035.35
+    optimizer = robust_ucb(sf.Box([-1.0, -1.0], [1.0, 1.0]), seed=0)
+    optimizer.tell_all(points, -losses)
+    found = optimizer.recommend()
+    assert np.linalg.norm(found.point.numpy() - best) < 0.1
+    assert found.lower < -1035.35 < found.upper
+
+
+def test_rewards_that_are_all_equal_can_be_fitted() -> None:
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    optimizer.tell_all(np.linspace(0.0, 1.0, 12)[:, None], [3.0] * 12)
+    assert optimizer.recommend().value == 3.0

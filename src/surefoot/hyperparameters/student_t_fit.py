@@ -510,10 +510,16 @@ def _estimated(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> Estimate
 
 
 def _warps(rewards: Tensor) -> list[Warp]:
-    """Transformations that compress all but the largest rewards, weakest first."""
+    """Transformations that compress all but the largest rewards, weakest first.
+
+    Knees are in units of the distance from the anchor to the median reward; to that of the smaller
+    ones where half of the rewards are equal, as rounded ones are where a search has converged.
+    """
     if len(rewards) < _LEAST_NUMBER:
         return []
     anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
+    if middle == anchor and bool((rewards < anchor).any()):
+        middle = float(rewards[rewards < anchor].median())
     knees = [share * (anchor - middle) for share in _KNEES]
     return [Warp(anchor, knee) for knee in knees if knee > 0.0]
 
