@@ -211,3 +211,16 @@ def test_any_values_give_a_sound_diagnosis_or_a_reason(values):
     assert (found.moment is None) == (found.tail_index < 1.1)
     assert found.moment is None or 0 < found.moment.alpha <= 1
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "message"),
+    [
+        (lambda x: np.ma.array(x, mask=x > 1.0), "masked values"),
+        (lambda x: x * (1 + 1j), "values of type complex128"),
+        (lambda x: x > 0.0, "values of type bool"),
+    ],
+)
+def test_what_are_no_numbers_is_refused(wrap, message):
+    with pytest.raises(InvalidInput, match=message):
+        diagnose(wrap(np.random.default_rng(0).normal(size=99)))

@@ -137,3 +137,23 @@ def test_weights_are_one_for_each_reward_and_truncated_are_counted(estimator: Es
     assert bool(((weights >= 0) & (weights <= 1)).all())
     assert estimate.truncated == int((weights < 0.5).sum())
     assert estimate.last_truncated == bool(weights[-1] < 0.5)
+
+
+def test_hubers_estimate_does_not_depend_on_how_far_out_an_outlier_is() -> None:
+    draw = np.random.default_rng(4)
+    arms = draw.integers(0, 8, 40)
+    rewards = np.sin(6.0 * arms / 7.0) + 0.3 * draw.normal(size=40)
+    out = draw.permutation(40)[:3]
+    means = []
+    for far in (1e4, 1e30, 1e90):
+        rewards[out] = far
+        optimizer = sf.Optimizer(
+            sf.Arms(np.linspace(0.0, 1.0, 8)[:, None]),
+            sf.kernels.squared_exponential(0.3),
+            estimator=sf.Huber(),
+            ridge=0.1,
+        )
+        optimizer.tell_all(arms.tolist(), rewards.tolist())
+        means.append(optimizer.posterior.mean(optimizer.space.points))
+    torch.testing.assert_close(means[1], means[0], atol=1e-3, rtol=0.0)
+    torch.testing.assert_close(means[2], means[0], atol=1e-3, rtol=0.0)

@@ -259,3 +259,20 @@ class TestBadInput:
         assert run.dictionary.tolist() == before[0]
         assert (mean(run.optimizer) == before[1]).all()
         assert run.optimizer.width == before[2]
+
+
+def test_rewards_that_were_not_asked_for_renew_the_dictionary() -> None:
+    arms, kernel = sf.Arms(np.linspace(0.0, 1.0, 60)[:, None]), sf.kernels.squared_exponential(0.2)
+    draw = np.random.default_rng(0)
+    chosen = draw.integers(0, 60, 200)
+    rewards = np.sin(6.0 * chosen / 59.0) + 0.1 * draw.normal(size=200)
+    optimizer, at_once = (
+        sf.algorithms.bbkb(arms, kernel, noise=0.1, oversampling=5.0, ridge=0.05) for _ in range(2)
+    )
+    for arm, reward in zip(chosen.tolist(), rewards.tolist(), strict=True):
+        info = optimizer.tell(arm, reward)
+    at_once.tell_all(chosen.tolist(), rewards.tolist())
+    assert info.dimension > 10
+    found, expected = optimizer.recommend(), at_once.recommend()
+    assert found.lower < expected.value < found.upper
+    assert found.upper - found.lower < 2.0 * (expected.upper - expected.lower)

@@ -63,3 +63,15 @@ class TestRepeats:
     def test_a_factor_that_is_none(self, factor: object) -> None:
         with pytest.raises(sf.InvalidInput, match="repeat_until"):
             batched(repeat_until=factor)
+
+
+def test_tiny_rewards_can_be_repeated() -> None:
+    optimizer = sf.Optimizer(
+        sf.Arms([[0.0], [0.5], [1.0]]),
+        sf.kernels.squared_exponential(0.2),
+        standardise=True,
+        repeat_until=2.0,
+    )
+    for reward in (1e-200, 2e-200, 3e-200, -1e-200):
+        optimizer.tell(optimizer.ask(), reward)
+    assert optimizer.ask().repeats >= 1

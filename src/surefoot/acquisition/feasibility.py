@@ -92,6 +92,15 @@ class Feasibility:
         outcomes = self._outcomes_of(points)
         return outcomes.probability(outcomes.failure_penalty(_REACH, _MUCH_CLOSER), self._typical)
 
+    def of_measured(self, points: Tensor) -> Tensor:  # (n, d) -> (n,)
+        """The probabilities by which to recommend designs that were measured, differentiable.
+
+        Under an environment a design is measured at few of the values that its risk is made of: at
+        the others nothing is known but the rate nearby.
+        """
+        outcomes = self._outcomes_of(points)
+        return outcomes.probability(torch.zeros_like(outcomes.success), self._typical)
+
     def updated(
         self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
     ) -> Feasibility:

@@ -57,7 +57,8 @@ class Recorded:
         location = as_policy(self.policy).choose(context, among)
         design = location.design.unsqueeze(0)
         with torch.no_grad():
-            value = float(represented(context).bound(design, -context.width))
+            bound = represented(context).bound(design, -context.width)
+            value = float(context.warp.inverse(bound))  # the warp of each round is another
         best = context.memory.get(ROUNDS)
         if best is None or value > best["value"]:
             context.memory[ROUNDS] = {"value": value, "design": location.design}

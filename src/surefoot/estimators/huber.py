@@ -21,6 +21,7 @@ _CAUTIOUS = 2  # passes that cannot overshoot, before Newton's
 _NEWTON = 16  # passes after which, the scale going to and fro, it is cautious ones again
 _SCALINGS, _SCALED = 20, 1e-3  # most passes for the output scale, and its relative tolerance
 _SCALE_EVERY = 0.01  # share of many rewards that may be new before their scale is found again
+_FAR = 1e10  # robust deviations, beyond which rounding of the loss would hide the other rewards
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ class Huber:
 
     def estimate(self, state: HuberState, sample: Sample) -> tuple[Estimate, HuberState]:
         """The estimate from all rewards, and the next state."""
-        values = state.digest.weighted(sample)
+        values = _within_reach(state.digest.weighted(sample))
         empirical = sample.units.empirical and not self.growing
         if empirical and values.has_errors:
             values = self._with_output_scale(values, state)
@@ -177,6 +178,13 @@ class Huber:
             if float((residual - before).abs().max()) <= self.tolerance * self.k * scale:
                 break
         return theta, residual, threshold, scale
+
+
+def _within_reach(values: WeightedValues) -> WeightedValues:
+    """The values, those far out drawn in to where their influence is as bounded as before."""
+    center = median(values.value, values.mass)
+    reach = _FAR * robust_spread(values.value, values.mass)
+    return replace(values, value=values.value.clamp(center - reach, center + reach))
 
 
 def _improved(

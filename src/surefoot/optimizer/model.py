@@ -179,7 +179,8 @@ class Model:
 
     def infer(self) -> Inference:
         """What follows from the rewards; within a batch, from those before it."""
-        if self.inference is None or not self.regression.batched:
+        ended = self.inference is None or (self.regression.is_due and not self._missing)
+        if ended or not self.regression.batched:
             self._renew()
         return self.latest
 

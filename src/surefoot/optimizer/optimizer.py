@@ -623,7 +623,9 @@ class Optimizer:
         model = self._model.up_to_date()
         posterior, width = (look := model.look()).posterior, look.width
         successes = self._success if model is self._model else SuccessModel(model)
-        success = successes.of_recommendation(self._failed, self._unstable())
+        success = successes.of_recommendation(
+            self._failed, self._unstable(), measured=self.space.has_environment
+        )
         nothing, memory = PendingQueries(), {**self._memory}
         return self._context_with(model, posterior, width, nothing, memory, success, constraints)
 
@@ -666,7 +668,7 @@ class Optimizer:
         posterior = self._model.latest.posterior
         with torch.no_grad():
             variance = float(posterior.variance(point.unsqueeze(0)))
-        relative = variance / posterior.scale**2 / self._model.fitted.noise
+        relative = variance / posterior.scale / posterior.scale / self._model.fitted.noise
         return max(1, min(most, math.ceil((self._repeat_until - 1.0) / max(relative, 1e-300))))
 
     def _add_pending(self, location: Location, repeats: int | None = None) -> Query:

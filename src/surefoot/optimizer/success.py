@@ -36,9 +36,21 @@ class SuccessModel:
         """
         return self._feasibility if self._update(failed, unstable) else None
 
-    def of_recommendation(self, failed: Sequence[Tensor], unstable: Tensor) -> Score | None:
-        """The probability by which to recommend; None where nothing has failed."""
-        return self._feasibility.of_recommendation if self._update(failed, unstable) else None
+    def of_recommendation(
+        self, failed: Sequence[Tensor], unstable: Tensor, *, measured: bool
+    ) -> Score | None:
+        """The probability by which to recommend; None where nothing has failed.
+
+        Args:
+            failed: Inputs (d,) that have failed, in order.
+            unstable: Indices (k,) of the sites that are unstable.
+            measured: Whether only designs are recommended that were measured, under some values of
+                an environment.
+        """
+        if not self._update(failed, unstable):
+            return None
+        found = self._feasibility
+        return found.of_measured if measured else found.of_recommendation
 
     def _update(self, failed: Sequence[Tensor], unstable: Tensor) -> bool:
         """Take in all measurements so far; whether any has failed."""

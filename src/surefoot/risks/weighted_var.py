@@ -16,6 +16,8 @@ from surefoot.risks.functionals import VaR
 from surefoot.risks.quantiles import ordered, quantiles
 from surefoot.types import InvalidInput
 
+_ROUNDING = 1e-15  # of each weight: those that are normalised stay as they are
+
 
 @dataclass(frozen=True)
 class WeightedVaR:
@@ -66,9 +68,12 @@ class WeightedVaR:
             raise InvalidInput(
                 f"{len(weights)} `weights` came with {len(levels)} `levels`, expected as many."
             )
-        total = math.fsum(weights)
+        largest = max(weights)
+        if largest > 1.0 or abs(math.fsum(weights) - 1.0) > _ROUNDING * len(weights):
+            total = math.fsum(each / largest for each in weights)
+            weights = tuple(each / largest / total for each in weights)
         object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "weights", tuple(each / total for each in weights))
+        object.__setattr__(self, "weights", weights)
 
     @cached_property
     def parts(self) -> tuple[VaR, ...]:

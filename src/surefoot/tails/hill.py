@@ -83,7 +83,11 @@ def tail_index(values: Array) -> TailIndex:
 def checked_sample(y: ArrayLike) -> Array:
     """A sample (n,) as an array; `InvalidInput` where it cannot show the tails."""
     try:
-        values = np.asarray(y, dtype=np.float64)
+        given = np.asarray(y)
+        if np.ma.is_masked(y) or given.dtype.kind in "cb":
+            what = "masked values" if np.ma.is_masked(y) else f"values of type {given.dtype}"
+            raise InvalidInput(f"`y` has {what}, expected real numbers.")
+        values = given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"`y` cannot be made an array of numbers: {error}.") from None
     if values.ndim != 1:
