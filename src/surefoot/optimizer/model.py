@@ -179,8 +179,7 @@ class Model:
 
     def infer(self) -> Inference:
         """What follows from the rewards; within a batch, from those before it."""
-        ended = self.inference is None or (self.regression.is_due and not self._missing)
-        if ended or not self.regression.batched:
+        if self.inference is None or not self.regression.batched:
             self._renew()
         return self.latest
 
@@ -207,11 +206,19 @@ class Model:
         """What follows from all rewards so far, without a trace in the run."""
         if self.latest.number == len(self.observations):
             return self.latest
+        if self._is_overdue:
+            return self._renewed().latest
         if self._look is None or self._look.number != len(self.observations):
             regression, sample = self._current()
             estimate = self.estimator.estimate(copy.deepcopy(self.state), sample)[0]
             self._look = self._inference(regression, sample, estimate)
         return self._look
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether a batch has ended, and the next choice will be made by a new dictionary."""
+        behind = self.latest.number != len(self.observations)
+        return behind and self.regression.is_due and not self._missing
 
     def up_to_date(self) -> Model:
         """This model if it was fitted to all rewards, as far as a fit is due; else a fitted copy.
@@ -222,11 +229,16 @@ class Model:
         number = len(self.observations)
         if self.hyperparameters.lasting or self.fitted_at >= min(number, self.initial):
             return self
+        return self._renewed(initial=0, fitted_at=0)
+
+    def _renewed(self, **changes: int) -> Model:
+        """A copy that is up to date, with other fields."""
+        number = len(self.observations)
         if self._copy is None or len(self._copy.observations) != number:
             self._copy = None
             self._copy = copy.deepcopy(self)
-            self._copy.initial = 0
-            self._copy.fitted_at = 0
+            for name, value in changes.items():
+                setattr(self._copy, name, value)
             self._copy._renew()
         return self._copy
 
@@ -235,6 +247,8 @@ class Model:
         weigh = getattr(self.estimator, "weights", None)
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
+        if self._is_overdue:
+            return self._renewed().weights()
         return weigh(self.look().estimate, self._current()[1])
 
     def _check_width(self) -> None:
