@@ -195,7 +195,10 @@ def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> N
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda x: x, r"the score returned a tensor \(\d+, 1\), expected a tensor \(\d+,\)"),
+        (
+            lambda x: x.repeat(1, 2),
+            r"the score returned a tensor \(\d+, 2\), expected a tensor \(\d+,\)",
+        ),
         (lambda x: x[:, 0] * torch.nan, "the score is NaN at"),
         (lambda x: None, "the score returned <class 'NoneType'>"),
     ],

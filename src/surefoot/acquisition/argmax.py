@@ -107,6 +107,8 @@ def scores(score: Score, points: Tensor) -> Tensor:
 
 def _checked(found: object, points: Tensor) -> Tensor:
     """What a score, which may be one of the user's, returned for points (n, d)."""
+    if isinstance(found, Tensor) and found.shape == (len(points), 1):
+        found = found.squeeze(-1)  # of bounds without an environment
     if not isinstance(found, Tensor) or found.shape != points.shape[:1]:
         what = f"a tensor {tuple(found.shape)}" if isinstance(found, Tensor) else repr(type(found))
         raise InvalidInput(f"the score returned {what}, expected a tensor ({len(points)},).")

@@ -216,9 +216,8 @@ class Model:
 
     @property
     def _is_overdue(self) -> bool:
-        """Whether a batch has ended, and the next choice will be made by a new dictionary."""
-        behind = self.latest.number != len(self.observations)
-        return behind and self.regression.is_due and not self._missing
+        """Whether a batched dictionary is of few of the rewards, as where none was asked for."""
+        return self.regression.batched and len(self.observations) >= 2 * self.latest.number
 
     def up_to_date(self) -> Model:
         """This model if it was fitted to all rewards, as far as a fit is due; else a fitted copy.
@@ -239,6 +238,8 @@ class Model:
             self._copy = copy.deepcopy(self)
             for name, value in changes.items():
                 setattr(self._copy, name, value)
+            for one in [one for one in self._copy.outstanding if one.missing]:
+                self._copy.release(one.point, one.arm, one.missing)
             self._copy._renew()
         return self._copy
 
