@@ -447,29 +447,27 @@ def reproduce(
 def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:
     if recommended == defaults.params:
         return "These are the defaults."
-    from surefoot.tune.estimate_text import interval_digits
+    from surefoot.tune.estimate_text import estimate_texts
 
     ends = (defaults.value + defaults.lower, defaults.value + defaults.upper)
-    digits = interval_digits(defaults.value, *ends)
-    value = units.of_value(f"{defaults.value:.{digits}g}")
+    value = units.of_value(estimate_texts(defaults.value, *ends)[0])
     return f"Against the defaults, which the model predicts at {value}: {defaults}."
 
 
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
     from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import LEAST_DIGITS, interval_digits
+    from surefoot.tune.estimate_text import estimate_texts
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
         return
     what = "value" if risk is None else f"{risk.name} of"
-    interval, digits = "(a single measurement has no interval)", LEAST_DIGITS
+    value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
     if summary.interval is not None:
-        digits = interval_digits(best.value, *summary.interval)
-        ends = [f"{end:.{digits}g}" for end in summary.interval]
-        interval = f"(95 % credible interval {ends[0]} to {ends[1]})"
-    _say(f"Recommended, with {what} {units.of_value(f'{best.value:.{digits}g}')} {interval}:")
+        value, low, high = estimate_texts(best.value, *summary.interval)
+        interval = f"(95 % credible interval {low} to {high})"
+    _say(f"Recommended, with {what} {units.of_value(value)} {interval}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
     for line in constraint_lines(best, summary.constraints):

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-import surefoot as sf
 from plain_cells import Cell, drive, feasible
-from surefoot.algorithms import robust_ucb
 
 
 @pytest.mark.parametrize("space", ["line", "box", "mixed"])
@@ -22,16 +20,3 @@ def test_queries_of_a_box_whose_coordinates_are_all_listed(part: str) -> None:
     for query in optimizer.ask_batch(2):
         assert feasible(optimizer.space, query.point)
     assert feasible(optimizer.space, optimizer.recommend().point)
-
-
-@pytest.mark.parametrize("box", [sf.Box([0.0], [10.0], levels={0: [1, 2, 5, 10]}), None])
-def test_a_measured_point_that_is_not_of_the_space_is_not_recommended(box: sf.Box | None) -> None:
-    if box is None:
-        box, points = sf.Box([0.0, 0.0], [1.0, 1.0], choices=[[0, 1]]), [[0.5, 0.5], [0, 1], [1, 1]]
-    else:
-        points = [[3.3], [1.0], [10.0]]
-    optimizer = robust_ucb(box)
-    for point, reward in zip(points, (3.0, 1.0, 0.0), strict=True):
-        optimizer.tell(point, reward)
-    best = optimizer.recommend().point
-    assert torch.equal(best, box.snap(best[None])[0])

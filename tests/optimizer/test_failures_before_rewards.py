@@ -43,13 +43,3 @@ def test_on_a_box_failures_are_kept_away_from(seed: int) -> None:
     for point in torch.linspace(0.0, 0.5, 6, dtype=torch.float64):
         optimizer.forget([float(point)])
     assert float(optimizer.ask().point[0]) > 0.8
-
-
-@pytest.mark.parametrize("rewards", [(5.0, 5.0), (5.0,)])
-def test_an_arm_that_always_failed_is_not_recommended(rewards: tuple[float, ...]) -> None:
-    optimizer = robust_ucb(sf.Arms([[0.0], [0.5], [1.0]]), seed=0)
-    for _ in range(6):
-        optimizer.forget(0)
-    for arm, reward in enumerate(rewards, 1):
-        optimizer.tell(arm, reward)
-    assert optimizer.recommend().arm != 0

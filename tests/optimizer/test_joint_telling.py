@@ -136,20 +136,3 @@ def test_telling_all_settles_every_query_that_is_pending_there() -> None:
         plain.expect(1)
     plain.tell_all([1, 1], [0.5, 0.6])
     assert plain.pending == []
-
-
-@pytest.mark.parametrize("designs", [sf.Box([0.0], [1.0]), sf.Arms(np.linspace(0, 1, 11)[:, None])])
-def test_a_single_failure_hides_no_design(designs: sf.Arms | sf.Box) -> None:
-    world = sf.FiniteEnvironment([0.3, 0.4, 0.5, 0.6, 0.7])
-    kernel = sf.kernels.squared_exponential([0.3, 0.3])
-    optimizer = sf.algorithms.v_ucb(sf.Joint(designs, world), kernel, level=0.1, ridge=1e-4)
-    for x in np.linspace(0.0, 1.0, 11):
-        for z in (0.3, 0.5, 0.7):
-            optimizer.tell([x], -((x - z) ** 2), environment=z)
-    optimizer.forget([0.5], environment=0.6)
-    assert float(optimizer.recommend().point) == 0.5
-    assert float(optimizer.recommend(by="lower").point) == 0.5
-    for x in np.linspace(0.0, 1.0, 11)[4:7]:
-        for z in (0.3, 0.4, 0.5, 0.6, 0.7) * 4:
-            optimizer.forget([x], environment=z)
-    assert not 0.35 < float(optimizer.recommend().point) < 0.65

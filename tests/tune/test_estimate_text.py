@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.tune.estimate_text import estimate_text, interval_digits
+from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.study.study import AgainstDefaults
 
 
@@ -28,11 +28,10 @@ def test_an_offset_does_not_hide_the_estimate(estimate, text):
     st.floats(1e-6, 1e6),
 )
 def test_the_ends_are_told_apart(value, width):
-    digits = interval_digits(value, value - width, value + width)
-    low, high = f"{value - width:.{digits}g}", f"{value + width:.{digits}g}"
+    texts = estimate_texts(value, value - width, value + width)
     resolved = width > 1e-12 * abs(value)
-    assert float(low) < float(high) or not resolved
-    assert 5 <= digits <= 15
+    assert float(texts[1]) < float(texts[2]) or not resolved
+    assert float(texts[0]) == pytest.approx(value, rel=1e-4)
 
 
 def test_a_small_change_that_is_certain_is_not_shown_as_none():

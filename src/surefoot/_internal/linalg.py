@@ -1,4 +1,4 @@
-"""Cholesky factorisations of nearly singular matrices, full and pivoted."""
+"""Factorisations of nearly singular matrices: Cholesky, full and pivoted, and square roots."""
 
 from __future__ import annotations
 
@@ -58,6 +58,26 @@ def cholesky(matrix: Tensor) -> Tensor:
             "check that the kernel is, and that rewards and coordinates are of sane size."
         )
     return factor
+
+
+def square_root(matrix: Tensor) -> Tensor:
+    """A root R of a matrix R R^T that is positive semi-definite up to rounding.
+
+    It exists for many close points too, where a Cholesky factor does not.
+
+    Args:
+        matrix: Symmetric matrix (m, m), whose negative eigenvalues count as zero.
+
+    Returns:
+        The root (m, m).
+
+    Example:
+        >>> root = square_root(torch.ones(2, 2, dtype=torch.float64))
+        >>> (root @ root.T).round(decimals=9).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
+    values, vectors = torch.linalg.eigh(matrix)
+    return vectors * values.clamp_min(0.0).sqrt()
 
 
 def distances(left: Tensor, right: Tensor) -> Tensor:

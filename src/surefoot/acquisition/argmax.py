@@ -82,14 +82,14 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_measured(context.mean, context)
+    anchors = best_of(context.designs, context.mean)
     with one_thread(), torch.enable_grad():
         return design.location(best_point(score, design, context.generator, anchors))
 
 
-def best_measured(score: Score, context: Context, number: int = 8) -> Tensor:
-    """The designs (number, dx) of largest score among those in the data, best first."""
-    return context.designs[scores(score, context.designs).argsort(descending=True)[:number]]
+def best_of(points: Tensor, score: Score, number: int = 8) -> Tensor:
+    """The points (number, d) of largest score among points (n, d), best first."""
+    return points[scores(score, points).argsort(descending=True)[:number]]
 
 
 def best_row(score: Score, points: Tensor) -> int:

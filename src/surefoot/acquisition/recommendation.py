@@ -12,7 +12,7 @@ import torch
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.threads import one_thread
-from surefoot.acquisition.argmax import best_measured, best_point, best_row, maximise, scores
+from surefoot.acquisition.argmax import best_of, best_point, best_row, maximise, scores
 from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.intervals import Interval
@@ -33,7 +33,7 @@ By = Literal["mean", "lower", "rounds"] | ScoreRule
 the policy `Recorded` keeps.
 """
 
-_ANCHORS, _SLACK = 8, 1e-9  # the slack is of the extents
+_SLACK = 1e-9  # of the extents, within which a measured point is one of the space
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
@@ -174,9 +174,10 @@ def represented(context: Context) -> Context:
 
 def _best_arm(value: Score, context: Context) -> Location:
     """The best arm, a measured one unless another is better: some that tie may always fail."""
-    best, measured = maximise(value, context), best_measured(value, context, 1)[0]
+    best = maximise(value, context)
     if bool((context.designs == best.design).all(-1).any()):
         return best
+    measured = best_of(context.designs, value, 1)[0]
     gain = scores(value, torch.stack([best.design, measured]))
     return best if float(gain[0]) > float(gain[1]) else context.space.design.locate(measured)
 
@@ -188,8 +189,7 @@ def _best_in_box(value: Score, context: Context) -> Tensor:
     """
     box: Box = context.space  # type: ignore[assignment]
     off = (box.snap(context.designs) - context.designs).abs() > _SLACK * box.span
-    of_space = context.designs[~off.any(-1)]
-    measured = of_space[scores(value, of_space).argsort(descending=True)[:_ANCHORS]]
+    measured = best_of(context.designs[~off.any(-1)], value)
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     if not len(measured):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition import lacing_search
-from surefoot.acquisition.argmax import best_measured
+from surefoot.acquisition.argmax import best_of
 from surefoot.acquisition.context import Context
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing
 from surefoot.acquisition.neural_surrogate import Surrogate, maximise_var
@@ -88,7 +88,7 @@ class SurrogateBound:
 
         z = draw(256)
         sampled = replace(context, z=z, weights=torch.full_like(z[:, 0], 1.0 / len(z)))
-        known = best_measured(sampled.mean, sampled, self.starts // 2)
+        known = best_of(sampled.designs, sampled.mean, self.starts // 2)
         starts = torch.cat([known, design.sample(self.starts - len(known), generator)])
         with torch.no_grad():
             ends, _ = maximise_var(

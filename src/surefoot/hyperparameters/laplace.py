@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import square_root
 from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.uncertainty import Correction
@@ -249,9 +250,7 @@ class PosteriorMode:
     ) -> Tensor:
         """Values (p, number) of functions at points (p, d)."""
         at = self.given(model, weights).at(points)
-        # For close points the covariance is singular up to rounding: no Cholesky factor exists.
-        values, vectors = torch.linalg.eigh(self.inflation * at.covariance)
-        root = vectors * values.clamp_min(0.0).sqrt()
+        root = square_root(self.inflation * at.covariance)
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
         return at.mean[:, None] + root @ normals
 

@@ -206,50 +206,45 @@ class Model:
         """What follows from all rewards so far, without a trace in the run."""
         if self.latest.number == len(self.observations):
             return self.latest
-        if self._is_overdue:
-            return self._renewed().latest
         if self._look is None or self._look.number != len(self.observations):
             regression, sample = self._current()
             estimate = self.estimator.estimate(copy.deepcopy(self.state), sample)[0]
             self._look = self._inference(regression, sample, estimate)
         return self._look
 
-    @property
-    def _is_overdue(self) -> bool:
-        """Whether a batched dictionary is of few of the rewards, as where none was asked for."""
-        return self.regression.batched and len(self.observations) >= 2 * self.latest.number
-
     def up_to_date(self) -> Model:
-        """This model if it was fitted to all rewards, as far as a fit is due; else a fitted copy.
+        """This model if fit and dictionary are of all rewards, as far as each is due; else a copy.
 
-        Fits are rare while the initial design is measured, since nothing is chosen by them. What
-        is shown then does not depend on when the last one was.
+        Fits are rare while the initial design is measured, since nothing is chosen by them, and a
+        batched dictionary is redrawn when a point is chosen. What is shown then does not depend on
+        when the last one was.
         """
         number = len(self.observations)
-        if self.hyperparameters.lasting or self.fitted_at >= min(number, self.initial):
+        fitted = self.hyperparameters.lasting or self.fitted_at >= min(number, self.initial)
+        if fitted and not self._is_overdue:
             return self
-        return self._renewed(initial=0, fitted_at=0)
-
-    def _renewed(self, **changes: int) -> Model:
-        """A copy that is up to date, with other fields."""
-        number = len(self.observations)
         if self._copy is None or len(self._copy.observations) != number:
             self._copy = None
             self._copy = copy.deepcopy(self)
-            for name, value in changes.items():
-                setattr(self._copy, name, value)
+            self._copy.initial = 0
+            self._copy.fitted_at = 0
             for one in [one for one in self._copy.outstanding if one.missing]:
                 self._copy.release(one.point, one.arm, one.missing)
             self._copy._renew()
         return self._copy
+
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether a batched dictionary is of few of the rewards, as where none was asked for."""
+        if self.inference is None or not self.regression.batched:
+            return False
+        return len(self.observations) >= 2 * self.inference.number
 
     def weights(self) -> Tensor:
         """The weight in [0, 1] of each reward (t,) in the estimate from all of them."""
         weigh = getattr(self.estimator, "weights", None)
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
-        if self._is_overdue:
-            return self._renewed().weights()
         return weigh(self.look().estimate, self._current()[1])
 
     def _check_width(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
+from surefoot._internal.linalg import cholesky, square_root
 from surefoot.regression.draws import Path, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.observations import Observations
@@ -319,7 +319,6 @@ def joint_draws(
     """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
     with torch.no_grad():
         at = posterior.evaluate(points)
-        values, vectors = torch.linalg.eigh(posterior.covariance(at, at))
+        root = square_root(posterior.covariance(at, at))
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        root = vectors * values.clamp_min(0.0).sqrt()
         return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.estimate_text import estimate_text, estimate_texts
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
@@ -249,10 +249,12 @@ class LivePanel:
         if best is None:
             body.add_row("Recommended", Text("nothing measured yet", style="dim"))
         else:
-            known = status.has_interval
-            number, _, ends = (_estimate(best) if known else f"{best.value:.5g}").partition(" ")
-            value, ends = f"[bold green]{number}[/bold green]", status.units.of_value(ends)
-            body.add_row("Recommended", f"{value} {escape(printable(ends))}")
+            value, ends = f"{best.value:.5g}", ""
+            if status.has_interval:
+                value, low, high = estimate_texts(best.value, best.lower, best.upper)
+                ends = f"({low} to {high})"
+            ends = escape(printable(status.units.of_value(ends)))
+            body.add_row("Recommended", f"[bold green]{value}[/bold green] {ends}")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
                 body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
@@ -317,7 +319,9 @@ def _summary(status: Progress) -> list[str]:
     parts = []
     best = status.recommended
     if best is not None:
-        value = _estimate(best) if status.has_interval else f"{best.value:.5g}"
+        value = f"{best.value:.5g}"
+        if status.has_interval:
+            value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
         parts.append(f"recommended {status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
@@ -326,10 +330,6 @@ def _summary(status: Progress) -> list[str]:
     if status.seconds_left is not None and status.finished < status.rounds:
         parts.append(f"{format_seconds(status.seconds_left)} left")
     return parts
-
-
-def _estimate(best: StudyRecommendation) -> str:
-    return estimate_text(best.value, best.lower, best.upper)
 
 
 def _environment(trial: FrozenTrial) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-LEAST_DIGITS, MOST_DIGITS = 5, 15
+_LEAST, _MOST = 5, 15  # significant digits
 
 
-def interval_digits(value: float, lower: float, upper: float) -> int:
-    """Significant digits of an estimate and its interval, at least 5, that show its width.
+def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, str]:
+    """An estimate and the ends of its interval, with digits enough to show the width.
 
     Args:
         value: The estimate.
@@ -16,14 +16,15 @@ def interval_digits(value: float, lower: float, upper: float) -> int:
         upper: Upper end.
 
     Example:
-        >>> f"{1e9 + 0.25:.{interval_digits(1e9 + 0.25, 1e9, 1e9 + 0.5)}g}"
-        '1000000000.25'
+        >>> estimate_texts(1e9 + 0.25, 1e9, 1e9 + 0.5)
+        ('1000000000.25', '1000000000', '1000000000.5')
     """
     largest, width = max(abs(value), abs(lower), abs(upper)), upper - lower
-    if not (math.isfinite(largest) and width > 0.0):
-        return LEAST_DIGITS
-    digits = math.ceil(math.log10(largest) - math.log10(width)) + 2
-    return min(max(digits, LEAST_DIGITS), MOST_DIGITS)
+    digits = _LEAST
+    if math.isfinite(largest) and width > 0.0:
+        needed = math.ceil(math.log10(largest) - math.log10(width)) + 2
+        digits = min(max(needed, _LEAST), _MOST)
+    return f"{value:.{digits}g}", f"{lower:.{digits}g}", f"{upper:.{digits}g}"
 
 
 def estimate_text(value: float, lower: float, upper: float) -> str:
@@ -33,5 +34,5 @@ def estimate_text(value: float, lower: float, upper: float) -> str:
         >>> estimate_text(12.5, 12.0, 13.25)
         '12.5 (12 to 13.25)'
     """
-    digits = interval_digits(value, lower, upper)
-    return f"{value:.{digits}g} ({lower:.{digits}g} to {upper:.{digits}g})"
+    middle, low, high = estimate_texts(value, lower, upper)
+    return f"{middle} ({low} to {high})"

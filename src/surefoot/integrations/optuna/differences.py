@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from surefoot._internal.linalg import square_root
 from surefoot.regression.units import Warp
 
 _PAIRS = 4096  # of two values, for the interval of their difference
@@ -26,10 +27,9 @@ def difference_of(
         middle = float(signs @ mean)
         margin = width * float((signs @ covariance @ signs).clamp_min(0.0).sqrt())
         return middle, middle - margin, middle + margin
-    values, vectors = torch.linalg.eigh(covariance)
     unit = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(_PAIRS, dtype=mean.dtype)
     draws = torch.special.ndtri(unit.clamp(1e-9, 1.0 - 1e-9)).to(mean)
-    pairs = mean + (draws * values.clamp_min(0.0).sqrt()) @ vectors.T
+    pairs = mean + draws @ square_root(covariance).T
     levels = torch.special.ndtr(width * mean.new_tensor([0.0, -1.0, 1.0]))
     ends = (warp.inverse(pairs) @ signs).quantile(levels)
     return float(ends[0]), float(ends[1]), float(ends[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -75,12 +76,12 @@ class AgainstDefaults:
 
     def __str__(self) -> str:
         ends = (self.lower, self.upper)
-        if self.value == 0.0 or abs(self.change / self.value) > 10.0:
+        share = abs(self.change / self.value) if self.value else math.inf
+        certain = self.lower * self.upper > 0.0
+        if share > 10.0 or (share <= 0.005 and certain):  # which would be 0 %
             return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         shares = sorted(100.0 * end / abs(self.value) for end in ends)
         change = 100.0 * self.change / abs(self.value)
-        if round(change) == 0 and self.lower * self.upper > 0.0:  # small, but certain
-            return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
         return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
 
 
