@@ -20,6 +20,7 @@ _CHUNK = 4096
 _RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
+_ROUNDING = 1e-9  # of the extents
 _SWEEPS = 4  # over the levels and choices
 
 
@@ -84,7 +85,18 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         return design.location(design.points[arm], arm)
     anchors = best_of(context.designs, context.mean)
     with one_thread(), torch.enable_grad():
-        return design.location(best_point(score, design, context.generator, anchors))
+        found = best_point(score, design, context.generator, anchors)
+    return design.location(_measured_or(found, context.designs, design))
+
+
+def _measured_or(point: Tensor, measured: Tensor, box: Box) -> Tensor:
+    """The measured point (d,) that a point differs from by rounding only, or the point itself.
+
+    An ascent that ends at a measured point reaches it to within rounding, and a measurement there
+    is a replicate.
+    """
+    same = ((measured - point).abs() <= _ROUNDING * box.span).all(-1)
+    return measured[int(same.int().argmax())] if bool(same.any()) else point
 
 
 def best_of(points: Tensor, score: Score, number: int = 8) -> Tensor:

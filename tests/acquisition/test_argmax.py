@@ -1,0 +1,37 @@
+"""Maximisers of a score over boxes."""
+
+from __future__ import annotations
+
+import torch
+
+import surefoot as sf
+from surefoot.acquisition.argmax import maximise
+
+
+def test_a_maximum_at_a_measured_point_is_that_point() -> None:
+    """An ascent reaches it to within rounding only: it would be measured once more beside it."""
+    generator = torch.Generator().manual_seed(0)
+    box = sf.Box([-5.0, 0.1], [5.0, 0.7])
+    optimizer = sf.algorithms.robust_ucb(box)
+    points = box.sample(20, generator)
+    optimizer.tell_all(points, -(points[:, 0].square()))
+    context = optimizer.context
+    target = context.designs[context.mean(context.designs).argmin()]  # no start of the search
+
+    found = maximise(lambda x: -((x - target) / box.span).abs().sum(-1), context)
+
+    assert torch.equal(found.design, target)
+
+
+def test_a_maximum_beside_a_measured_point_is_kept() -> None:
+    generator = torch.Generator().manual_seed(0)
+    box = sf.Box([-5.0], [5.0])
+    optimizer = sf.algorithms.robust_ucb(box)
+    points = box.sample(20, generator)
+    optimizer.tell_all(points, -(points[:, 0].square()))
+    target = optimizer.context.designs[0] + 1e-5
+
+    found = maximise(lambda x: -(x - target).square().sum(-1), optimizer.context)
+
+    assert not torch.equal(found.design, optimizer.context.designs[0])
+    torch.testing.assert_close(found.design, target, rtol=0.0, atol=1e-6)
