@@ -69,6 +69,7 @@ WRONG = [
     (("rounds = 8", 'rounds = 8\nstorage = "here.db"'), "study.storage: got 'here.db', expected"),
     (("rounds = 8", 'rounds = 8\nstorage = "sqlite://"'), "study.storage: got 'sqlite://', which"),
     (("rounds = 8", "rounds = 8\nseed = -1"), "study.seed: got -1, expected a whole number from 0"),
+    (("rounds = 8", "rounds = 8\ninitial = 0"), "study.initial: got 0, expected a whole number"),
     (("timeout = 30", "timeout = 0"), "objective.timeout: got 0, expected a number of seconds"),
     (("timeout = 30", "timeout = nan"), "objective.timeout: got nan, expected a number of seconds"),
     (("timeout = 30", 'function = "a:b"'), "objective.function: given together with `command`"),

@@ -22,11 +22,12 @@ from surefoot.types import Constraint
 if TYPE_CHECKING:
     from surefoot.risks import Risk
 
+MOST_INITIAL = 10_000  # configurations of the initial design
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 
 
 class StudySection(Section):
-    """`[study]`: name, direction, number of rounds, seed and storage."""
+    """`[study]`: name, direction, numbers of rounds, seed and storage."""
 
     name: str = Field(
         description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
@@ -34,6 +35,9 @@ class StudySection(Section):
     direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
+    initial: int | None = Field(
+        default=None, ge=1, le=MOST_INITIAL, description="a whole number from 1 to 10000"
+    )
     storage: str | None = Field(
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
     )

@@ -225,6 +225,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
     return SurefootSampler(
         seed=seed,
         search_space=study_file.space,
+        initial=study_file.study.initial,
         environment=study_file.study_environment,
         risk=None if study_file.risk is None else study_file.risk.functional(),
         constraints=study_file.constraints,

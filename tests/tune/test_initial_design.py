@@ -1,0 +1,46 @@
+"""`study.initial`: how many configurations are spread evenly before the model chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import optuna
+import pytest
+from study_doubles import Scripted
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study.study import create_study
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.worker_loop import tune
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+CONFIRM = "[confirm]\nshare = 0\nevery = 0\n\n[parameters]"
+
+
+class Valley(Scripted):
+    """The best share is 0.3."""
+
+    def measure(self, params: dict, stop: Stop) -> Measurement:
+        self.asked.append(dict(params))
+        return Measurement(1.0 + (params["share"] - 0.3) ** 2, 0.1)
+
+
+@pytest.mark.parametrize(("line", "all_spread"), [("initial = 16", True), ("", False)])
+def test_the_initial_design_has_as_many_configurations_as_the_study_file_says(
+    write_study: Callable[..., Path], line: str, all_spread: bool
+) -> None:
+    path = write_study(("rounds = 8", f"rounds = 16\n{line}"), ("[parameters]", CONFIRM))
+    study_file, objective = StudyFile.load(path), Valley()
+    opened = create_study(study_file)
+
+    trials = StudyTrials(study_file, opened.study, opened.storage, 16, "a run", "here/w0")
+    tune(trials, objective, Stop())
+
+    cells = [int(params["share"] * 16) for params in objective.asked]
+    assert len(cells) == 16
+    assert len(set(cells[:8])) == 8  # of Sobol points, each in a sixteenth of its own
+    assert (len(set(cells)) == 16) is all_spread
