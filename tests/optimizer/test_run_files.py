@@ -62,6 +62,29 @@ class TestFiles:
         optimizer.save(tmp_path / "run")
         assert 300 * 300 * 8 < (tmp_path / "run").stat().st_size < 1.2 * 300 * 300 * 8
 
+    def test_another_kernel_is_refused(self, tmp_path: Path) -> None:
+        arms = sf.Arms(torch.linspace(0.0, 1.0, 11, dtype=torch.float64)[:, None])
+        for space in (arms, sf.Box([0.0], [1.0])):
+            optimizer = gp_ucb(space, sf.kernels.squared_exponential(0.2))
+            optimizer.tell([0.5] if space is not arms else 5, 1.0)
+            optimizer.save(tmp_path / "run")
+            with pytest.raises(sf.InvalidInput, match="another `kernel`"):
+                sf.Optimizer.load(tmp_path / "run", kernel=sf.kernels.squared_exponential(0.6))
+            same = sf.Optimizer.load(tmp_path / "run", kernel=sf.kernels.squared_exponential(0.2))
+            assert same.recommend().value == optimizer.recommend().value
+
+    @pytest.mark.parametrize(
+        "part",
+        [{"estimator": sf.Huber()}, {"features": sf.RandomFourier(8)}],
+        ids=["estimator", "features"],
+    )
+    def test_a_part_of_another_kind_is_refused(self, tmp_path: Path, part: dict) -> None:
+        optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2))
+        optimizer.tell([0.5], 1.0)
+        optimizer.save(tmp_path / "run")
+        with pytest.raises(sf.InvalidInput, match="was saved with"):
+            sf.Optimizer.load(tmp_path / "run", **part)
+
     def test_a_kernel_of_the_users_own_must_come_again(self, tmp_path: Path) -> None:
         kernel = gpytorch.kernels.PeriodicKernel().double().requires_grad_(False)
         optimizer = gp_ucb(sf.Box([0.0], [1.0]), kernel)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from scipy.special import roots_hermite
 from torch import Tensor
 
 from surefoot._internal import checks
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from surefoot.regression.regression import Regression
 
 MOST_FEATURES = 16384
+_LARGEST_LOG = 709.0  # of a float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +135,18 @@ class QuadratureFourier:
             number = f"{'' if self.folded else '2 '}nodes^d"
             raise InvalidInput(
                 f"quadrature in {dimension} dimensions needs {number} = "
-                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} = "
-                f"{copies * self.nodes**dimension} features, expected at most {MOST_FEATURES}: "
+                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} features, expected at "
+                f"most {MOST_FEATURES}: "
                 "pass fewer `nodes`, or Nyström features instead."
             )
         relative = float((lengthscale / _extent(space)).min())
-        if self.nodes <= 1.0 / relative**2:
+        if self.nodes <= 1.0 / relative / relative:
             warnings.warn(
                 f"{self.nodes} nodes are too few for a lengthscale of {relative:.3g} of the "
-                f"points' extent: pass more than 1 / l^2 = {1.0 / relative**2:.0f}.",
+                f"points' extent: pass more than 1 / l^2 = {1.0 / relative / relative:.0f}.",
                 stacklevel=2,
             )
-        nodes, weights = np.polynomial.hermite.hermgauss(self.nodes)
+        nodes, weights = roots_hermite(self.nodes)
         grid = np.array(list(product(nodes, repeat=dimension)))
         mass = np.array([math.prod(w) for w in product(weights, repeat=dimension)])
         if self.folded:
@@ -163,15 +165,21 @@ class QuadratureFourier:
             dimension: The number of coordinates d.
 
         Returns:
-            The bound, for a kernel of variance 1.
+            The bound, for a kernel of variance 1; infinite where it exceeds 10^308.
+
+        Raises:
+            InvalidInput: If the lengthscale is not positive, or `dimension` not at least 1.
         """
+        length = checks.positive("lengthscale", lengthscale)
+        checks.count("dimension", dimension)
         log_bound = (
-            math.log(dimension * 2 ** (dimension - 1))
-            + self.nodes * (1.0 - math.log(4.0 * lengthscale**2))
+            math.log(dimension)
+            + (dimension - 1) * math.log(2.0)
+            + self.nodes * (1.0 - math.log(4.0) - 2.0 * math.log(length))
             - 0.5 * math.log(2.0)
             - self.nodes * math.log(self.nodes)
         )
-        return math.exp(log_bound)
+        return math.exp(log_bound) if log_bound < _LARGEST_LOG else math.inf
 
 
 @dataclass(frozen=True)
@@ -279,9 +287,14 @@ def _squared_exponential(kernel: Kernel, dimension: int) -> tuple[Tensor, float]
 def _unscaled(kernel: Kernel) -> tuple[Kernel, float]:
     from gpytorch.kernels import ScaleKernel
 
-    if isinstance(kernel, ScaleKernel):
-        return kernel.base_kernel, float(kernel.outputscale)
-    return kernel, 1.0
+    scaled = isinstance(kernel, ScaleKernel)
+    base, variance = (kernel.base_kernel, float(kernel.outputscale)) if scaled else (kernel, 1.0)
+    if any(part.active_dims is not None for part in (kernel, base)):
+        raise InvalidInput(
+            "Fourier features are for kernels of all coordinates, got one with `active_dims`: "
+            "pass Nyström or exact features."
+        )
+    return base, variance
 
 
 def _extent(space: Space) -> Tensor:

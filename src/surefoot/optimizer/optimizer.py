@@ -53,6 +53,7 @@ from surefoot.widths import Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+_FEW = 4  # points by which a kernel is recognised
 
 _STATE = (
     "_model",
@@ -532,6 +533,8 @@ class Optimizer:
             "seed": self.seed,
         }
         state = {name: getattr(self, name) for name in _STATE}
+        if lasting:
+            state["covariance"] = self._prior_covariance()
         saved_run.save(Path(path), self.space, parts, options, state)
 
     @classmethod
@@ -562,6 +565,9 @@ class Optimizer:
                     f"{path} has points of {dimension} coordinates and the `space` that came has "
                     f"{optimizer.space.seen.dimension}: pass the one it was saved with."
                 )
+            if "covariance" in run.state:
+                before = run.decoder.decode(run.state["covariance"])
+                saved_run.check_covariance(Path(path), before, optimizer._prior_covariance())
             optimizer._model.restore(run.state["_model"], run.decoder)
             optimizer._generator.set_state(run.decoder.decode(run.state["_generator"]))
             for name in _STATE[2:]:
@@ -571,6 +577,13 @@ class Optimizer:
                 under = [one for _, _, _, one in told]
                 optimizer.constraints.tell(places, [one for _, _, one, _ in told], under)
         return optimizer
+
+    def _prior_covariance(self) -> Tensor:
+        """The covariance (p, p) at a few points, by which a kernel is recognised in a file."""
+        few = self.space.seen.spread(_FEW, torch.Generator().manual_seed(0))
+        points = torch.stack([location.point for location in few])
+        with torch.no_grad():
+            return kernels.block(self._model.fitted.kernel, points, points)
 
     @property
     def in_initial_design(self) -> bool:

@@ -116,6 +116,7 @@ def load(path: Path, device: str | torch.device, given: dict[str, Any]) -> Saved
     for name, saved in values["parts"].items():
         if name in given:
             parts[name] = given.pop(name)
+            _check_part(path, name, saved, parts[name])
         elif is_whole(saved):
             parts[name] = decoder.decode(saved)
         else:
@@ -130,6 +131,32 @@ def load(path: Path, device: str | torch.device, given: dict[str, Any]) -> Saved
             + "."
         )
     return SavedRun(space, parts, values["options"], values["state"], decoder)
+
+
+def check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:
+    """`InvalidInput` unless a kernel has the covariance (p, p) at a few points of that in the file.
+
+    What is in the file was computed with that kernel.
+    """
+    if not torch.allclose(saved, now, rtol=1e-6, atol=1e-9 * float(saved.abs().max())):
+        raise InvalidInput(
+            f"{path} was saved with another `kernel`: between the same two points it has a "
+            f"covariance of {float(saved[0, -1]):.4g} and the one that came of "
+            f"{float(now[0, -1]):.4g}. Pass the one it was saved with, or tell a new optimizer the rewards of `history`."
+        )
+
+
+def _check_part(path: Path, name: str, saved: Any, came: object) -> None:
+    """`InvalidInput` unless a part is of the kind of that in the file, which holds its state."""
+    if name not in ("features", "estimator") or not isinstance(saved, dict) or "type" not in saved:
+        return
+    kind = saved["type"].rpartition(":")[2]
+    if type(came).__name__ != kind:
+        raise InvalidInput(
+            f"{path} was saved with `{name}` = {kind}, and {type(came).__name__} came: its state "
+            f"is of no use to another kind. Pass a {kind}, or tell a new optimizer the rewards of "
+            "`history`."
+        )
 
 
 def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: object) -> None:

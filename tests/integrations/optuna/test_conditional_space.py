@@ -105,3 +105,55 @@ def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of
 
     found = _study(1, space, objective, 16)["cache"]
     assert found == 0.0 if value_of_off < 0 else abs(found - 10.0) < 8.0
+
+
+@pytest.mark.parametrize("special", [0.0, 0.5, 1.0])
+def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float):
+    """The search must not take it for the end of the scale, which it would measure for ever."""
+    space = SearchSpace({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
+    encoding = Encoding.of(space)
+    numbers = torch.tensor([special, 0.25], dtype=torch.float64)
+    points = torch.stack(
+        [numbers.cos(), numbers.sin(), *torch.eye(2, dtype=torch.float64)[0].expand(2, 2).T], -1
+    )
+
+    values = [encoding.decode(point)["c"] for point in points]
+
+    assert values[0] != special
+    assert values == pytest.approx([special, 0.25], abs=1e-8)
+
+    def objective(trial: Trial) -> float:
+        value = trial.suggest_float("c", 0.0, 1.0)
+        return 10.0 if value == special else abs(value - special) + 0.2
+
+    sampler = SurefootSampler(seed=0, search_space=space)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=14)
+
+    assert sampler.belief(study).recommend().params["c"] == pytest.approx(special, abs=0.1)
+    assert sampler.belief(study).recommend().params["c"] != special
+
+
+@pytest.mark.parametrize("condition", ["x == 0.3", "x > 0.6", "x <= 0.3", "x in [0.3, 0.7]"])
+def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condition: str):
+    space = SearchSpace(
+        {"x": FloatDistribution(0.0, 1.0, step=0.1), "y": FloatDistribution(0.25, 1.0)},
+        when={"y": condition},
+    )
+    encoding = Encoding.of(space)
+    for point in encoding.box.sample(256, torch.Generator().manual_seed(0)):
+        params = encoding.decode(point)
+        assert list(params) == space.active(params)
+        again = encoding.decode(encoding.box.active(point[None])[0])
+        assert again == params
+
+
+def test_an_ordered_category_of_one_choice_is_left_out():
+    space = SearchSpace(
+        {"a": CategoricalDistribution([1]), "b": FloatDistribution(0.0, 1.0)}, ordered=["a"]
+    )
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, search_space=space))
+    study.optimize(
+        lambda t: t.suggest_categorical("a", [1]) * t.suggest_float("b", 0.0, 1.0), n_trials=3
+    )
+    assert len(study.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == 3

@@ -240,3 +240,28 @@ class TestFunction:
     def test_no_function(self) -> None:
         with pytest.raises(sf.InvalidInput, match="constraints_func"):
             SurefootSampler(constraints_func=[0.0])
+
+
+@pytest.mark.parametrize("recorded", [{"P": 0.2}, {"p": math.nan}, {"p": "high"}, "x", [1]])
+def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) -> None:
+    sampler = SurefootSampler(seed=0, constraints={"p": sf.Constraint(maximum=0.5)})
+    study = optuna.create_study(sampler=sampler)
+    trial = create_trial(
+        params={"x": 0.5}, distributions=LINE, value=1.0, user_attrs={"constraints": recorded}
+    )
+    study.add_trial(trial)
+    with pytest.warns(UserWarning, match="expected numbers by name, of p"):
+        sampler.belief(study)
+
+
+def test_constraints_that_can_be_used_give_no_warning() -> None:
+    sampler = SurefootSampler(seed=0, constraints={"p": sf.Constraint(maximum=0.5)})
+    study = optuna.create_study(sampler=sampler)
+    for recorded in ({"p": 0.2}, {"p": 0.2, "other": 3.0}):
+        trial = create_trial(
+            params={"x": 0.5}, distributions=LINE, value=1.0, user_attrs={"constraints": recorded}
+        )
+        study.add_trial(trial)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        sampler.belief(study)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Container, Mapping
+import warnings
+from collections.abc import Collection, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,6 +44,29 @@ def constraints_of(trial: FrozenTrial, declared: Container[str] = ()) -> dict[st
             beyond = math.inf if value > 0 else -math.inf
             values[name] = float(value) if abs(value) <= sys.float_info.max else beyond
     return values
+
+
+def warn_of_unusable(trial: FrozenTrial, declared: Collection[str]) -> None:
+    """Warn where a trial records constraints, but no number of one that was declared.
+
+    They are left out with a warning: a finished trial cannot be corrected.
+
+    Args:
+        trial: A finished trial.
+        declared: Names of the constraints that the sampler was given.
+    """
+    recorded = trial.user_attrs.get(CONSTRAINTS)
+    if (
+        not declared
+        or recorded is None
+        or not constraints_of(trial, declared).keys().isdisjoint(declared)
+    ):
+        return
+    warnings.warn(
+        f"trial {trial.number} has the user attribute {CONSTRAINTS!r} = {checks.shown(recorded)}, "
+        f"expected numbers by name, of {', '.join(declared)}: it is used without constraints.",
+        stacklevel=2,
+    )
 
 
 def write_constraints(study: Study, trial: FrozenTrial, values: object) -> None:

@@ -22,6 +22,7 @@ from surefoot.types import InvalidInput
 
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 _DIGITS = 12  # of an optional number
+_LEAST_SHIFT = 1e-9  # of the scale, from a special value on it
 _POSITIONS = 129  # of an optional number that a search tries
 
 Number: TypeAlias = FloatDistribution | IntDistribution
@@ -68,6 +69,16 @@ class EncodedCategory:
     def holds(self, encoded: Tensor, comparison: Comparison) -> Tensor:
         holds = [float(comparison.holds(choice)) for choice in self.distribution.choices]
         return encoded @ encoded.new_tensor(holds) > 0.5
+
+
+def _round(value: float) -> float:
+    """0.6 rather than 0.6000000000000001."""
+    return float(f"{value:.15g}")
+
+
+def _rounded(values: Tensor) -> Tensor:
+    """The same for every element."""
+    return values.new_tensor([_round(value) for value in values.flatten().tolist()]).view_as(values)
 
 
 class Scale(Protocol):
@@ -132,18 +143,25 @@ class NumberScale:
         if step is not None:
             value = low + round((value - low) / step) * step
             if not whole:
-                value = float(f"{value:.15g}")  # 0.6 rather than 0.6000000000000001
+                value = _round(value)
         value = min(max(value, low), high)
         return int(value) if whole else float(value)
 
     def value_near(self, unit: float, special: Sequence[float]) -> Any:
-        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
-        value = self.value_at(unit)
-        if isinstance(value, float):
-            value = min(max(float(f"{value:.{_DIGITS}g}"), low), high)
-        while value in special and step and value < high:
-            value += step
+        value = self._without_rounding_error(self.value_at(unit))
+        shift = _LEAST_SHIFT if unit < 0.5 else -_LEAST_SHIFT
+        while (
+            value in special and abs(shift) < 1.0
+        ):  # which are apart from the scale: the next value inwards
+            value, shift = self.value_at(unit + shift), 2.0 * shift
         return value
+
+    def _without_rounding_error(self, value: float) -> float:
+        """An integer as it is, a float to the digits that rounding leaves alone."""
+        if isinstance(value, int):
+            return value
+        low, high = self.distribution.low, self.distribution.high
+        return min(max(float(f"{value:.{_DIGITS}g}"), low), high)
 
     def numbers_at(self, unit: Tensor) -> Tensor:
         low, high = float(self.distribution.low), float(self.distribution.high)
@@ -155,6 +173,8 @@ class NumberScale:
         if self.distribution.step is not None:
             step = self.distribution.step
             values = low + ((values - low) / step).round() * step
+            if isinstance(self.distribution, FloatDistribution):
+                values = _rounded(values)
         return values.clamp(low, high)
 
 
@@ -231,11 +251,11 @@ class EncodedOptional:
         """Its coordinates begin with `first`."""
         positions = scale.levels
         isolated = len(positions) > 0
-        if isolated and special:
-            values = [scale.value_at(float(unit)) for unit in positions]
-            positions = positions[[value not in special for value in values]]
         if not isolated:
             positions = torch.linspace(0.0, 1.0, _POSITIONS, dtype=torch.float64)
+        if special:
+            values = [scale.value_at(float(unit)) for unit in positions]
+            positions = positions[[value not in special for value in values]]
         kinds = tuple(range(first + 2, first + 3 + len(special))) if special else ()
         return cls(scale, tuple(special), Arc(first, first + 1, positions, isolated, kinds))
 

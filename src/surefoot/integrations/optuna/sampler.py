@@ -369,7 +369,8 @@ class SurefootSampler(BaseSampler):
         """The varying parameters, those of `search_space` or those in common, by name."""
         space = self._search_space or SearchSpace(intersection_search_space(trials))
         varying = {name: d for name, d in sorted(space.scales.items()) if not d.single()}
-        return replace(space, scales=varying)
+        ordered = [name for name in space.ordered if name in varying]
+        return replace(space, scales=varying, ordered=ordered)
 
     def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding

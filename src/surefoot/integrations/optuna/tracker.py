@@ -23,7 +23,7 @@ from surefoot.integrations.optuna.attributes import (
     INTERRUPTED,
     STANDARD_ERROR,
 )
-from surefoot.integrations.optuna.constraints import constraints_of
+from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
@@ -138,6 +138,7 @@ class StudyTracker:
             if point is None:
                 continue
             constraints = constraints_of(trial, self.optimizer.constraints.limits)
+            warn_of_unusable(trial, self.optimizer.constraints.limits)
             if constraints:
                 inputs = point if z is None else torch.cat([point, z])
                 constrained.append(Location(inputs.to(self._device), None, point, None))
