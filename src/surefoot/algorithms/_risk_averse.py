@@ -43,20 +43,22 @@ def risk_averse(
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
-    estimator = estimator or LeastSquares()
+    estimator = LeastSquares() if estimator is None else estimator
     tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
-    fit = hyperparameters or HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
+    fit = hyperparameters
+    if kernel is None and fit is None:
+        fit = HyperparameterFit(nu=None, dof=tail, every=3, lengthscales="short")
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
     first = 0 if kernel is not None else initial_design_size(space)
     return Optimizer(
         space,
         kernel,
         risk=risk,
-        features=features or plain,
+        features=plain if features is None else features,
         estimator=estimator,
         width=width,
         policy=policy,
-        hyperparameters=fit if kernel is None else hyperparameters,
+        hyperparameters=fit,
         recommendation=recommendation,
         ridge=1.0 if ridge is None else ridge,
         initial=first if initial is None else initial,

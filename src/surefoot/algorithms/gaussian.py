@@ -71,7 +71,7 @@ def gp_ucb(
     return Optimizer(
         space,
         kernel,
-        features=features or Exact(),
+        features=Exact() if features is None else features,
         estimator=LeastSquares(),
         width=width_or(width, scale, srinivas(scale=scale)),
         ridge=ridge,
@@ -148,8 +148,8 @@ def gp_ts(
     return Optimizer(
         space,
         kernel,
-        features=features or Exact(),
-        estimator=estimator or LeastSquares(),
+        features=Exact() if features is None else features,
+        estimator=LeastSquares() if estimator is None else estimator,
         width=width_or(width, scale, chowdhury_gopalan(norm_bound, noise, half, scale)),
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,

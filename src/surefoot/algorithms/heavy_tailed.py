@@ -230,7 +230,7 @@ def tuning_free_gp_ucb(
     return Optimizer(
         space,
         kernel,
-        features=features or Exact(),
+        features=Exact() if features is None else features,
         estimator=TuningFreeTruncation(delta),
         width=width_or(width, scale, tuning_free(norm_bound, delta, tail, scale)),
         ridge=ridge,

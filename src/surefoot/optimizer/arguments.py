@@ -28,6 +28,24 @@ def check_parts(space: object, features: object, estimator: object, width: objec
         raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 
+def check_rules(hyperparameters: object, interval: object, instability: object) -> None:
+    """`InvalidInput` for one that is none, such as its name or its class; None is a default."""
+    for name, rule, example in (
+        ("interval", interval, "Credible(0.95)"),
+        ("instability", instability, "Instability(0.3)"),
+    ):
+        if rule is not None and (not callable(rule) or isinstance(rule, type)):
+            raise InvalidInput(
+                f"`{name}` is {checks.shown(rule)}, expected one such as `acquisition.{example}`."
+            )
+    if hyperparameters is not None and (
+        not hasattr(hyperparameters, "uncertainty") or isinstance(hyperparameters, type)
+    ):
+        raise InvalidInput(
+            f"`hyperparameters` is {checks.shown(hyperparameters)}, expected a `HyperparameterFit`."
+        )
+
+
 def check_kernel(space: Space | Joint, kernel: object, hyperparameters: object) -> None:
     """`InvalidInput` if a kernel is missing, or given beside the way to fit one."""
     if kernel is not None and hyperparameters is not None:

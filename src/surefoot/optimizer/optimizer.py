@@ -143,6 +143,7 @@ class Optimizer:
         device: str | torch.device = "cpu",
     ) -> None:
         arguments.check_parts(space, features, estimator, width)
+        arguments.check_rules(hyperparameters, interval, instability)
         arguments.check_kernel(space, kernel, hyperparameters)
         self.space = space.to(device)
         self.risk = risk
@@ -152,7 +153,7 @@ class Optimizer:
         self.seed = checks.count("seed", seed, least=0)
         self.ridge = checks.positive("ridge", ridge)
         self._generator = torch.Generator().manual_seed(self.seed)
-        fit: Hyperparameters = hyperparameters or HyperparameterFit()
+        fit: Hyperparameters = HyperparameterFit() if hyperparameters is None else hyperparameters
         if kernel is not None:
             own = kernels.validated(kernel, self.space.seen).to(device)
             fit = GivenHyperparameters(own, self.ridge, checks.truth("standardise", standardise))
@@ -163,9 +164,9 @@ class Optimizer:
         self._model = Model(
             self.space.seen,
             fit,
-            features or Exact(),
-            estimator or LeastSquares(),
-            width or srinivas(),
+            Exact() if features is None else features,
+            LeastSquares() if estimator is None else estimator,
+            srinivas() if width is None else width,
             self._generator,
             checks.count("initial", initial, least=0),
         )

@@ -142,7 +142,8 @@ def check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:
         raise InvalidInput(
             f"{path} was saved with another `kernel`: between the same two points it has a "
             f"covariance of {float(saved[0, -1]):.4g} and the one that came of "
-            f"{float(now[0, -1]):.4g}. Pass the one it was saved with, or tell a new optimizer the rewards of `history`."
+            f"{float(now[0, -1]):.4g}. Pass the one it was saved with, "
+            "or tell a new optimizer the rewards of `history`."
         )
 
 

@@ -1,0 +1,43 @@
+"""Parts that are none are refused when an optimizer is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import surefoot as sf
+
+LINE = sf.Box([0.0], [1.0])
+KERNEL = sf.kernels.squared_exponential(0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("interval", "x"),
+        ("interval", 0.95),
+        ("interval", sf.acquisition.Credible),
+        ("instability", 3),
+        ("instability", sf.acquisition.Instability),
+        ("hyperparameters", "x"),
+        ("hyperparameters", sf.hyperparameters.HyperparameterFit),
+        ("features", []),
+        ("features", 0),
+        ("estimator", 0),
+        ("width", 0),
+    ],
+)
+def test_a_part_that_is_none_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(sf.InvalidInput, match=name):
+        sf.Optimizer(LINE, **{name: value})
+
+
+def test_named_algorithms_refuse_what_is_false_but_not_none() -> None:
+    with pytest.raises(sf.InvalidInput, match="estimator"):
+        sf.algorithms.bkb(LINE, KERNEL, noise=0.1, norm_bound=1.0, estimator=0)
+    with pytest.raises(sf.InvalidInput, match="features"):
+        sf.algorithms.gp_ucb(LINE, KERNEL, features=[])
+    joint = sf.Joint(LINE, sf.FiniteEnvironment([[0.0], [1.0]]))
+    with pytest.raises(sf.InvalidInput, match="hyperparameters"):
+        sf.algorithms.v_ucb(joint, level=0.1, hyperparameters=0)
