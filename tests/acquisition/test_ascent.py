@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from scipy.optimize import minimize
@@ -74,20 +71,3 @@ def test_a_score_may_integrate_over_the_hyperparameters():
     queries = torch.rand(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     optimizer.tell_all(queries, -(queries - 0.4).square().sum(-1))
     assert optimizer.ask().point.numpy() == pytest.approx([0.4, 0.4], abs=0.05)
-
-
-def test_the_settings_of_gpytorch_stay_as_they_are() -> None:
-    """In a new process: BoTorch, whose import changes them, may have been imported in this one."""
-    script = """
-import gpytorch.settings as settings
-names = "cholesky_max_tries", "max_cholesky_size", "max_eager_kernel_size"
-before = [getattr(settings, name).value() for name in names]
-import sys
-import surefoot as sf
-optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]))
-optimizer.tell_all([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5])
-optimizer.recommend()
-assert "botorch" in sys.modules
-assert [getattr(settings, name).value() for name in names] == before
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)

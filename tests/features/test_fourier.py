@@ -65,3 +65,9 @@ def test_the_error_bound_checks_its_arguments(arguments: tuple) -> None:
 def test_an_error_bound_beyond_all_numbers_is_infinite() -> None:
     assert sf.QuadratureFourier(8).error_bound(1e-200) == float("inf")
     assert sf.QuadratureFourier(8).error_bound(0.2, 5000) == float("inf")
+
+
+def test_a_grid_in_thousands_of_dimensions_is_refused() -> None:
+    space = sf.Box([0.0] * 3000, [1.0] * 3000)
+    with pytest.raises(sf.InvalidInput, match="more than 10"):
+        sf.QuadratureFourier(32).embedding(sf.kernels.squared_exponential(0.2), space)

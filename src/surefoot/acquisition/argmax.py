@@ -20,7 +20,6 @@ _CHUNK = 4096
 _RAW = 512  # Sobol points, of which the best are starts
 _STARTS = 6
 _STEPS = 60  # iterations of L-BFGS
-_ROUNDING = 1e-9  # of the extents
 _SWEEPS = 4  # over the levels and choices
 
 
@@ -95,8 +94,8 @@ def _measured_or(point: Tensor, measured: Tensor, box: Box) -> Tensor:
     An ascent that ends at a measured point reaches it to within rounding, and a measurement there
     is a replicate.
     """
-    same = ((measured - point).abs() <= _ROUNDING * box.span).all(-1)
-    return measured[int(same.int().argmax())] if bool(same.any()) else point
+    same = measured[box.alike(measured, point)]
+    return same[0] if len(same) else point
 
 
 def best_of(points: Tensor, score: Score, number: int = 8) -> Tensor:

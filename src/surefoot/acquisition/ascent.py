@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -40,6 +38,7 @@ def ascend(
         >>> found.round(decimals=3).tolist()
         [[0.5, 0.2], [0.5, 0.7]]
     """
+    from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 
     def points_at(values: Tensor, rows: Tensor) -> Tensor:
         return starts[rows].index_copy(1, columns, values)
@@ -55,7 +54,7 @@ def ascend(
 
     columns = torch.tensor(free, device=starts.device)
     with torch.enable_grad(), one_blas_thread():
-        found, _, _ = _batched_lbfgs()(
+        found, _, _ = fmin_l_bfgs_b_batched(
             loss,
             starts[:, columns].cpu().numpy(),
             bounds=[(0.0, 1.0)] * len(free),
@@ -64,17 +63,3 @@ def ascend(
         )
     every = torch.arange(len(starts), device=starts.device)
     return points_at(torch.from_numpy(found).to(starts), every)
-
-
-@cache
-def _batched_lbfgs() -> Callable[..., Any]:
-    """BoTorch's `fmin_l_bfgs_b_batched`; its import changes settings of GPyTorch for everyone."""
-    from gpytorch import settings
-
-    kept = (settings.cholesky_max_tries, settings.max_cholesky_size, settings.max_eager_kernel_size)
-    before = [setting.value() for setting in kept]
-    from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
-
-    for setting, value in zip(kept, before, strict=True):
-        setting._set_value(value)
-    return fmin_l_bfgs_b_batched

@@ -33,7 +33,6 @@ By = Literal["mean", "lower", "rounds"] | ScoreRule
 the policy `Recorded` keeps.
 """
 
-_SLACK = 1e-9  # of the extents, within which a measured point is one of the space
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
@@ -188,8 +187,8 @@ def _best_in_box(value: Score, context: Context) -> Tensor:
     Points may have been measured that are not of the space, such as between two levels.
     """
     box: Box = context.space  # type: ignore[assignment]
-    off = (box.snap(context.designs) - context.designs).abs() > _SLACK * box.span
-    measured = best_of(context.designs[~off.any(-1)], value)
+    designs = context.designs
+    measured = best_of(designs[box.alike(designs, box.snap(designs))], value)
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     if not len(measured):

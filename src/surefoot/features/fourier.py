@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from surefoot.regression.regression import Regression
 
 MOST_FEATURES = 16384
-_LARGEST_LOG = 709.0  # of a float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +130,15 @@ class QuadratureFourier:
         dimension, device = space.dimension, space.lower.device
         lengthscale, variance = _squared_exponential(kernel, dimension)
         copies = 1 if self.folded else 2  # of each function
-        if copies * self.nodes**dimension > MOST_FEATURES:
+        size = copies * self.nodes**dimension
+        if size > MOST_FEATURES:
+            shown = size if size < 10**18 else "more than 10^18"
             number = f"{'' if self.folded else '2 '}nodes^d"
             raise InvalidInput(
                 f"quadrature in {dimension} dimensions needs {number} = "
-                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} features, expected at "
-                f"most {MOST_FEATURES}: "
-                "pass fewer `nodes`, or Nyström features instead."
+                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} = {shown} features, "
+                f"expected at most {MOST_FEATURES}: pass fewer `nodes`, or Nyström features "
+                "instead."
             )
         relative = float((lengthscale / _extent(space)).min())
         if self.nodes <= 1.0 / relative / relative:
@@ -179,7 +180,10 @@ class QuadratureFourier:
             - 0.5 * math.log(2.0)
             - self.nodes * math.log(self.nodes)
         )
-        return math.exp(log_bound) if log_bound < _LARGEST_LOG else math.inf
+        try:
+            return math.exp(log_bound)
+        except OverflowError:
+            return math.inf
 
 
 @dataclass(frozen=True)

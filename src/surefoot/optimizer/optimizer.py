@@ -53,6 +53,7 @@ from surefoot.widths import Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+
 _FEW = 4  # points by which a kernel is recognised
 
 _STATE = (
@@ -555,7 +556,8 @@ class Optimizer:
             The optimizer.
 
         Raises:
-            InvalidInput: If the file is damaged or not one of `save`, or a part is missing.
+            InvalidInput: If the file is damaged or not one of `save`, if a part is missing, or if
+                kernel, estimator or feature map are others.
         """
         with saved_run.refusing(Path(path)):
             run = saved_run.load(Path(path), device, parts)
@@ -566,7 +568,7 @@ class Optimizer:
                     f"{path} has points of {dimension} coordinates and the `space` that came has "
                     f"{optimizer.space.seen.dimension}: pass the one it was saved with."
                 )
-            if "covariance" in run.state:
+            if optimizer._model.hyperparameters.lasting:
                 before = run.decoder.decode(run.state["covariance"])
                 saved_run.check_covariance(Path(path), before, optimizer._prior_covariance())
             optimizer._model.restore(run.state["_model"], run.decoder)

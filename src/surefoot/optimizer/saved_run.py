@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, write
+from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
 
@@ -152,7 +152,7 @@ def _check_part(path: Path, name: str, saved: Any, came: object) -> None:
     if name not in ("features", "estimator") or not isinstance(saved, dict) or "type" not in saved:
         return
     kind = saved["type"].rpartition(":")[2]
-    if type(came).__name__ != kind:
+    if type_name(came) != saved["type"]:
         raise InvalidInput(
             f"{path} was saved with `{name}` = {kind}, and {type(came).__name__} came: its state "
             f"is of no use to another kind. Pass a {kind}, or tell a new optimizer the rewards of "

@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 11
+FORMAT = 12
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
@@ -65,7 +65,7 @@ class Encoder:
             return self._kernel(value)
         if getattr(type(value), "derived", False):
             return None
-        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        name = type_name(value)
         if not dataclasses.is_dataclass(value) or not _is_allowed(name):
             return OUTSIDE
         saved = {f.name: self.encode(getattr(value, f.name)) for f in _saved_fields(value)}
@@ -200,6 +200,11 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.numpy().tobytes())
     return digest.hexdigest()
+
+
+def type_name(value: object) -> str:
+    """The class of an object as files name it."""
+    return f"{type(value).__module__}:{type(value).__qualname__}"
 
 
 def _saved_fields(value: Any) -> list[dataclasses.Field[Any]]:

@@ -17,6 +17,7 @@ from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_n
 from surefoot.types import InvalidInput
 
 _MANY = 16  # variables
+_ROUNDING = 1e-9  # of the extents
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -164,6 +165,10 @@ class Box:
     @property
     def _several(self) -> list[tuple[int, ...]]:
         return [*self.choices, *(arc.columns for arc in self.arcs)]
+
+    def alike(self, points: Tensor, others: Tensor) -> Tensor:
+        """Which points (n, d) differ from others (n, d) by rounding only, as (n,)."""
+        return ((points - others).abs() <= _ROUNDING * self.span).all(-1)
 
     def snap(self, points: Tensor) -> Tensor:
         """Project points on the space.

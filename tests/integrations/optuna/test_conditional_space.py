@@ -113,9 +113,7 @@ def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float
     space = SearchSpace({"c": FloatDistribution(0.0, 1.0)}, special={"c": [special]})
     encoding = Encoding.of(space)
     numbers = torch.tensor([special, 0.25], dtype=torch.float64)
-    points = torch.stack(
-        [numbers.cos(), numbers.sin(), *torch.eye(2, dtype=torch.float64)[0].expand(2, 2).T], -1
-    )
+    points = encoding.box.arcs[0].at(numbers)
 
     values = [encoding.decode(point)["c"] for point in points]
 
@@ -141,11 +139,10 @@ def test_conditions_on_a_float_with_a_step_are_those_of_its_decoded_values(condi
         when={"y": condition},
     )
     encoding = Encoding.of(space)
+    columns = encoding.parameters["y"].columns
     for point in encoding.box.sample(256, torch.Generator().manual_seed(0)):
-        params = encoding.decode(point)
-        assert list(params) == space.active(params)
-        again = encoding.decode(encoding.box.active(point[None])[0])
-        assert again == params
+        active = bool((point[columns] != 0.0).any())  # to the model
+        assert ("y" in encoding.decode(point)) is active
 
 
 def test_an_ordered_category_of_one_choice_is_left_out():

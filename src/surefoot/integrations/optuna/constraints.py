@@ -46,21 +46,20 @@ def constraints_of(trial: FrozenTrial, declared: Container[str] = ()) -> dict[st
     return values
 
 
-def warn_of_unusable(trial: FrozenTrial, declared: Collection[str]) -> None:
+def warn_of_unusable(
+    trial: FrozenTrial, used: Mapping[str, float], declared: Collection[str]
+) -> None:
     """Warn where a trial records constraints, but no number of one that was declared.
 
     They are left out with a warning: a finished trial cannot be corrected.
 
     Args:
         trial: A finished trial.
+        used: Its constraints, as `constraints_of` gives them.
         declared: Names of the constraints that the sampler was given.
     """
     recorded = trial.user_attrs.get(CONSTRAINTS)
-    if (
-        not declared
-        or recorded is None
-        or not constraints_of(trial, declared).keys().isdisjoint(declared)
-    ):
+    if not declared or recorded is None or not used.keys().isdisjoint(declared):
         return
     warnings.warn(
         f"trial {trial.number} has the user attribute {CONSTRAINTS!r} = {checks.shown(recorded)}, "

@@ -150,9 +150,8 @@ class NumberScale:
     def value_near(self, unit: float, special: Sequence[float]) -> Any:
         value = self._without_rounding_error(self.value_at(unit))
         shift = _LEAST_SHIFT if unit < 0.5 else -_LEAST_SHIFT
-        while (
-            value in special and abs(shift) < 1.0
-        ):  # which are apart from the scale: the next value inwards
+        # Special values are apart from the scale, so that another one is taken, further inwards.
+        while value in special and abs(shift) < 1.0:
             value, shift = self.value_at(unit + shift), 2.0 * shift
         return value
 

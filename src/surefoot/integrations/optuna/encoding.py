@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -44,14 +44,12 @@ class Encoding:
     @classmethod
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> Encoding | None:
         """Encoding of a search space, None if no parameter varies."""
-        space = SearchSpace.of(space)
-        varying = {name: d for name, d in space.scales.items() if not d.single()}
-        if not varying:
+        space = SearchSpace.of(space).varying
+        if not space.scales:
             return None
-        space = replace(space, scales=varying)
         parameters: dict[str, EncodedParameter] = {}
         width = 0
-        for name in varying:
+        for name in space.scales:
             parameters[name] = encoded_parameter(
                 space.scale(name),
                 width,

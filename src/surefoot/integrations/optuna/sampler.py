@@ -367,10 +367,8 @@ class SurefootSampler(BaseSampler):
 
     def _space(self, trials: list[FrozenTrial]) -> SearchSpace:
         """The varying parameters, those of `search_space` or those in common, by name."""
-        space = self._search_space or SearchSpace(intersection_search_space(trials))
-        varying = {name: d for name, d in sorted(space.scales.items()) if not d.single()}
-        ordered = [name for name in space.ordered if name in varying]
-        return replace(space, scales=varying, ordered=ordered)
+        space = (self._search_space or SearchSpace(intersection_search_space(trials))).varying
+        return replace(space, scales=dict(sorted(space.scales.items())))
 
     def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -96,6 +96,13 @@ class SearchSpace:
     def of(cls, space: Mapping[str, BaseDistribution] | SearchSpace) -> SearchSpace:
         """A space from distributions by name, or as it is."""
         return space if isinstance(space, SearchSpace) else cls(space)
+
+    @property
+    def varying(self) -> SearchSpace:
+        """The space of the parameters that have more than one value."""
+        scales = {name: one for name, one in self.scales.items() if not one.single()}
+        ordered = [name for name in self.ordered if name in scales]
+        return replace(self, scales=scales, ordered=ordered)
 
     @cached_property
     def conditions(self) -> dict[str, Condition]:

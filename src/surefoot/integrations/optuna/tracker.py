@@ -138,7 +138,7 @@ class StudyTracker:
             if point is None:
                 continue
             constraints = constraints_of(trial, self.optimizer.constraints.limits)
-            warn_of_unusable(trial, self.optimizer.constraints.limits)
+            warn_of_unusable(trial, constraints, self.optimizer.constraints.limits)
             if constraints:
                 inputs = point if z is None else torch.cat([point, z])
                 constrained.append(Location(inputs.to(self._device), None, point, None))

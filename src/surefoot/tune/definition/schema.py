@@ -27,7 +27,7 @@ LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite add
 
 
 class StudySection(Section):
-    """`[study]`: name, direction, numbers of rounds, seed and storage."""
+    """`[study]`: name, direction, rounds, initial design, seed and storage."""
 
     name: str = Field(
         description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
@@ -36,7 +36,7 @@ class StudySection(Section):
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     initial: int | None = Field(
-        default=None, ge=1, le=MOST_INITIAL, description="a whole number from 1 to 10000"
+        default=None, ge=1, le=MOST_INITIAL, description=f"a whole number from 1 to {MOST_INITIAL}"
     )
     storage: str | None = Field(
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"

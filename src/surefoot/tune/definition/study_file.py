@@ -187,7 +187,7 @@ class StudyFile:
         path: The file's absolute path.
         contents: All tables of the file.
         folder: Its folder, where commands run and relative paths start.
-        study: `[study]`: name, direction, rounds, seed and storage.
+        study: `[study]`: name, direction, rounds, initial design, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
         parameters: `[parameters]` by name, in the order of the file.
         environment: `[environment]`, or None.
