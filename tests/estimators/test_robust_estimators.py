@@ -39,11 +39,18 @@ class Fit(NamedTuple):
 
 
 def fitted(
-    estimator: Estimator, site: np.ndarray, rewards: np.ndarray, start: torch.Tensor | None = None
+    estimator: Estimator,
+    site: np.ndarray,
+    rewards: np.ndarray,
+    start: torch.Tensor | None = None,
+    rank: int | None = None,
 ) -> Fit:
-    """The fit in exact features; `start` are weights (t,) to begin from."""
+    """The fit in exact features, or those of `rank` of the sites.
+
+    `start` are weights (t,) to begin from.
+    """
     at = torch.from_numpy(SITES)
-    embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at)
+    embedding = NystromEmbedding.of(sf.kernels.matern(2.5, 0.3), at, rank)
     state = estimator.init(Constants(RIDGE) if start is None else Constants(RIDGE, weights=start))
     observations = Observations(1)
     for where, reward in zip(site, rewards.tolist(), strict=True):
@@ -110,6 +117,35 @@ def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
     np.testing.assert_allclose(state.weights, weights, rtol=1e-6)
     ours = RIDGE * sample.factor_of(estimate.counts).leverage(sample.features)
     np.testing.assert_allclose(ours[site], variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dof", [4.0, 1e9])
+def test_what_few_features_leave_is_independent_at_each_site(dof: float) -> None:
+    # The fully independent training conditional: the process with covariance Q + diag(K - Q).
+    site, rewards = spiky()
+    start = np.full(60, 0.5)
+    estimator = sf.StudentT(dof=dof, passes=5000, tolerance=1e-13)
+    fit = fitted(estimator, site, rewards, torch.from_numpy(start), rank=5)
+    estimate, sample = fit.estimate, fit.sample
+    features, residual = sample.features.numpy(), sample.residual.numpy()
+    assert features.shape[1] == 5
+    assert residual.max() > 0.1 * RIDGE
+    order = sample.site.numpy()
+    K = features @ features.T + np.diag(residual)
+    expected = robust_regression.student_t(K[np.ix_(order, order)], rewards, RIDGE, dof, start)[2]
+    np.testing.assert_allclose(fit.state.weights, expected, rtol=1e-6)
+    np.testing.assert_allclose(fit.weights, np.minimum(expected, 1.0), rtol=1e-6)
+
+    at_sites = features[order]
+    covariance_of_rewards = K[np.ix_(order, order)] + np.diag(RIDGE / expected)
+    solved = np.linalg.solve(covariance_of_rewards, rewards)
+    np.testing.assert_allclose(estimate.coefficients, at_sites.T @ solved, rtol=1e-6, atol=1e-9)
+    between = np.linalg.solve(covariance_of_rewards, at_sites)
+    explained = np.eye(5) - at_sites.T @ between
+    leverage = sample.factor_of(estimate.counts).leverage(sample.features)
+    np.testing.assert_allclose(
+        RIDGE * leverage, ((features @ explained) * features).sum(-1), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -56,8 +57,12 @@ class StudentT:
     Raises:
         InvalidInput: If an argument is not positive.
 
+    With Nyström features, what they leave of the prior variance at a site is in addition to its
+    noise (the fully independent training conditional).
+
     References:
-        Tipping and Lawrence 2005, "Variational inference for Student-t models", eq. 12-17.
+        Tipping and Lawrence 2005, "Variational inference for Student-t models", eq. 12-17;
+        Snelson and Ghahramani 2006, "Sparse Gaussian processes using pseudo-inputs".
 
     Example:
         >>> import surefoot as sf
@@ -101,12 +106,11 @@ class StudentT:
             weights = update
             if moved <= self.tolerance:
                 break
-        counts = values.totals(_effective(values, weights))
-        theta = _weighted_fit(values, weights)[1]
+        fit = _fit(values, weights)
         outlying = weights < 0.5
         estimate = Estimate(
-            theta,
-            counts,
+            fit.coefficients,
+            fit.counts,
             (ridge * (dof + 2.0)) ** 0.5,  # where w = (nu + 1) / (2 nu + 2) = 1/2
             round(float(values.mass[outlying].sum())),
             bool(outlying[-1]),
@@ -116,23 +120,26 @@ class StudentT:
 
     def weights(self, estimate: Estimate, sample: Sample) -> Tensor:
         """The weight in [0, 1] of each reward (t,), apart from its standard error."""
-        ridge = sample.factor.ridge
+        ridge, site, rewards = sample.factor.ridge, sample.site, sample.rewards
         dof = estimate.threshold**2 / ridge - 2.0
-        residual = sample.rewards - (sample.features @ estimate.coefficients)[sample.site]
-        variance = _variance(sample.factor_of(estimate.counts), sample)[sample.site]
-        squared, weights = residual.square() + variance, torch.ones_like(residual)
+        factor = sample.factor_of(estimate.counts)
+        share = 1.0 - estimate.counts * sample.residual / ridge
+        explained = sample.features @ estimate.coefficients
+        variance = _variance(factor, sample, share)
+        weights = torch.ones_like(rewards)
         for _ in range(self.passes):
+            inverse = 1.0 / (ridge / weights + sample.error_variances)
+            average = sample.totals(inverse * rewards) / sample.totals(inverse)
+            mean = share * explained + (1.0 - share) * average
+            squared = (rewards - mean[site]).square() + variance[site]
             own = student_t_squares(squared, ridge / weights, sample.error_variances)
             weights = precision(own / ridge, dof)
         return weights.clamp_max(1.0)
 
     def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
         """The next weights, from the fit under the present ones."""
-        sample = values.sample
-        weighted, theta = _weighted_fit(values, weights)
-        residual = values.value - (sample.features @ theta)[values.site]
-        squared = residual.square() + _variance(weighted, sample)[values.site]
-        ridge = sample.factor.ridge
+        fit, ridge = _fit(values, weights), values.sample.factor.ridge
+        squared = (values.value - fit.mean[values.site]).square() + fit.variance[values.site]
         return precision(student_t_squares(squared, ridge / weights, values.errors) / ridge, dof)
 
 
@@ -177,13 +184,40 @@ def _effective(values: WeightedValues, weights: Tensor) -> Tensor:
     return weights / (1.0 + weights * values.errors / values.sample.factor.ridge)
 
 
-def _variance(factor: RidgeFactor, sample: Sample) -> Tensor:
-    """Posterior variance at the sites (S,), in the units of the model."""
-    return factor.ridge * factor.leverage(sample.features) + sample.residual
+class _Fit(NamedTuple):
+    """Coefficients, and the posterior of the function at the sites, in the units of the model."""
+
+    coefficients: Tensor  # (m,)
+    counts: Tensor  # (S,), the weight of each site in V
+    mean: Tensor  # (S,)
+    variance: Tensor  # (S,)
 
 
-def _weighted_fit(values: WeightedValues, weights: Tensor) -> tuple[RidgeFactor, Tensor]:
+def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
+    """Regression under noise variances ridge / weights + errors.
+
+    What the features leave of the prior covariance is a deviation of the function at each site,
+    independent of those at the others (FITC): where it is larger than the noise, coefficients that
+    fit every reward to the noise would be certain of a function that is not there.
+    """
     sample, effective = values.sample, _effective(values, weights)
-    weighted = RidgeFactor.of(sample.features, sample.factor.ridge, values.totals(effective))
-    moments = sample.features.T @ values.totals(effective * values.value)
-    return weighted, weighted.solve(moments)
+    ridge, residual = sample.factor.ridge, sample.residual
+    totals, sums = values.totals(effective), values.totals(effective * values.value)
+    share = 1.0 / (1.0 + totals * residual / ridge)
+    counts = share * totals
+    factor = RidgeFactor.of(sample.features, ridge, counts)
+    theta = factor.solve(sample.features.T @ (share * sums))
+    mean = share * (sample.features @ theta + residual / ridge * sums)
+    return _Fit(theta, counts, mean, _variance(factor, sample, share))
+
+
+def _variance(factor: RidgeFactor, sample: Sample, share: Tensor) -> Tensor:
+    """Posterior variance of the function at the sites (S,).
+
+    Args:
+        factor: V.
+        sample: The geometry.
+        share: Share (S,) of the features in the posterior mean, beside that of the rewards there.
+    """
+    explained = sample.factor.ridge * factor.leverage(sample.features)
+    return share.square() * explained + share * sample.residual

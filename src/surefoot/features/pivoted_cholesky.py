@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from surefoot.regression.regression import Regression
 
 
+_WORK = 2**31  # products of a number of points with the square of that in the dictionary
+
+
 @dataclass(frozen=True)
 class PivotedCholesky:
     """At most `size` of the measured points, those of a pivoted Cholesky factorization.
 
     While there are no more than `size` distinct points this is the exact Gaussian process. Beyond,
     four fifths of the dictionary are the greedy choice by residual variance, and the rest takes in
-    every new point; when it is full, all of it is chosen again.
+    every new point; when it is full, all of it is chosen again. With n distinct points there are at
+    most (2^31 / n)^(1/2) in the dictionary, so that from then on a round takes no longer: for the
+    default size, from 2,048 points on.
 
     Args:
         size: Largest number of points in the dictionary.
@@ -44,7 +50,7 @@ class PivotedCholesky:
         >>> features = sf.Nystrom(sf.PivotedCholesky(128))
     """
 
-    size: int = 256
+    size: int = 1024
 
     def __post_init__(self) -> None:
         checks.count("size", self.size)
@@ -87,8 +93,9 @@ class _GreedyDictionary:
         fresh = len(sites) - self.before_sites
         if len(sites) <= self.size:
             return NystromEmbedding.of(self.kernel, sites)
-        if not len(self.before) or len(self.before) + fresh > self.size:
-            return NystromEmbedding.of(self.kernel, sites, rank=max(1, self.size * 4 // 5))
+        most = min(self.size, math.ceil((_WORK / len(sites)) ** 0.5))
+        if not len(self.before) or len(self.before) + fresh > most:
+            return NystromEmbedding.of(self.kernel, sites, rank=max(1, most * 4 // 5))
         embedding = NystromEmbedding.rooted(self.kernel, self.before)
         for point in sites[self.before_sites :].split(1):
             residual = embedding.residual(point, embedding(point))

@@ -43,7 +43,7 @@ from surefoot.hyperparameters.nuisance_effects import (
 )
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
-from surefoot.regression.units import IDENTITY, MAX_DEVIATIONS, RewardUnits, Warp
+from surefoot.regression.units import IDENTITY, RewardUnits, Warp
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ if TYPE_CHECKING:
 GAUSSIAN = 1e9
 """Degrees of freedom at which Student-t noise is Gaussian in float64; for `HyperparameterFit`."""
 
-_MAX_FITTED = 150  # rewards that enter the fit, whose cost is cubic in them
-_MAX_INTEGRATED = 300  # rewards, from which on the hyperparameters are taken as known
+_MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
+_MAX_FITTED = 500  # rewards that enter the ascent from there
+_MAX_INTEGRATED = 500  # rewards, from which on the hyperparameters are taken as known
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
@@ -75,9 +76,7 @@ _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 class _WarpedStart:
     """A local optimum for rewards under one transformation."""
 
-    warp: Warp
-    center: float
-    scale: float
+    units: RewardUnits
     y: Tensor  # (t,), standardised
     cautious: Tensor  # (t,), the weights to start from
     evidence: Evidence
@@ -98,8 +97,9 @@ class HyperparameterFit:
     with long and with short lengthscales. So a spike is not taken for a maximum of f nor a maximum
     for a spike; nor, where a search has converged and most rewards are alike, all other rewards for
     outliers. The largest optimum is kept; of those within a few nats of it, the most probable by
-    Laplace's approximation. The result depends on the observations only, not on earlier fits. At
-    most 150 rewards, evenly spaced in time, enter the fit.
+    Laplace's approximation. The result depends on the observations only, not on earlier fits. Of
+    more than 150 rewards, 150 evenly spaced in time choose the optimum, from which an ascent on all
+    of them goes on, or on 500 evenly spaced in time.
 
     Args:
         nu: Smoothness of the Matérn kernel, 0.5, 1.5 or 2.5; None for the squared exponential.
@@ -200,41 +200,44 @@ class HyperparameterFit:
         Returns:
             The hyperparameters, with the kernel in the units of `data.points`.
         """
-        group, rewards = data.group, data.rewards
+        rewards = data.rewards
         if not len(rewards):
-            start = Hyperparameters.initial(int(group.max()) + 1, 1.0, 1.0)
+            start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
-        subset = _subset(len(rewards))
-        prior = LENGTHSCALE_PRIORS[self.lengthscales]
-        evidence = Evidence(data.unit[subset], group, self.nu, prior)
-        plain = best = self._start(evidence, data, subset, IDENTITY)
+        subset = _subset(len(rewards), _MAX_STARTED)
+        plain = best = self._start(data, subset, IDENTITY)
         for warp in _warps(rewards) if self.warped else []:
-            other = self._start(evidence, data, subset, warp)
+            other = self._start(data, subset, warp)
             if other.score <= best.score:
                 break
             best = other
         if best.score < plain.score + _STRONG_EVIDENCE:
             best = plain
-        y = best.y[subset]
-        optimum, *rivals = self._converged(best.optima, best.evidence, y)
-        optimum, evidence, others = self._with_smoothness(optimum, best.evidence, y)
-        optimum, evidence = self._with_effects(optimum, evidence, y, data, subset)
+        evidence, y = best.evidence, best.y[subset]
+        optimum, *rivals = self._converged(best.optima, evidence, y)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
-        every = len(subset) == len(rewards)
+        if len(rewards) > _MAX_STARTED:
+            subset, rivals = _subset(len(rewards), _MAX_FITTED), []
+            evidence, y = self._evidence(data, subset, best.units), best.y[subset]
+            near = replace(optimum, weights=weights[subset])
+            optimum = self._ascend(near, evidence, y, *_NEARBY)
+        optimum, evidence, others = self._with_smoothness(optimum, evidence, y)
+        optimum, evidence = self._with_effects(optimum, evidence, y, data, subset)
+        weights[subset] = optimum.weights
         effects = _estimated(optimum, evidence, y)
         return Fitted(
             _kernel(optimum.model, evidence.nu, data),
             optimum.model.noise,
             optimum.dof,
-            best.center + best.scale * (optimum.shift + effects.level),
-            best.scale,
+            best.units.center + best.units.scale * (optimum.shift + effects.level),
+            best.units.scale,
             weights.to(data.points.device),
-            warp=best.warp,
+            warp=best.units.warp,
             effects=effects,
-            rivals=rivals if every else (),
-            others=others if every else (),
+            rivals=rivals,
+            others=others if len(subset) == len(rewards) else (),
         )
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
@@ -248,7 +251,7 @@ class HyperparameterFit:
 
         Returns:
             Function of points (n, d) that gives what to add to the posterior's mean and variance
-            (n,), in units of the rewards as they are transformed. Beyond 300 rewards it is 0.
+            (n,), in units of the rewards as they are transformed. Beyond 500 rewards it is 0.
 
         References:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
@@ -371,23 +374,25 @@ class HyperparameterFit:
                 return optimum, evidence
         return optimum, evidence
 
-    def _start(
-        self, evidence: Evidence, data: TrainingData, subset: Tensor, warp: Warp
-    ) -> _WarpedStart:
+    def _evidence(self, data: TrainingData, subset: Tensor, units: RewardUnits) -> Evidence:
+        """The evidence in some of the rewards."""
+        prior = LENGTHSCALE_PRIORS[self.lengthscales]
+        errors = units.error_variances(data.rewards[subset], data.sems[subset])
+        return Evidence(data.unit[subset], data.group, self.nu, prior, errors)
+
+    def _start(self, data: TrainingData, subset: Tensor, warp: Warp) -> _WarpedStart:
         """Where the search begins under a transformation of the rewards, and its evidence."""
         rewards = data.rewards
-        warped = warp(rewards)
-        center, scale = self._location_and_scale(warped)
-        y = ((warped - center) / scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-        errors = RewardUnits(center, scale, warp=warp).error_variances(rewards, data.sems)
-        evidence = replace(evidence, errors=errors[subset])
+        center, scale = self._location_and_scale(warp(rewards))
+        units = RewardUnits(center, scale, warp=warp)
+        y, evidence = units.transform(rewards), self._evidence(data, subset, units)
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
         optima = self._optima(evidence, y[subset], cautious[subset])
         least = optima[0].bound - _RIVAL
         optima = _distinct([one for one in optima if not one.bound < least])
         volume = float(warp.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
         score = optima[0].bound + volume
-        return _WarpedStart(warp, center, scale, y, cautious, evidence, optima, score)
+        return _WarpedStart(units, y, cautious, evidence, optima, score)
 
     def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
@@ -524,11 +529,11 @@ def _warps(rewards: Tensor) -> list[Warp]:
     return [Warp(anchor, knee) for knee in knees if knee > 0.0]
 
 
-def _subset(number: int) -> Tensor:
-    """Indices of at most `_MAX_FITTED` rewards, evenly spaced, with the last among them."""
-    if number <= _MAX_FITTED:
+def _subset(number: int, most: int) -> Tensor:
+    """Indices of at most so many rewards, evenly spaced, with the last among them."""
+    if number <= most:
         return torch.arange(number)
-    return torch.linspace(0, number - 1, _MAX_FITTED).round().long()
+    return torch.linspace(0, number - 1, most).round().long()
 
 
 def _maximise(
