@@ -164,3 +164,17 @@ def test_rewards_that_are_all_equal_can_be_fitted() -> None:
     optimizer = robust_ucb(sf.Box([0.0], [1.0]), seed=0)
     optimizer.tell_all(np.linspace(0.0, 1.0, 12)[:, None], [3.0] * 12)
     assert optimizer.recommend().value == 3.0
+
+
+def test_more_rewards_than_those_that_choose_the_optimum_determine_it() -> None:
+    # 150 of 300 choose it; the others are noisier.
+    number = 300
+    few = np.linspace(0, number - 1, 150).round().astype(int)
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(number, 2, generator=generator, dtype=torch.float64)
+    deviation = torch.full((number,), 2.0, dtype=torch.float64)
+    deviation[few] = 0.1
+    noise = deviation * torch.randn(number, generator=generator, dtype=torch.float64)
+    data = TrainingData(points, function(points) + noise, LOWER, SPAN)
+    fitted = HyperparameterFit(dof=GAUSSIAN).fit(data)
+    assert fitted.noise**0.5 * fitted.scale == pytest.approx(2.0**0.5, rel=0.25)

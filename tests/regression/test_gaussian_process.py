@@ -15,7 +15,7 @@ from kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from reference import covariance, gaussian_process, width
 from reference.agreement import agree
 from surefoot.algorithms import gp_ucb
-from surefoot.features import NystromEmbedding
+from surefoot.features import NystromEmbedding, pivoted_cholesky
 from surefoot.regression.posterior import Pull
 
 PULLS = 120
@@ -135,6 +135,28 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     at = torch.from_numpy(points)
     agree(optimizer.posterior.mean(at), mean)
     agree(optimizer.posterior.variance(at), variance)
+
+
+def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pivoted_cholesky, "_WORK", 2 * 40**3)
+    generator = torch.Generator().manual_seed(0)
+    points = torch.rand(330, 2, generator=generator, dtype=torch.float64)
+    optimizer = gp_ucb(
+        sf.Box([0.0, 0.0], [1.0, 1.0]),
+        sf.kernels.matern(0.5, 0.2),
+        features=sf.Nystrom(sf.PivotedCholesky(40)),
+        ridge=0.1,
+    )
+    sizes = {}
+    for number, point in enumerate(points, 1):
+        optimizer.tell(point, 0.0)
+        sizes[number] = len(optimizer.posterior.embedding.dictionary)
+    assert sizes[40] == 40  # exact
+    assert max(sizes.values()) == 40
+    assert max(sizes[number] for number in range(320, 331)) == 20
+    assert min(sizes[number] for number in range(320, 331)) >= 16
 
 
 def test_srinivas_width_is_for_the_round_to_come() -> None:
