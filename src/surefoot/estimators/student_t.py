@@ -49,6 +49,9 @@ class StudentT:
     noise: its noise variance is ridge / w + sem^2, where w is computed from the expected square of
     the Student-t noise alone.
 
+    With Nyström features, what they leave of the prior variance at a site is in addition to its
+    noise (the fully independent training conditional).
+
     Args:
         dof: Degrees of freedom nu, where none are fitted.
         passes: Largest number of iterations.
@@ -56,9 +59,6 @@ class StudentT:
 
     Raises:
         InvalidInput: If an argument is not positive.
-
-    With Nyström features, what they leave of the prior variance at a site is in addition to its
-    noise (the fully independent training conditional).
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models", eq. 12-17;
@@ -139,7 +139,8 @@ class StudentT:
     def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
         """The next weights, from the fit under the present ones."""
         fit, ridge = _fit(values, weights), values.sample.factor.ridge
-        squared = (values.value - fit.mean[values.site]).square() + fit.variance[values.site]
+        variance = _variance(fit.factor, values.sample, fit.share)
+        squared = (values.value - fit.mean[values.site]).square() + variance[values.site]
         return precision(student_t_squares(squared, ridge / weights, values.errors) / ridge, dof)
 
 
@@ -185,12 +186,13 @@ def _effective(values: WeightedValues, weights: Tensor) -> Tensor:
 
 
 class _Fit(NamedTuple):
-    """Coefficients, and the posterior of the function at the sites, in the units of the model."""
+    """Coefficients, and what the posterior at the sites follows from, in the model's units."""
 
     coefficients: Tensor  # (m,)
     counts: Tensor  # (S,), the weight of each site in V
-    mean: Tensor  # (S,)
-    variance: Tensor  # (S,)
+    mean: Tensor  # (S,), posterior mean of the function
+    factor: RidgeFactor  # V
+    share: Tensor  # (S,), of the features in that mean, beside that of the rewards there
 
 
 def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
@@ -208,7 +210,7 @@ def _fit(values: WeightedValues, weights: Tensor) -> _Fit:
     factor = RidgeFactor.of(sample.features, ridge, counts)
     theta = factor.solve(sample.features.T @ (share * sums))
     mean = share * (sample.features @ theta + residual / ridge * sums)
-    return _Fit(theta, counts, mean, _variance(factor, sample, share))
+    return _Fit(theta, counts, mean, factor, share)
 
 
 def _variance(factor: RidgeFactor, sample: Sample, share: Tensor) -> Tensor:

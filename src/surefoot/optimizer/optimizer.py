@@ -53,7 +53,6 @@ from surefoot.widths import Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
-
 _FEW = 4  # points by which a kernel is recognised
 
 _STATE = (
