@@ -11,6 +11,7 @@ from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN
+from surefoot.hyperparameters.uncertainty import Certain
 
 NUMBER, GROUP = 12, torch.tensor([0, 1])
 GENERATOR = torch.Generator().manual_seed(0)
@@ -106,6 +107,22 @@ def test_rivals_are_less_probable_than_the_optimum():
     probabilities = HyperparameterFit().uncertainty(fitted, data).unit.probabilities
     assert len(probabilities) > 1
     assert int(probabilities.argmax()) == 0
+
+
+@pytest.mark.parametrize(("number", "kernels"), [(500, 2), (501, 1), (1001, 0)])
+def test_what_is_integrated_over_is_bounded(number, kernels):
+    """Beyond 500 rewards the kernel is taken as known, beyond 1,000 the hyperparameters too."""
+    x = torch.linspace(0.0, 1.0, number, dtype=torch.float64)[:, None]
+    rewards = torch.sin(6.0 * x[:, 0]) + 0.1 * torch.cos(1e4 * x[:, 0])
+    data = TrainingData(x, rewards, torch.zeros(1), torch.ones(1))
+    few = TrainingData(x[:40], rewards[:40], torch.zeros(1), torch.ones(1))
+    fit = HyperparameterFit(other_nus=(1.5,))
+    uncertainty = fit.uncertainty(fit.fit(few), data)
+    if not kernels:
+        assert isinstance(uncertainty, Certain)
+    else:
+        assert len({mode.evidence.nu for mode in uncertainty.unit.modes}) == kernels
+        assert float(uncertainty(x[:1]).mean) != 0.0
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])

@@ -54,7 +54,8 @@ GAUSSIAN = 1e9
 
 _MAX_STARTED = 150  # rewards that choose where an ascent begins, whose cost is cubic in them
 _MAX_FITTED = 500  # rewards that enter the ascent from there
-_MAX_INTEGRATED = 500  # rewards, from which on the hyperparameters are taken as known
+_MAX_COMPARED = 500  # rewards, up to which the other kernels are integrated over too
+_MAX_INTEGRATED = 1000  # rewards, beyond which the hyperparameters are taken as known
 _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
@@ -243,7 +244,8 @@ class HyperparameterFit:
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """What the posterior changes by where hyperparameters and precisions are integrated over.
 
-        Where the fit had rivals of nearly the same bound, they are integrated over too.
+        Where the fit had rivals of nearly the same bound, they are integrated over too, and so are
+        the other kernels with up to 500 rewards.
 
         Args:
             fitted: What `fit` gave for these observations, or for the first of them.
@@ -251,24 +253,26 @@ class HyperparameterFit:
 
         Returns:
             Function of points (n, d) that gives what to add to the posterior's mean and variance
-            (n,), in units of the rewards as they are transformed. Beyond 500 rewards it is 0.
+            (n,), in units of the rewards as they are transformed. Beyond 1,000 rewards it is 0.
 
         References:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
             Laplace's approximation.
         """
-        if not 0 < len(data.rewards) <= _MAX_INTEGRATED:
+        number = len(data.rewards)
+        if not 0 < number <= _MAX_INTEGRATED:
             return Certain()
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
-        if fitted.rivals or self.other_nus:
+        compared = self._others(evidence) if number <= _MAX_COMPARED else []
+        if fitted.rivals or compared:
             optima[0] = self._with_bound(optima[0], evidence, y)
         if fitted.rivals:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
         modes = [_mode(one, evidence, y) for one in _distinct(optima)]
         known = {other.nu: _on(other, model, y) for other in fitted.others}
-        for other in self._others(evidence):
+        for other in compared:
             start = known.get(other.nu, optima[0])
             modes.append(_mode(self._ascend(start, other, y, *_NEARBY), other, y))
         extra = HyperparameterUncertainty(modes)
