@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import surefoot as sf
 from surefoot import acquisition
 from surefoot.algorithms import gp_ucb, robust_ucb
-from surefoot.hyperparameters import HyperparameterFit
+from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
+from surefoot.integrations.optuna import StudyEnvironment
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
+ENVIRONMENT = sf.FiniteEnvironment([0.0, 1.0])
 
 KERNEL = sf.kernels.squared_exponential(0.2)
 not_numbers = st.one_of(
@@ -27,6 +29,7 @@ not_positive = st.one_of(not_numbers, not_finite, negative, st.just(0.0), st.jus
 not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
 not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
 less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
+not_truths = st.one_of(st.text(max_size=5), st.none(), st.integers(), st.floats())
 Call = Callable[[Any], object]
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
@@ -84,6 +87,16 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "fit-other_nus": (
         lambda v: HyperparameterFit(other_nus=v),
         st.sampled_from([None, 0.5, "0.5", (2.5,), (0.5, 1.0), [[0.5]], (True,), [None]]),
+    ),
+    "fit-warped": (lambda v: HyperparameterFit(warped=v), not_truths),
+    "given-kernel": (lambda v: GivenHyperparameters(v, 1.0), not_numbers),
+    "given-ridge": (lambda v: GivenHyperparameters(KERNEL, v), not_positive),
+    "given-standardise": (lambda v: GivenHyperparameters(KERNEL, 1.0, v), not_truths),
+    "optimizer-standardise": (lambda v: sf.Optimizer(BOX, standardise=v), not_truths),
+    "joint-observed": (lambda v: sf.Joint(BOX, ENVIRONMENT, observed=v), not_truths),
+    "study_environment-observed": (
+        lambda v: StudyEnvironment("z", ENVIRONMENT, observed=v),
+        not_truths,
     ),
     "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),
     "arms-points": (

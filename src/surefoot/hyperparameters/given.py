@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot import kernels
+from surefoot._internal import checks
 from surefoot.estimators.spread import robust_spread
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.nuisance_effects import Contrast
@@ -29,6 +31,9 @@ class GivenHyperparameters:
         kernel: The prior covariance.
         ridge: Regularisation, the noise variance in the units of the model.
         standardise: Whether rewards are centred by their median and scaled by their MAD.
+
+    Raises:
+        InvalidInput: If an argument is none of these.
     """
 
     kernel: Kernel
@@ -37,6 +42,11 @@ class GivenHyperparameters:
 
     lasting = True
     effects = ()
+
+    def __post_init__(self) -> None:
+        kernels.check(self.kernel)
+        checks.positive("ridge", self.ridge)
+        checks.truth("standardise", self.standardise)
 
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit again after so many rewards, given those at the last fit."""

@@ -167,6 +167,7 @@ class HyperparameterFit:
         if self.dof is not None:
             checks.positive("dof", self.dof)
         checks.choice("lengthscales", self.lengthscales, *LENGTHSCALE_PRIORS)
+        checks.truth("warped", self.warped)
         object.__setattr__(self, "effects", checks.names("effects", self.effects, *EFFECTS))
         others = tuple(self.other_nus) if isinstance(self.other_nus, Sequence) else (None,)
         known = {nu for nu in _SMOOTHNESSES if nu not in (None, self.nu)}

@@ -156,8 +156,8 @@ class Optimizer:
         fit: Hyperparameters = HyperparameterFit() if hyperparameters is None else hyperparameters
         if kernel is not None:
             own = kernels.validated(kernel, self.space.seen).to(device)
-            fit = GivenHyperparameters(own, self.ridge, checks.truth("standardise", standardise))
-        self._standardise = standardise
+            fit = GivenHyperparameters(own, self.ridge, standardise)
+        self._standardise = checks.truth("standardise", standardise)
         check_by("recommendation", recommendation)
         self.recommendation = recommendation
         self.interval = ConfidenceBounds() if interval is None else interval

@@ -69,6 +69,7 @@ class Joint:
                 f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
+        checks.truth("observed", self.observed)
         if self.weights_vary:
             self._check_weights(self.environment)  # type: ignore[arg-type]
         if self.perturbation is not None:

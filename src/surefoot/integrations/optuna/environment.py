@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.spaces import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.types import InvalidInput
 
@@ -50,6 +51,7 @@ class StudyEnvironment:
                 f"`distribution` is {self.distribution!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
+        checks.truth("observed", self.observed)
         if self.distribution.weights_vary:
             raise InvalidInput(
                 "the weights of `distribution` depend on the design, expected numbers in a study: "
