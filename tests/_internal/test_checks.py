@@ -30,6 +30,7 @@ not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
 not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
 less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
 not_truths = st.one_of(st.text(max_size=5), st.none(), st.integers(), st.floats())
+not_devices = st.one_of(st.text(max_size=5), st.booleans(), st.just("meta"), st.just([]))
 Call = Callable[[Any], object]
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
@@ -98,6 +99,9 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         lambda v: StudyEnvironment("z", ENVIRONMENT, observed=v),
         not_truths,
     ),
+    "optimizer-device": (lambda v: sf.Optimizer(BOX, device=v), not_devices),
+    "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),
+    "load-device": (lambda v: sf.Optimizer.load("a file", device=v), not_devices),
     "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),
     "arms-points": (
         sf.Arms,

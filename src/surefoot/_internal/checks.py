@@ -186,6 +186,24 @@ def truth(name: str, value: object) -> bool:
     return bool(value)
 
 
+def device(value: Any) -> torch.device:
+    """Convert to a torch device that can be used on this machine."""
+    import torch  # here, so that programs that check numbers only start without it
+
+    try:
+        if isinstance(value, bool):
+            raise TypeError("a boolean")
+        tried = torch.zeros(1, dtype=torch.float64, device=value)
+        tried.cpu()  # fails on "meta", where tensors have no values
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InvalidInput(
+            f"`device` is {shown(value)}, expected a torch device for float64 tensors on this "
+            f"machine, such as 'cpu' or 'cuda': {reason}"
+        ) from error
+    return tried.device
+
+
 def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cpu") -> Tensor:
     """Convert to a finite float64 matrix (n, d) with n, d >= 1, a copy."""
     rows = tensor(name, value, device)

@@ -556,8 +556,9 @@ class Optimizer:
 
         Raises:
             InvalidInput: If the file is damaged or not one of `save`, if a part is missing, or if
-                kernel, estimator or feature map are others.
+                kernel, estimator or feature map are others, or if the device cannot be used.
         """
+        device = checks.device(device)
         with saved_run.refusing(Path(path)):
             run = saved_run.load(Path(path), device, parts)
             optimizer = cls(run.space, device=device, **run.parts, **run.options)

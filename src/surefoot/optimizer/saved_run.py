@@ -86,7 +86,7 @@ class SavedRun:
     decoder: Decoder
 
 
-def load(path: Path, device: str | torch.device, given: dict[str, Any]) -> SavedRun:
+def load(path: Path, device: torch.device, given: dict[str, Any]) -> SavedRun:
     """Read a run from a file.
 
     Args:
@@ -101,7 +101,7 @@ def load(path: Path, device: str | torch.device, given: dict[str, Any]) -> Saved
         InvalidInput: If the file is not one of `save`, or a part is missing, unknown or another.
     """
     tensors, values = read(path)
-    decoder, given = Decoder(tensors, torch.device(device)), dict(given)
+    decoder, given = Decoder(tensors, device), dict(given)
     space = given.pop("space", None)
     if space is not None:
         _check_same(path, values["space"], tensors, space)

@@ -84,7 +84,11 @@ class Arms:
 
         Returns:
             The same arms on that device.
+
+        Raises:
+            InvalidInput: If the device cannot be used.
         """
+        device = checks.device(device)
         moved = Arms(len(self)) if not self.has_coordinates else Arms(self.points.cpu())
         object.__setattr__(moved, "points", self.points.to(device))
         return moved

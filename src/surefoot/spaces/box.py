@@ -112,7 +112,11 @@ class Box:
 
         Returns:
             The same box on that device.
+
+        Raises:
+            InvalidInput: If the device cannot be used.
         """
+        device = checks.device(device)
         moved = Box(
             self.lower.cpu(),
             self.upper.cpu(),

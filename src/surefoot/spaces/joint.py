@@ -239,6 +239,9 @@ class Joint:
 
         Returns:
             The same space with the designs on that device; environments are moved when used.
+
+        Raises:
+            InvalidInput: If the device cannot be used.
         """
         return Joint(self.design.to(device), self.environment, self.observed, self.perturbation)
 
