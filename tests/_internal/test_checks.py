@@ -15,6 +15,7 @@ from surefoot import acquisition
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.integrations.optuna import StudyEnvironment
+from surefoot.spaces import Arc
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 ENVIRONMENT = sf.FiniteEnvironment([0.0, 1.0])
@@ -106,6 +107,21 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "arms-points": (
         sf.Arms,
         st.one_of(st.text(), st.none(), st.just(0), st.just(-3), st.just(1.5)),
+    ),
+    "box-arcs": (
+        lambda v: sf.Box([0.0, 0.0], [1.0, 1.0], arcs=v),
+        st.one_of(not_numbers, st.just([1]), st.just([Arc]), st.just(Arc)),
+    ),
+    "box-active": (
+        lambda v: sf.Box([0.0], [1.0], active=v),
+        st.one_of(not_numbers, st.just(torch.Tensor)),
+    ),
+    "arc-cosine": (lambda v: Arc(v, 1, [0.0, 1.0]), less_than_none),
+    "arc-positions": (lambda v: Arc(0, 1, v), st.sampled_from([None, 1.0, "a", [], [[0.5]]])),
+    "arc-isolated": (lambda v: Arc(0, 1, [0.0, 1.0], v), not_truths),
+    "arc-kinds": (
+        lambda v: Arc(0, 1, [0.0, 1.0], kinds=v),
+        st.sampled_from([None, 2, "a", [0.5], [True]]),
     ),
     "box-lower": (lambda v: sf.Box(v, [1.0, 1.0]), st.one_of(st.text(), st.none(), st.just([]))),
     "box-upper": (lambda v: sf.Box([0.0, 0.0], v), st.one_of(st.text(), st.none(), st.just([1.0]))),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from surefoot._internal import checks
+
 Activity = Callable[[Tensor], Tensor]  # (n, d) -> (n, d)
 _SPECIAL_SHARE = 0.2  # of random values, as in LlamaTune (Kanellis et al. 2022), Section 4.1
 
@@ -42,6 +44,9 @@ class Arc:
         kinds: Coordinates of a one-hot encoding: the first says that there is a number, the others
             are the special values. Empty where there are none.
 
+    Raises:
+        InvalidInput: If an argument is none of these.
+
     References:
         Hutter and Osborne 2013, "A kernel for hierarchical parameter spaces", eq. 3; Swersky et al.
         2014, "Raiders of the lost architecture: kernels for Bayesian optimization in conditional
@@ -58,6 +63,14 @@ class Arc:
     positions: Tensor
     isolated: bool = False
     kinds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("cosine", "sine"):
+            checks.count(name, getattr(self, name), least=0)
+        object.__setattr__(self, "positions", checks.vector("positions", self.positions))
+        checks.truth("isolated", self.isolated)
+        kinds = tuple(checks.indices("kinds", self.kinds)) if self.kinds != () else ()
+        object.__setattr__(self, "kinds", kinds)
 
     @property
     def columns(self) -> tuple[int, ...]:

@@ -91,12 +91,17 @@ class Box:
             raise InvalidInput(f"`levels` is {checks.shown(levels)}, expected a dict of lists.")
         values = {c: checks.vector(f"levels[{c}]", v).sort().values for c, v in levels.items()}
         groups = _groups(choices)
-        _check_restrictions(low, high, values, [*groups, *(arc.columns for arc in arcs)])
+        numbers = _arcs(arcs)
+        _check_restrictions(low, high, values, [*groups, *(arc.columns for arc in numbers)])
+        if not callable(active) or isinstance(active, type):
+            raise InvalidInput(
+                f"`active` is {checks.shown(active)}, expected a function of points (n, d)."
+            )
         object.__setattr__(self, "lower", low)
         object.__setattr__(self, "upper", high)
         object.__setattr__(self, "levels", values)
         object.__setattr__(self, "choices", groups)
-        object.__setattr__(self, "arcs", tuple(arcs))
+        object.__setattr__(self, "arcs", numbers)
         object.__setattr__(self, "active", active)
 
     @property
@@ -324,6 +329,15 @@ def _groups(choices: object) -> tuple[tuple[int, ...], ...]:
             f"`choices` is {checks.shown(choices)}, expected a list of lists of coordinates."
         )
     return tuple(tuple(group) for group in choices)
+
+
+def _arcs(arcs: object) -> tuple[Arc, ...]:
+    if not isinstance(arcs, list | tuple) or not all(isinstance(one, Arc) for one in arcs):
+        raise InvalidInput(
+            f"`arcs` is {checks.shown(arcs)}, expected a list of arcs such as "
+            "`Arc(0, 1, positions)`."
+        )
+    return tuple(arcs)
 
 
 def _check_restrictions(
