@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import surefoot as sf
 from surefoot import acquisition
+from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.integrations.optuna import StudyEnvironment
@@ -31,6 +32,7 @@ not_probability = st.one_of(not_positive, st.floats(min_value=1.0))
 not_count = st.one_of(not_numbers, not_finite, st.integers(max_value=0), st.floats())
 less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), st.floats())
 not_truths = st.one_of(st.text(max_size=5), st.none(), st.integers(), st.floats())
+not_policies = st.one_of(not_numbers, st.just(acquisition.UpperConfidenceBound))
 not_devices = st.one_of(st.text(max_size=5), st.booleans(), st.just("meta"), st.just([]))
 Call = Callable[[Any], object]
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
@@ -99,6 +101,19 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "study_environment-observed": (
         lambda v: StudyEnvironment("z", ENVIRONMENT, observed=v),
         not_truths,
+    ),
+    "nystrom-dictionary": (
+        sf.Nystrom,
+        st.one_of(not_numbers, st.sampled_from([sf.PivotedCholesky, sf.LeverageSampling])),
+    ),
+    "alternating-policy": (
+        lambda v: acquisition.Alternating(acquisition.UpperConfidenceBound(), v),
+        not_policies,
+    ),
+    "score_policy-score": (acquisition.ScorePolicy, not_policies),
+    "surrogate_bound-surrogate": (
+        lambda v: acquisition.SurrogateBound(surrogate=v),
+        st.one_of(not_numbers, st.just(Surrogate)),
     ),
     "optimizer-device": (lambda v: sf.Optimizer(BOX, device=v), not_devices),
     "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),

@@ -24,8 +24,12 @@ KERNEL = sf.kernels.squared_exponential(0.2)
         ("hyperparameters", sf.hyperparameters.HyperparameterFit),
         ("features", []),
         ("features", 0),
+        ("features", sf.Exact),
         ("estimator", 0),
+        ("estimator", sf.Huber),
         ("width", 0),
+        ("width", sf.widths.srinivas),
+        ("policy", sf.acquisition.ThompsonSampling),
     ],
 )
 def test_a_part_that_is_none_is_refused(name: str, value: Any) -> None:

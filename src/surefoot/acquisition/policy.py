@@ -121,7 +121,8 @@ class ScorePolicy:
         values: How many values represent a continuous environment.
 
     Raises:
-        InvalidInput: If `lacing` is neither, or there are fewer than two `values`.
+        InvalidInput: If `score` is no function, `lacing` is neither, or there are fewer than two
+            `values`.
 
     References:
         Nguyen et al. 2021, "Value-at-Risk optimization with Gaussian processes", Algorithm 1.
@@ -141,6 +142,11 @@ class ScorePolicy:
     values: int = 256
 
     def __post_init__(self) -> None:
+        if not callable(self.score) or isinstance(self.score, type):
+            raise InvalidInput(
+                f"`score` is {checks.shown(self.score)}, expected a function of a `Context` such "
+                "as `UpperConfidenceBound()`."
+            )
         check_lacing(self.lacing)
         checks.count("values", self.values, least=2)
 
@@ -168,6 +174,9 @@ class Alternating:
         even: Policy, or score, of the even rounds.
         odd: Policy, or score, of the odd rounds.
 
+    Raises:
+        InvalidInput: If one is neither, such as a class.
+
     Example:
         >>> import surefoot as sf
         >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
@@ -181,6 +190,10 @@ class Alternating:
 
     even: Policy | ScoreRule
     odd: Policy | ScoreRule
+
+    def __post_init__(self) -> None:
+        for policy in (self.even, self.odd):
+            as_policy(policy)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse what either policy refuses."""

@@ -38,7 +38,7 @@ class SurrogateBound:
         surrogate: How networks are fitted and ascended.
 
     Raises:
-        InvalidInput: If `lacing` is neither, or `starts` is not positive.
+        InvalidInput: If `lacing` is neither, `starts` is not positive, or `surrogate` is none.
 
     References:
         Nguyen et al. 2021, "Value-at-Risk optimization with Gaussian processes", Section 3.5.
@@ -58,6 +58,10 @@ class SurrogateBound:
     def __post_init__(self) -> None:
         check_lacing(self.lacing)
         checks.count("starts", self.starts)
+        if not isinstance(self.surrogate, Surrogate):
+            raise InvalidInput(
+                f"`surrogate` is {checks.shown(self.surrogate)}, expected a `Surrogate()`."
+            )
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse all but `VaR` on a `Box` with a `ContinuousEnvironment`."""

@@ -29,6 +29,9 @@ class Nystrom:
         dictionary: The rule that chooses the dictionary: `PivotedCholesky(size)`,
             `LeverageSampling(...)` or another rule with the same method `init`.
 
+    Raises:
+        InvalidInput: If `dictionary` is no such rule, such as a number or a class.
+
     References:
         Quinonero-Candela and Rasmussen 2005, "A unifying view of sparse approximate Gaussian
         process regression"; Calandriello et al. 2019 (BKB), Section 3.
@@ -42,7 +45,7 @@ class Nystrom:
     dictionary: Features = field(default_factory=PivotedCholesky)
 
     def __post_init__(self) -> None:
-        if not hasattr(self.dictionary, "init"):
+        if not hasattr(self.dictionary, "init") or isinstance(self.dictionary, type):
             raise InvalidInput(
                 f"`dictionary` is {self.dictionary!r}, expected a rule that chooses it: pass "
                 "`PivotedCholesky(50)` or `LeverageSampling(5.0)`."

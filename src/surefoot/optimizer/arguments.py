@@ -17,9 +17,10 @@ def check_parts(space: object, features: object, estimator: object, width: objec
     """`InvalidInput` for a part that is none, such as its name or its class."""
     if not isinstance(space, Arms | Box | Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
-    if width is not None and not callable(width):
+    if width is not None and (not callable(width) or isinstance(width, type)):
+        example = f"constant({width!r})" if isinstance(width, int | float) else "srinivas()"
         raise InvalidInput(
-            f"`width` is {width!r}, expected a width: pass `widths.constant({width!r})`."
+            f"`width` is {checks.shown(width)}, expected a width: pass `widths.{example}`."
         )
     if features is not None and (not hasattr(features, "init") or isinstance(features, type)):
         raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
