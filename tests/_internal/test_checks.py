@@ -73,6 +73,10 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
             st.floats(min_value=50.1),
         ),
     ),
+    "scaled-kernel": (
+        lambda v: sf.kernels.scaled(v, 2.0),
+        st.one_of(not_numbers, st.just(gpytorch.kernels.RBFKernel)),
+    ),
     "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
     "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),
     "optimizer-initial": (lambda v: sf.Optimizer(BOX, KERNEL, initial=v), less_than_none),

@@ -4,8 +4,9 @@ The constructors return GPyTorch modules in float64 without gradients. Any other
 can be passed to an optimizer as well.
 """
 
-from surefoot.kernels.evaluation import block, check, diagonal, validated
+from surefoot.kernels.evaluation import block, diagonal, validated
 from surefoot.kernels.general_matern import GeneralMaternKernel
+from surefoot.kernels.kernel_check import check
 from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
 from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed

@@ -8,8 +8,8 @@ import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
-from surefoot._internal import checks
 from surefoot.kernels.closed_form import closed_form, constant_diagonal
+from surefoot.kernels.kernel_check import check
 from surefoot.kernels.user_defined import PrecomputedKernel
 from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
@@ -64,26 +64,6 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
     """
     variance = constant_diagonal(kernel)
     return kernel(points, points, diag=True) if variance is None else variance.expand(len(points))
-
-
-def check(kernel: object) -> None:
-    """Refuse what is no kernel.
-
-    Args:
-        kernel: Expected to be a GPyTorch kernel.
-
-    Raises:
-        InvalidInput: If it is not.
-
-    Example:
-        >>> from surefoot import kernels
-        >>> check(kernels.linear())
-    """
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(
-            f"`kernel` is {checks.shown(kernel)}, expected a GPyTorch kernel such as "
-            "`kernels.squared_exponential(0.2)`, `matern`, `linear`, `precomputed` or your own."
-        )
 
 
 def validated(kernel: Kernel, space: Space) -> Kernel:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.kernels.general_matern import MAX_NU, GeneralMaternKernel
+from surefoot.kernels.kernel_check import check
 from surefoot.types import InvalidInput
 
 
@@ -129,7 +130,8 @@ def scaled(kernel: Kernel, variance: float) -> Kernel:
         A `ScaledKernel`, which is a GPyTorch `ScaleKernel`.
 
     Raises:
-        InvalidInput: If `variance` is not a finite number above 0.
+        InvalidInput: If `kernel` is not a GPyTorch kernel, or `variance` not a finite number
+            above 0.
 
     Example:
         >>> import torch
@@ -137,6 +139,7 @@ def scaled(kernel: Kernel, variance: float) -> Kernel:
         >>> kernel(torch.zeros(1, 1, dtype=torch.float64)).to_dense().item()
         4.0
     """
+    check(kernel)
     outer = ScaledKernel(kernel).double()
     outer.outputscale = torch.tensor(checks.positive("variance", variance), dtype=torch.float64)
     return outer.requires_grad_(False)
