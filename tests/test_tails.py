@@ -191,6 +191,7 @@ def test_two_valued_measurements_have_no_tail():
         ([1.0] * 25 + [2.0], "at most one of the values differs"),
         ([float("nan"), *range(25)], "NaN or infinite"),
         (["a"] * 25, "cannot be made an array"),
+        ([*range(25), 10**400], "cannot be made an array"),
     ],
 )
 def test_what_has_no_tail_to_look_at_is_refused(values, message):

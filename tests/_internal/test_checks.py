@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.distributions import Uniform
 
 import surefoot as sf
 from surefoot import acquisition
@@ -16,7 +17,7 @@ from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.integrations.optuna import StudyEnvironment
-from surefoot.spaces import Arc
+from surefoot.spaces import Arc, truncated_normal
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 ENVIRONMENT = sf.FiniteEnvironment([0.0, 1.0])
@@ -37,6 +38,7 @@ not_devices = st.one_of(st.text(max_size=5), st.booleans(), st.just("meta"), st.
 Call = Callable[[Any], object]
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
+    "huber-growing": (lambda v: sf.Huber(growing=v), not_truths),
     "huber-passes": (lambda v: sf.Huber(passes=v), not_count),
     "huber-tolerance": (lambda v: sf.Huber(tolerance=v), not_positive),
     "student_t-dof": (lambda v: sf.StudentT(dof=v), not_positive),
@@ -54,6 +56,10 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         st.one_of(not_numbers, not_finite, negative),
     ),
     "chowdhury-delta": (lambda v: sf.widths.chowdhury_gopalan(1.0, 1.0, v), not_probability),
+    "instability-spread": (
+        acquisition.Instability,
+        not_positive.filter(lambda v: v != float("inf")) | st.just(torch.ones(2)),
+    ),
     "improvement-samples": (lambda v: acquisition.NoisyExpectedImprovement(v), not_count),
     "squared_exponential-lengthscale": (
         sf.kernels.squared_exponential,
@@ -140,7 +146,15 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "arc-isolated": (lambda v: Arc(0, 1, [0.0, 1.0], v), not_truths),
     "arc-kinds": (
         lambda v: Arc(0, 1, [0.0, 1.0], kinds=v),
-        st.sampled_from([None, 2, "a", [0.5], [True]]),
+        st.sampled_from([None, 2, "a", [0.5], [True], torch.ones(2)]),
+    ),
+    "truncated_normal-low": (
+        lambda v: truncated_normal(0.0, 1.0, v, 1.0),
+        st.one_of(not_numbers, not_finite, st.just(10**400)),
+    ),
+    "density-upper": (
+        lambda v: sf.ContinuousEnvironment(Uniform(0.0, 1.0), upper=v),
+        st.one_of(not_numbers.filter(lambda v: v is not None), not_finite, st.just(10**400)),
     ),
     "box-lower": (lambda v: sf.Box(v, [1.0, 1.0]), st.one_of(st.text(), st.none(), st.just([]))),
     "box-upper": (lambda v: sf.Box([0.0, 0.0], v), st.one_of(st.text(), st.none(), st.just([1.0]))),

@@ -60,6 +60,8 @@ class TestRefusals:
             ([float("inf")], "infinite"),
             ("0.4", "type str"),
             ({"z": 0.4}, "`environment` is"),
+            (1j, "`environment` has values of type complex"),
+            (10**400, "`environment` is a list that cannot be made"),
         ],
         ids=repr,
     )

@@ -166,7 +166,7 @@ def choice(name: str, value: object, *options: str) -> str:
     """The value, if it is one of a few words."""
     if not isinstance(value, str) or value not in options:
         *first, last = map(repr, options)
-        words = f"{', '.join(first)} or {last}"
+        words = f"{', '.join(first)} or {last}" if first else last
         raise InvalidInput(f"`{name}` is {shown(value)}, expected {words}.")
     return value
 
@@ -249,7 +249,9 @@ def shown(value: object) -> str:
 
 def listed(value: Tensor | Sequence | float) -> Tensor | Sequence:
     """Wrap a scalar in a list; return anything else as it is."""
-    return [float(value)] if is_single(value) else value  # type: ignore[arg-type, return-value]
+    if not is_single(value):
+        return value  # type: ignore[return-value]
+    return [value[()] if isinstance(value, np.ndarray) else value]
 
 
 def _number(name: str, value: object, wanted: str) -> float:

@@ -48,7 +48,7 @@ class Instability:
             logarithms of values.
 
     Raises:
-        InvalidInput: If `spread` is not positive.
+        InvalidInput: If `spread` is not a number above 0, or `relative` not a boolean.
 
     References:
         Freischuetz, Kanellis, Kroth and Venkataraman 2025, "TUNA: Tuning unstable and noisy cloud
@@ -68,7 +68,7 @@ class Instability:
     relative: bool = True
 
     def __post_init__(self) -> None:
-        if self.spread != math.inf:
+        if not (isinstance(self.spread, float) and self.spread == math.inf):
             checks.positive("spread", self.spread)
         checks.truth("relative", self.relative)
 

@@ -66,7 +66,7 @@ class Huber:
         tolerance: Change of residuals, relative to the threshold, at which iterations end.
 
     Raises:
-        InvalidInput: If an argument is not positive.
+        InvalidInput: If a number is not positive, or `growing` not a boolean.
 
     References:
         Huber 1964; Sun, Zhou and Fan 2020, "Adaptive Huber regression".
@@ -87,6 +87,7 @@ class Huber:
 
     def __post_init__(self) -> None:
         checks.positive("k", self.k)
+        checks.truth("growing", self.growing)
         checks.count("passes", self.passes)
         checks.positive("tolerance", self.tolerance)
 

@@ -69,8 +69,8 @@ class Arc:
             checks.count(name, getattr(self, name), least=0)
         object.__setattr__(self, "positions", checks.vector("positions", self.positions))
         checks.truth("isolated", self.isolated)
-        kinds = tuple(checks.indices("kinds", self.kinds)) if self.kinds != () else ()
-        object.__setattr__(self, "kinds", kinds)
+        if not isinstance(self.kinds, tuple) or self.kinds:
+            object.__setattr__(self, "kinds", tuple(checks.indices("kinds", self.kinds)))
 
     @property
     def columns(self) -> tuple[int, ...]:

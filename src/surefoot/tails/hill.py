@@ -88,7 +88,7 @@ def checked_sample(y: ArrayLike) -> Array:
             what = "masked values" if np.ma.is_masked(y) else f"values of type {given.dtype}"
             raise InvalidInput(f"`y` has {what}, expected real numbers.")
         values = given.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"`y` cannot be made an array of numbers: {error}.") from None
     if values.ndim != 1:
         raise InvalidInput(f"`y` has shape {values.shape}, expected (n,): pass `y.ravel()`.")
