@@ -3,6 +3,7 @@
 import math
 import pickle
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import optuna
@@ -276,13 +277,49 @@ class TestModel:
             study.sampler.belief(study)
         assert "no finished trial" not in str(caught.value)
 
-    @pytest.mark.parametrize("setting", [{}, {"x": 11.0}, {"y": 1.0}, {"x": "a"}, {"x": math.nan}])
+    @pytest.mark.parametrize(
+        "setting",
+        [
+            {},
+            {"x": 11.0},
+            {"y": 1.0},
+            {"x": "a"},
+            {"x": math.nan},
+            {"x": 10**400},
+            {"x": [1.0]},
+            None,
+            3,
+            "x",
+            ["x"],
+        ],
+        ids=lambda setting: repr(setting)[:20],
+    )
     def test_predicting_what_is_not_of_the_study(
-        self, setting: dict, three_on_line: optuna.Study
+        self, setting: Any, three_on_line: optuna.Study
     ) -> None:
         belief = SurefootSampler().belief(three_on_line)
-        with pytest.raises(sf.InvalidInput, match="x"):
-            belief.predict([setting])
+        for call in (
+            lambda: belief.predict([setting]),
+            lambda: belief.assess(setting),
+            lambda: belief.difference({"x": 1.0}, setting),
+            lambda: belief.probability_of_gain(setting, 0.1),
+        ):
+            with pytest.raises(sf.InvalidInput, match=r"is not a configuration.*values for x"):
+                call()
+
+    def test_what_a_prediction_is_asked_for(self, three_on_line: optuna.Study) -> None:
+        belief = SurefootSampler().belief(three_on_line)
+        for settings in (None, 3, "x", {"x": 1.0}):
+            with pytest.raises(sf.InvalidInput, match=r"`settings` is .*expected a list"):
+                belief.predict(settings)
+            with pytest.raises(sf.InvalidInput, match="`settings` is"):
+                belief.expected_gains(settings, {"x": 1.0})
+        for trials in (0, "a", [0, 1], [77], ["a"]):
+            with pytest.raises(sf.InvalidInput, match=r"`at` is .*number of a trial"):
+                belief.predict([{"x": 1.0}], at=trials)
+        for gain in ("a", None, math.nan, [0.1]):
+            with pytest.raises(sf.InvalidInput, match="`gain` is"):
+                belief.probability_of_gain({"x": 1.0}, gain)
 
     @pytest.mark.slow
     def test_looking_does_not_change_the_run(self, on_line: optuna.Study) -> None:

@@ -119,7 +119,7 @@ class NumberScale:
     def unit_of(self, value: Any) -> float | None:
         try:
             internal = self.distribution.to_internal_repr(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if not self.distribution.low <= internal <= self.distribution.high:
             return None

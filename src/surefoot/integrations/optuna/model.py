@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.integrations.optuna.differences import difference_of
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
@@ -283,12 +284,12 @@ class StudyBelief:
             Expected improvements (n,), at least 0, in the units of the model; they count as far as
             the constraints of the study are likely to hold.
         """
-        gains = []
+        feasible, gains = self.feasibility(settings), []
         for one in settings:
             mean, deviation = self._change(one, params)
             z = mean / deviation
             gains.append(float(deviation * (z * _NORMAL.cdf(z) + _NORMAL.pdf(z))))
-        return np.array(gains) * self.feasibility(settings)
+        return np.array(gains) * feasible
 
     def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
         """Probability that some configuration is better than another one by more than a share.
@@ -301,10 +302,11 @@ class StudyBelief:
             The probability: the share of `largest_gains` above it.
 
         Raises:
-            InvalidInput: If the configuration is not in the search space, or the study has an
-                environment.
+            InvalidInput: If the configuration is not in the search space, `gain` is no number, or
+                the study has an environment.
         """
-        return float((self.largest_gains(params) > gain).mean())
+        share = checks.finite("gain", gain)
+        return float((self.largest_gains(params) > share).mean())
 
     def largest_gains(self, params: Mapping[str, Any]) -> np.ndarray:
         """By how much the best configuration is better than another one, in functions drawn.
@@ -424,12 +426,12 @@ class StudyBelief:
             credible interval, each (n,).
 
         Raises:
-            InvalidInput: If a configuration is not in the search space, or an environment not in
-                the support.
+            InvalidInput: If a configuration is not in the search space, an environment not in the
+                support, or a number not that of a trial in the model.
         """
         x, over = self._points(settings), self._over
         if over is None and environments is None:
-            return self._in_units(*self._bounds(x, self._drift_at(at)))
+            return self._in_units(*self._bounds(x, self._drift_at(at, len(x))))
         if over is None:
             raise _no_environment()
         if environments is not None:
@@ -503,20 +505,34 @@ class StudyBelief:
         return OverEnvironment(z.numpy(), *ends, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
-        points = [self._encoding.encode(params) for params in settings]
-        for params, point in zip(settings, points, strict=True):
+        if isinstance(settings, Mapping | str) or not hasattr(settings, "__len__"):
+            raise InvalidInput(
+                f"`settings` is {checks.shown(settings)}, expected a list of configurations."
+            )
+        rows = []
+        for params in settings:
+            point = self._encoding.encode(params) if isinstance(params, Mapping) else None
             if point is None:
                 raise InvalidInput(
-                    f"{dict(params)!r} is not a configuration of this study, expected values for "
-                    f"{', '.join(self._encoding.distributions)} within their ranges."
+                    f"{checks.shown(params)} is not a configuration of this study, expected values "
+                    f"for {', '.join(self._encoding.distributions)} within their ranges."
                 )
-        rows = [p for p in points if p is not None]
+            rows.append(point)
         if not rows:
             return torch.zeros(0, self._encoding.box.dimension, dtype=torch.float64)
         return torch.stack(rows)
 
-    def _drift_at(self, trials: Sequence[int] | None) -> Tensor | float:
+    def _drift_at(self, trials: Sequence[int] | None, number: int) -> Tensor | float:
         """How the drift has changed values at the times of trials, as they are transformed."""
+        if trials is not None and (
+            not hasattr(trials, "__len__")
+            or len(trials) != number
+            or any(one not in self.trials for one in trials)
+        ):
+            raise InvalidInput(
+                f"`at` is {checks.shown(trials)}, expected the number of a trial in the model for "
+                f"each of {number} configurations."
+            )
         if trials is None or "drift" not in self._contrasts:
             return 0.0
         return self._contrasts["drift"].mean[[self.trials.index(number) for number in trials]]
