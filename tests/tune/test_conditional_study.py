@@ -160,6 +160,11 @@ def test_a_function_is_not_passed_an_inactive_parameter(write_study):
     [
         ("mode == 'FULL'", "mode == 'full'", r"parameters\.size\.when: .*'full' is no choice"),
         ("mode == 'FULL'", "mod == 'FULL'", r"parameters\.size\.when: .*'mod' is no parameter"),
+        (
+            "mode == 'FULL'",
+            "share > 0.5 and share < 0.5",
+            r"parameters\.size\.when: got 'share > .*', which holds for no share",
+        ),
         ("mode == 'FULL'", "size > 1", r"parameters\.size\.when: depends on itself"),
         ("special = [0]", "special = [0, 0]", r"parameters\.size\.special: got \[0, 0\]"),
         ("special = [0]", "special = ['a']", r"parameters\.size\.special: got 'a', expected"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given
@@ -124,6 +125,66 @@ SCALES = {
 def test_a_condition_that_does_not_fit_its_parameters_is_refused(when, message):
     with pytest.raises(InvalidInput, match=message):
         SearchSpace(SCALES, when={"share": when})
+
+
+@pytest.mark.parametrize(
+    ("when", "name", "message"),
+    [
+        ({"share": "size > 5 and size < 5"}, "share", "holds for no size"),
+        ({"share": "size > 5 and size < 6"}, "share", "holds for no size"),
+        ({"share": "mode == 'a' and mode == 'b'"}, "share", "holds for no mode"),
+        ({"share": "mode != 'a' and mode != 'b'"}, "share", "holds for no mode"),
+        ({"share": "number < 2 and number in [2.5]"}, "share", "holds for no number"),
+        ({"size": "share > 0.5 and share < 0.5"}, "size", "holds for no share"),
+        ({"size": "mode == 'a'", "share": "size > 2 and mode == 'b'"}, "share", "only when"),
+        (
+            {"size": "mode == 'a'", "share": "size > 2", "flag": "mode != 'a' and share > 0"},
+            "flag",
+            r"and size is active only when \"mode == 'a'\", which holds for no mode",
+        ),
+    ],
+)
+def test_a_condition_that_cannot_hold_is_refused(when, name, message):
+    with pytest.raises(InvalidInput, match=f"`when` of '{name}': got .*{message}"):
+        SearchSpace(SCALES, when=when)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        {"share": "size > 5 and size < 7"},
+        {"share": "size > 8 and size <= 9 and size != -1"},
+        {"share": "size < 0"},
+        {"share": "size != 1 and size != 2 and size < 4"},
+        {"size": "share > 0.5 and share < 0.5000000001"},
+        {"size": "share >= 1"},
+        {"size": "share == 0.3 and share <= 0.3"},
+        {"size": "mode == 'a'", "share": "size > 2 and mode != 'b'"},
+    ],
+)
+def test_a_condition_that_seldom_holds_is_kept(when):
+    assert SearchSpace(SCALES, when=when, special={"size": [-1]}).when == when
+
+
+@given(st.data())
+def test_a_condition_is_refused_where_no_value_fulfils_it(data):
+    step = data.draw(st.sampled_from([1, 2, 0.5, 0.1]))
+    grid = IntDistribution if isinstance(step, int) else FloatDistribution
+    values = [float(f"{index * step:.15g}") for index in range(-2, 7)]
+    scale = grid(type(step)(values[0]), type(step)(values[-1]), step=step)
+    constants = st.sampled_from(values)
+    parts = data.draw(
+        st.lists(st.tuples(st.sampled_from(sorted(OPERATORS)), constants), min_size=1, max_size=4)
+    )
+    holds = any(all(OPERATORS[sign](one, other) for sign, other in parts) for one in values)
+    text = " and ".join(f"size {sign} {other}" for sign, other in parts)
+    with nullcontext() if holds else pytest.raises(InvalidInput, match="holds for no size"):
+        SearchSpace({**SCALES, "size": scale}, when={"share": text})
+
+
+def test_a_range_too_wide_for_float64_is_refused():
+    with pytest.raises(InvalidInput, match=r"`scales` of 'share'.*too far from high"):
+        SearchSpace({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
 
 
 def test_a_cycle_is_refused_with_its_parameters():

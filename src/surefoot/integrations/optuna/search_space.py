@@ -19,6 +19,7 @@ from optuna.distributions import (
 
 from surefoot._internal import checks
 from surefoot.integrations.optuna.conditions import ORDERED, Comparison, Condition
+from surefoot.integrations.optuna.satisfiable import is_satisfiable
 from surefoot.types import InvalidInput
 
 
@@ -48,8 +49,8 @@ class SearchSpace:
 
     Raises:
         InvalidInput: If a condition cannot be read, compares with an unknown parameter or a value
-            of another kind, or depends on itself, if a special value is not a number, or if ordered
-            choices are not increasing numbers.
+            of another kind, depends on itself, or cannot hold, if a special value is not a number,
+            if ordered choices are not increasing numbers, or if a range is too wide for float64.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -85,7 +86,9 @@ class SearchSpace:
         for name, condition in self.conditions.items():
             for comparison in condition.comparisons:
                 self._check_comparison(name, condition, comparison)
-        _ = self.order
+        self._check_conditions_together()
+        for name, scale in self.scales.items():
+            self._check_span(name, scale)
         for name in self.scales if self.when or self.special else ():
             if self.scale(name).single():
                 raise InvalidSpace(
@@ -245,6 +248,46 @@ class SearchSpace:
             wrong = self._mismatch_of_number(one, other)
         if wrong:
             raise InvalidSpace(name, "when", f"got {shown}, {wrong}")
+
+    def _check_conditions_together(self) -> None:
+        """Raise `InvalidSpace` for a parameter that cannot be active, whatever the others are.
+
+        It is active if its condition holds and so do those of the parameters in it, all of which
+        are comparisons of one parameter with constants.
+        """
+        needed: dict[str, list[tuple[str, Comparison]]] = {}  # with the parameter that needs it
+        for name in self.order:
+            if name not in self.conditions:
+                needed[name] = []
+                continue
+            condition = self.conditions[name]
+            needed[name] = [(name, one) for one in condition.comparisons]
+            needed[name] += [each for parent in condition.names for each in needed[parent]]
+            for other in dict.fromkeys(one.name for _, one in needed[name]):
+                about = [(owner, one) for owner, one in needed[name] if one.name == other]
+                comparisons = [one for _, one in about]
+                if is_satisfiable(comparisons, self.scales[other], self.special.get(other, ())):
+                    continue
+                since = "".join(
+                    f", and {owner} is active only when {checks.shown(self.when[owner])}"
+                    for owner in dict.fromkeys(owner for owner, _ in about if owner != name)
+                )
+                raise InvalidSpace(
+                    name,
+                    "when",
+                    f"got {checks.shown(condition.text)}{since}, which holds for no {other}; "
+                    "expected a condition that can hold",
+                )
+
+    def _check_span(self, name: str, scale: BaseDistribution) -> None:
+        """Raise `InvalidSpace` for a range whose width no float64 holds."""
+        if isinstance(scale, FloatDistribution) and not math.isfinite(scale.high - scale.low):
+            raise InvalidSpace(
+                name,
+                "scales",
+                f"low = {scale.low:g} is too far from high = {scale.high:g} for float64, expected "
+                "high - low below 1.8e308: narrow the range",
+            )
 
     def _mismatch_of_category(self, one: Comparison, choices: Sequence[Any]) -> str:
         """What is wrong with a comparison of a category, empty if nothing is."""
