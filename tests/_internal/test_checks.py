@@ -16,7 +16,7 @@ from surefoot import acquisition
 from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import gp_ucb, robust_ucb
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
-from surefoot.integrations.optuna import StudyEnvironment
+from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler
 from surefoot.spaces import Arc, truncated_normal
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
@@ -108,6 +108,14 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "given-standardise": (lambda v: GivenHyperparameters(KERNEL, 1.0, v), not_truths),
     "optimizer-standardise": (lambda v: sf.Optimizer(BOX, standardise=v), not_truths),
     "joint-observed": (lambda v: sf.Joint(BOX, ENVIRONMENT, observed=v), not_truths),
+    "study_environment-integer": (
+        lambda v: StudyEnvironment("z", ENVIRONMENT, integer=v),
+        st.sampled_from([None, "z", ["y"], [1], 3]),
+    ),
+    "study_environment-rounded": (
+        lambda v: StudyEnvironment("z", ENVIRONMENT, rounded=v),
+        st.sampled_from([None, "z", ["y"], [1], 3]),
+    ),
     "study_environment-observed": (
         lambda v: StudyEnvironment("z", ENVIRONMENT, observed=v),
         not_truths,
@@ -124,6 +132,10 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "surrogate_bound-surrogate": (
         lambda v: acquisition.SurrogateBound(surrogate=v),
         st.one_of(not_numbers, st.just(Surrogate)),
+    ),
+    "sampler-constraints": (
+        lambda v: SurefootSampler(constraints=v),
+        st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),
     "optimizer-device": (lambda v: sf.Optimizer(BOX, device=v), not_devices),
     "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surefoot.types import InvalidInput
+from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
     import torch
@@ -177,6 +177,18 @@ def names(name: str, value: object, *options: str) -> tuple[str, ...]:
         raise InvalidInput(f"`{name}` is {shown(value)}, expected a list of names: {options}.")
     chosen = [choice(name, one, *options) for one in value]
     return tuple(option for option in options if option in chosen)
+
+
+def constraints(value: object) -> None:
+    """Raise `InvalidInput` unless they are `Constraint`s by name, or None."""
+    if value is not None and not (
+        isinstance(value, Mapping)
+        and all(isinstance(k, str) and isinstance(v, Constraint) for k, v in value.items())
+    ):
+        raise InvalidInput(
+            f"`constraints` is {shown(value)}, expected constraints by name, such as "
+            '{"p99": Constraint(maximum=20.0)}.'
+        )
 
 
 def truth(name: str, value: object) -> bool:

@@ -60,15 +60,7 @@ def check_kernel(space: Space | Joint, kernel: object, hyperparameters: object) 
 
 def check_constraints(space: Space | Joint, constraints: object) -> None:
     """`InvalidInput` unless they are `Constraint`s by name, on a space that can be modelled."""
-    if constraints is None:
-        return
-    if not isinstance(constraints, Mapping) or not all(
-        isinstance(name, str) and isinstance(one, Constraint) for name, one in constraints.items()
-    ):
-        raise InvalidInput(
-            f"`constraints` is {checks.shown(constraints)}, expected constraints by name, such as "
-            '{"p99": Constraint(maximum=20.0)}.'
-        )
+    checks.constraints(constraints)
     if constraints and not space.design.has_coordinates:
         raise InvalidInput(
             "`constraints` came with `Arms` without coordinates, expected inputs of a model: pass "

@@ -204,6 +204,13 @@ def test_a_special_value_is_taken_out_of_an_integer_scale():
     assert space.distributions["size"] == IntDistribution(-1, 9)
 
 
+@pytest.mark.parametrize("value", [None, 3, "mode", [1], [None]], ids=repr)
+@pytest.mark.parametrize("name", ["scales", "when", "special", "ordered"])
+def test_arguments_of_another_kind_are_refused_by_name(name, value):
+    with pytest.raises(InvalidInput, match=f"`{name}` is .*expected"):
+        SearchSpace(**{"scales": SCALES, name: value})
+
+
 @pytest.mark.parametrize("when", [{"other": "mode == 'a'"}, {"size": 3}])
 def test_conditions_are_texts_of_known_parameters(when):
     with pytest.raises(InvalidInput):

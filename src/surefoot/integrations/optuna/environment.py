@@ -30,7 +30,7 @@ class StudyEnvironment:
             of a `FiniteEnvironment`, which discretises a continuous variable then.
 
     Raises:
-        InvalidInput: If `distribution` is not an environment, or the names do not match it.
+        InvalidInput: If `distribution` is not an environment, or names do not match it.
 
     Example:
         >>> import surefoot as sf
@@ -66,6 +66,8 @@ class StudyEnvironment:
                 f"{self.distribution.dimension} coordinates, expected one for each."
             )
         object.__setattr__(self, "names", tuple(names))
+        for argument in ("integer", "rounded"):
+            checks.names(argument, getattr(self, argument), *names)
 
     def encode(self, values: object) -> Tensor:
         """Convert named values to a point.

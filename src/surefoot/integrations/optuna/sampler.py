@@ -121,6 +121,7 @@ class SurefootSampler(BaseSampler):
         self._search_space = None if search_space is None else SearchSpace.of(search_space)
         self._initial = initial
         self._device = device
+        checks.constraints(constraints)
         self._constraints, self._log = constraints, checks.truth("log", log)
         self._effects = checks.names("effects", effects, *EFFECTS)
         if log and environment is not None:

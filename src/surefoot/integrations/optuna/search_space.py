@@ -74,6 +74,7 @@ class SearchSpace:
     ordered: Collection[str] = ()
 
     def __post_init__(self) -> None:
+        self._check_tables()
         for table in ("when", "special", "ordered"):
             for name in getattr(self, table):
                 if name not in self.scales:
@@ -206,6 +207,26 @@ class SearchSpace:
         if isinstance(distribution, IntDistribution):
             return IntDistribution(int(low), int(high))
         return FloatDistribution(low, high)
+
+    def _check_tables(self) -> None:
+        """Raise `InvalidInput` unless each argument is of its kind."""
+        scales = self.scales.values() if isinstance(self.scales, Mapping) else [self.scales]
+        if not all(isinstance(one, BaseDistribution) for one in scales):
+            raise InvalidInput(
+                f"`scales` is {checks.shown(self.scales)}, expected distributions by name, such as "
+                '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
+            )
+        for table in ("when", "special"):
+            if not isinstance(getattr(self, table), Mapping):
+                raise InvalidInput(
+                    f"`{table}` is {checks.shown(getattr(self, table))}, expected a dict by "
+                    "parameter name."
+                )
+        wrong = isinstance(self.ordered, str) or not isinstance(self.ordered, Collection)
+        if wrong or not all(isinstance(name, str) for name in self.ordered):
+            raise InvalidInput(
+                f"`ordered` is {checks.shown(self.ordered)}, expected a list of parameter names."
+            )
 
     def _check_special(self, name: str, values: Sequence[float]) -> None:
         distribution = self.scales[name]
