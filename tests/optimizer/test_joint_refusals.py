@@ -139,6 +139,7 @@ class TestRefusals:
             ([3, 9], [1.0, 2.0], [0.4, 0.4]),
             ([3, 4], [1.0, float("nan")], [0.4, 0.4]),
             ([3, 4], [1.0, 2.0], 0.4),
+            ([3, 4], [1.0, 2.0], object()),
         ],
     )
     def test_many_at_once_are_all_refused(

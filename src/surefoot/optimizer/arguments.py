@@ -81,9 +81,10 @@ def environments_of(
     if checks.is_single(points) or not hasattr(points, "__len__"):
         raise InvalidInput(f"`points` is {checks.shown(points)}, expected one for each reward.")
     z = [None] * len(points) if environments is None else environments
-    if checks.is_single(z):
+    if checks.is_single(z) or not hasattr(z, "__len__"):
         raise InvalidInput(
-            f"`environments` is {environments!r}, expected one for each reward: (n, dz)."
+            f"`environments` is {checks.shown(environments)}, expected one for each reward: "
+            "(n, dz)."
         )
     if not len(points) == len(rewards) == len(z):
         also = "" if environments is None else f" and {len(z)} environments"
@@ -128,7 +129,8 @@ def conditions(
     """
     columns: dict[str, list] = {}
     for name, value in (("workers", workers), ("times", times)):
-        if isinstance(value, str) or not (value is None or hasattr(value, "__len__")):
+        columnar = hasattr(value, "__len__") and not checks.is_single(value)
+        if isinstance(value, str | bytes | Mapping) or not (value is None or columnar):
             raise InvalidInput(f"`{name}` is {checks.shown(value)}, expected one for each reward.")
         listed = value.tolist() if isinstance(value, Tensor) else value
         columns[name] = [None] * rewards if listed is None else list(listed)
