@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 _LEAST_WEIGHT = 1e-14
+_MOST_ELEMENTS = 2**22  # of the matrices of a batch
 
 
 class Sample(NamedTuple):
@@ -106,11 +108,16 @@ class HyperparameterUncertainty:
 
     @cached_property
     def _processes(self) -> list[Process]:
-        """The processes of all samples, in a batch for each mode."""
-        batches: dict[int, list[Process]] = {}
-        for (mode, sample), share in zip(self._samples, self.shares.tolist(), strict=True):
-            batches.setdefault(id(mode), []).append(mode.given(*sample, share))
-        return [Process.batch(each) for each in batches.values()]
+        """The processes of all samples, in batches of the same mode that bound the memory."""
+        size = max(1, _MOST_ELEMENTS // len(self.modes[0].rewards) ** 2)
+        pairs = list(zip(self._samples, self.shares.tolist(), strict=True))
+        batches = []
+        for _, group in groupby(pairs, key=lambda pair: id(pair[0][0])):
+            left = list(group)
+            while left:
+                now, left = left[:size], left[size:]
+                batches.append(Process.batch([mode.given(*at, own) for (mode, at), own in now]))
+        return batches
 
     def deviations(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Functions drawn from the mixture, less the mean at the first mode.
