@@ -25,23 +25,26 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
     from torch import Tensor
 
+CROSS_VALIDATED = "cross-validated"
 ROUNDS = "rounds"  # and of the context's memory: the best design, and its value, of `Recorded`
-By = Literal["mean", "lower", "rounds"] | ScoreRule
+By = Literal["mean", "lower", "rounds", "cross-validated"] | ScoreRule
 """How designs are recommended: by the risk of the mean or of the lower bound, or by a score.
 
 "rounds" is the largest risk of the lower bound of the round in which the design was chosen, which
-the policy `Recorded` keeps.
+the policy `Recorded` keeps. "cross-validated" is the mean where the model predicts rewards that are
+left out, and the rewards themselves where it does not; on a `Joint` space it is the mean.
 """
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
+_OUTLIER = 0.5  # weight below which a reward counts as an outlier
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 
 
 def check_by(name: str, by: object) -> None:
-    """Refuse anything but "mean", "lower", "rounds" and functions of a context."""
+    """Refuse anything but the four words of `By` and functions of a context."""
     if isinstance(by, type) or not callable(by):
-        checks.choice(name, by, "mean", "lower", ROUNDS)
+        checks.choice(name, by, "mean", "lower", ROUNDS, CROSS_VALIDATED)
     elif isinstance(by, torch.nn.Module) or inspect.isbuiltin(by) or not _takes_one(by):
         raise InvalidInput(
             f"`{name}` is {checks.shown(by)}, expected a function of a `Context` that returns a "
@@ -68,7 +71,8 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
 
     Args:
         context: The state of the optimisation, without pending queries.
-        by: "mean", "lower", "rounds", or a function of a `Context` that returns a score.
+        by: "mean", "lower", "rounds", "cross-validated", or a function of a `Context` that returns
+            a score.
         interval: What the ends of its interval are.
 
     Raises:
@@ -88,6 +92,9 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
     if space.has_environment:
         x = context.designs[best_row(value, context.designs)]
         arm = space.design.locate(x).arm
+    elif by == CROSS_VALIDATED and not _is_predictive(context):
+        x = _best_rewarded(context)
+        arm = space.design.locate(x).arm
     elif space.design.finite:
         best = _best_arm(value, context)
         x, arm = best.design, best.design_arm
@@ -95,6 +102,27 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
         x, arm = _best_in_box(value, context), None
     ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
     return Recommendation(x.clone(), arm, *ends)
+
+
+def _is_predictive(context: Context) -> bool:
+    """Whether to rely on the posterior mean: where it predicts, and where it is all there is."""
+    validation = context.hyperparameter_uncertainty.cross_validation()
+    return validation.is_predictive or not bool(_are_of_space(context).any())
+
+
+def _best_rewarded(context: Context) -> Tensor:
+    """The measured design (dx,) of best average reward, outliers left out."""
+    validation, designs = context.hyperparameter_uncertainty.cross_validation(), context.designs
+    kept = validation.weights >= _OUTLIER
+    site, rewards = context.observations.site.cpu()[kept], validation.rewards[kept]
+    sums = rewards.new_zeros(len(designs)).index_add(0, site, rewards)
+    counts = site.bincount(minlength=len(designs))
+    lowest = rewards.min().to(designs)
+    value = (sums / counts).to(designs).where(counts.to(designs) > 0.0, lowest)
+    if context.feasible is not None:
+        with torch.no_grad():
+            value = lowest + context.feasible(designs) * (value - lowest)
+    return designs[value.where(_are_of_space(context), lowest - 1.0).argmax()]
 
 
 def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommendation:
@@ -166,6 +194,14 @@ def first_location(
     return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))
 
 
+def _are_of_space(context: Context) -> Tensor:
+    """Which designs (D,) are of the space: others, such as between two levels, may be measured."""
+    design, designs = context.space.design, context.designs
+    if isinstance(design, Arms):
+        return torch.ones(len(designs), dtype=torch.bool, device=designs.device)
+    return design.alike(designs, design.snap(designs))
+
+
 def represented(context: Context) -> Context:
     """With values of Z that are the same in every call and leave the run's generator alone."""
     return context.sampled(_VALUES, torch.Generator().manual_seed(0))
@@ -182,13 +218,9 @@ def _best_arm(value: Score, context: Context) -> Location:
 
 
 def _best_in_box(value: Score, context: Context) -> Tensor:
-    """The best point, a measured one unless another is better by more than the search resolves.
-
-    Points may have been measured that are not of the space, such as between two levels.
-    """
+    """The best point, a measured one unless another is better by more than the search resolves."""
     box: Box = context.space  # type: ignore[assignment]
-    designs = context.designs
-    measured = best_of(designs[box.alike(designs, box.snap(designs))], value)
+    measured = best_of(context.designs[_are_of_space(context)], value)
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     if not len(measured):

@@ -44,8 +44,9 @@ def robust_ucb(
     noise, and outliers lose their weight. Without a risk, intervals allow for microscale variation
     and other smoothness parameters, and the search uses a rougher kernel where the evidence favours
     it; in a box of more than 16 variables of which some are categorical, the lengthscales share a
-    prior center instead. With a kernel, the estimate is Huber's, with an empirical-Bayes prior mean
-    and output scale.
+    prior center instead. Where the model does not predict rewards that are left out, the best
+    measured point is recommended in place of the best posterior mean. With a kernel, the estimate
+    is Huber's, with an empirical-Bayes prior mean and output scale.
 
     Args:
         space: `Arms`, `Box`, or `Joint` for designs in a random environment.
@@ -96,6 +97,7 @@ def robust_ucb(
             width=width,
             policy=_search_policy(space, risk) if policy is None else policy,
             hyperparameters=_fit(space, risk, effects),
+            recommendation="cross-validated",
             interval=Credible(),
             initial=initial_design_size(space) if initial is None else initial,
             constraints=constraints,

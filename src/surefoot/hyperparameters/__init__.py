@@ -3,6 +3,7 @@
 `HyperparameterFit.fit(data)` is a pure function that returns `Fitted`.
 """
 
+from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.nuisance_effects import Contrast
@@ -14,6 +15,7 @@ __all__ = [
     "GAUSSIAN",
     "Contrast",
     "Correction",
+    "CrossValidation",
     "Fitted",
     "GivenHyperparameters",
     "HyperparameterFit",

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import square_root
 from surefoot.hyperparameters.conditional import Conditional, Process
+from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.uncertainty import Correction
 from surefoot.regression.posterior import Posterior
@@ -261,6 +262,17 @@ class PosteriorMode:
         normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
         return at.mean[:, None] + root @ normals
 
+    def cross_validation(self) -> CrossValidation:
+        """The rewards, and the prediction of each from the others with the prior mean as known.
+
+        References:
+            Rasmussen and Williams 2006, eq. 5.12.
+        """
+        process, _ = self._most_likely
+        left_out = process.solved / process.inverse.diagonal()  # reward less prediction
+        rewards = self.rewards - process.shift
+        return CrossValidation(rewards, rewards - left_out, self.weights)
+
     @property
     def inflation(self) -> float:
         """Factor of the variance."""
@@ -301,6 +313,10 @@ class CorrectionInSpace:
     def smooth(self) -> CorrectionInSpace:
         """The same without microscale variation."""
         return replace(self, unit=self.unit.smooth)
+
+    def cross_validation(self) -> CrossValidation:
+        """How well the most likely hyperparameters predict each reward from the others."""
+        return self.unit.modes[0].cross_validation()
 
     def covariance(self, points: Tensor) -> Tensor:
         """What to add to the covariance (n, n) at points (n, d)."""

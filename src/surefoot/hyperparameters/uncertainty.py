@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from surefoot.hyperparameters.cross_validation import NOT_VALIDATED, CrossValidation
 from surefoot.regression.posterior import Posterior, joint_draws
 
 
@@ -55,6 +56,10 @@ class Uncertainty(Protocol):
         """
         ...
 
+    def cross_validation(self) -> CrossValidation:
+        """How well the most likely hyperparameters predict each reward from the others."""
+        ...
+
 
 @dataclass(frozen=True)
 class Certain:
@@ -78,3 +83,7 @@ class Certain:
     ) -> Tensor:
         """Values (n, number) of functions drawn from the posterior itself."""
         return joint_draws(posterior, points, number, generator)
+
+    def cross_validation(self) -> CrossValidation:
+        """None: what is taken as known is not doubted."""
+        return NOT_VALIDATED

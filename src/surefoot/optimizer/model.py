@@ -16,7 +16,14 @@ from surefoot._internal import checks
 from surefoot._internal.threads import one_blas_thread
 from surefoot.estimators import Constants, Estimate, Estimator, Sample
 from surefoot.features import Features, PriorPaths
-from surefoot.hyperparameters import Contrast, Correction, Fitted, TrainingData, Uncertainty
+from surefoot.hyperparameters import (
+    Contrast,
+    Correction,
+    CrossValidation,
+    Fitted,
+    TrainingData,
+    Uncertainty,
+)
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior, Pull
@@ -506,6 +513,10 @@ class _CurrentUncertainty:
     ) -> Tensor:
         with one_blas_thread():
             return self._found.draws(posterior, points, number, generator)
+
+    def cross_validation(self) -> CrossValidation:
+        with one_blas_thread():
+            return self._found.cross_validation()
 
     @property
     def _found(self) -> Uncertainty:

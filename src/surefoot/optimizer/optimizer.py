@@ -90,8 +90,8 @@ class Optimizer:
             with `standardise=True`.
         standardise: Whether rewards are centred by their median and scaled by their MAD, where a
             kernel is given; with `Huber()`, by an empirical-Bayes prior mean and output scale.
-        recommendation: Default of `recommend(by=...)`: "mean", "lower", "rounds", or a function of
-            a `Context` that returns a score.
+        recommendation: Default of `recommend(by=...)`: "mean", "lower", "rounds",
+            "cross-validated", or a function of a `Context` that returns a score.
         interval: What the intervals of `recommend` and `assess` are, `ConfidenceBounds()` by
             default or `Credible(level)`.
         initial: Number of points of the initial design; none by default, also where the kernel is
@@ -367,9 +367,12 @@ class Optimizer:
         Args:
             by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
                 for the query whose lower bound was largest in the round in which it was chosen
-                (requires `acquisition.Recorded` as the policy); a function of a
-                `Context` that returns a score of designs, such as `ExpectedRisk()`, for the largest
-                score of any design; None for the `recommendation` of the optimizer.
+                (requires `acquisition.Recorded` as the policy); "cross-validated" for the largest
+                posterior mean if it predicts rewards that are left out
+                (`CrossValidation.is_predictive`), else the measured point of best average reward,
+                outliers left out; a function of a `Context` that returns a score of designs, such
+                as `ExpectedRisk()`, for the largest score of any design; None for the
+                `recommendation` of the optimizer.
             risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
                 space; with `WeightedVaR` that of one of its levels, for instance.
 

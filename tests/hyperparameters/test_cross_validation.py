@@ -1,0 +1,120 @@
+"""Leave-one-out cross-validation, and what is recommended where a model does not predict."""
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.hyperparameters import CrossValidation
+from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+from surefoot.hyperparameters.laplace import PosteriorMode
+
+NUMBER = 40
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(*shape, dtype=torch.float64, generator=generator)
+
+
+def test_predictions_are_those_of_fits_without_the_reward() -> None:
+    points, weights = drawn(12, 2), 0.2 + drawn(12, seed=1)
+    rewards = torch.sin(5.0 * points[:, 0]) + points[:, 1]
+    model = Hyperparameters(torch.tensor([-0.8, 0.4, 0.1, -3.0], dtype=torch.float64))
+    evidence = Evidence(points, torch.tensor([0, 1]), 2.5, None)
+    found = PosteriorMode(evidence, model, rewards, weights, dof=4.0).cross_validation()
+
+    covariance = evidence.covariance_of_rewards(model)
+    total = covariance + torch.diag(model.noise / weights)
+    inverse = torch.linalg.inv(total)
+    mean = (inverse @ rewards).sum() / inverse.sum()
+    for i in range(12):
+        rest = [j for j in range(12) if j != i]
+        gain = torch.linalg.solve(total[rest][:, rest], covariance[rest, i])
+        assert float(found.predicted[i]) == pytest.approx(float(gain @ (rewards[rest] - mean)))
+    torch.testing.assert_close(found.rewards, rewards - mean)
+
+
+@pytest.mark.parametrize(("number", "trusted"), [(29, True), (30, False)])
+def test_few_rewards_are_no_evidence_against_a_model(number: int, trusted: bool) -> None:
+    rewards = drawn(number)
+    assert CrossValidation(rewards, -rewards, torch.ones(number)).is_predictive is trusted
+
+
+def test_outliers_do_not_count() -> None:
+    rewards, weights = drawn(NUMBER), torch.ones(NUMBER, dtype=torch.float64)
+    predicted = rewards.clone()
+    rewards[0], weights[0] = -1e6, 1e-13
+    assert CrossValidation(rewards, predicted, weights).is_predictive
+    assert not CrossValidation(rewards, predicted, torch.ones_like(weights)).is_predictive
+
+
+def test_rewards_that_do_not_vary_are_no_evidence_against_a_model() -> None:
+    zeros = torch.zeros(NUMBER, dtype=torch.float64)
+    assert CrossValidation(zeros, drawn(NUMBER), torch.ones(NUMBER)).is_predictive
+
+
+def unpredictable(**settings: object) -> sf.Optimizer:
+    """Rewards that have nothing to do with the point, with one large outlier."""
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=0, **settings)
+    rewards = torch.special.ndtri(0.01 + 0.98 * drawn(NUMBER, seed=3))
+    rewards[7] = 1e6
+    optimizer.tell_all(drawn(NUMBER, 2), rewards)
+    return optimizer
+
+
+def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict() -> None:
+    optimizer = unpredictable()
+    history = optimizer.history
+    kept = history.rewards.where(optimizer.weights >= 0.5, -torch.inf)
+    found = optimizer.recommend()
+    assert found.point.tolist() == drawn(NUMBER, 2)[int(kept.argmax())].tolist()
+    assert found.lower < found.value < found.upper
+    assert optimizer.recommend(by="mean").point.tolist() != found.point.tolist()
+
+
+def test_a_replicate_below_average_counts_against_a_point() -> None:
+    optimizer = unpredictable()
+    best = optimizer.recommend().point
+    optimizer.tell(best, -1.0)
+    assert optimizer.recommend().point.tolist() != best.tolist()
+
+
+def test_a_point_that_failed_since_is_not_recommended() -> None:
+    optimizer = unpredictable()
+    best = optimizer.recommend().point
+    for step in (0.0, 0.01, -0.01):
+        optimizer.forget((best + step).clamp(0.0, 1.0))
+    found = optimizer.recommend().point
+    assert float((found - best).abs().max()) > 0.02
+
+
+def test_the_posterior_mean_is_used_where_it_predicts() -> None:
+    points = drawn(NUMBER, 2)
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+    optimizer.tell_all(points, -(points - 0.5).square().sum(-1) + 0.01 * drawn(NUMBER, seed=1))
+    assert optimizer.recommend().point.tolist() == optimizer.recommend(by="mean").point.tolist()
+
+
+def test_with_a_kernel_that_is_given_nothing_is_doubted() -> None:
+    box, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
+    optimizer = sf.Optimizer(box, kernel, recommendation="cross-validated")
+    optimizer.tell_all(drawn(NUMBER, 1), drawn(NUMBER, seed=1))
+    assert optimizer.recommend().point.tolist() == optimizer.recommend(by="mean").point.tolist()
+
+
+def test_points_between_levels_are_not_recommended() -> None:
+    box = sf.Box([0.0], [1.0], levels={0: [0.0, 0.5, 1.0]})
+    optimizer = sf.algorithms.robust_ucb(box, seed=0)
+    optimizer.tell_all(0.1 + 0.3 * drawn(NUMBER, 1), drawn(NUMBER, seed=1))
+    assert optimizer.recommend().point.tolist() in [[0.0], [0.5], [1.0]]
+    optimizer.tell([0.5], 0.4)
+    assert optimizer.recommend().point.tolist() in [[0.0], [0.5], [1.0]]
+
+
+def test_arms_are_recommended_by_their_average_reward() -> None:
+    optimizer = sf.algorithms.robust_ucb(sf.Arms(drawn(20, 2)), seed=0)
+    rewards = torch.special.ndtri(0.01 + 0.98 * drawn(40, seed=5))
+    optimizer.tell_all([*range(20), *range(20)], rewards)
+    assert not optimizer.context.hyperparameter_uncertainty.cross_validation().is_predictive
+    assert bool((optimizer.weights >= 0.5).all())
+    assert optimizer.recommend().arm == int(rewards.reshape(2, 20).mean(0).argmax())
