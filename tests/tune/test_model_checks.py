@@ -1,4 +1,4 @@
-"""Warnings: repeats, changes in time and earlier predictions that contradict the model."""
+"""Warnings: repeats, changes in time, and predictions that contradict the measurements."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Server(Scripted):
         return Measurement(2 * params["share"] + 20 + noise + slower, 0.1)
 
 
-def warnings_of(path, objective: Server) -> tuple[str, ...]:
-    tune(trials_of(path, rounds=30), objective, Stop())
+def warnings_of(path, objective: Scripted, rounds: int = 30) -> tuple[str, ...]:
+    tune(trials_of(path, rounds=rounds), objective, Stop())
     return summarise(*open_study(path)).warnings
 
 
@@ -90,6 +90,28 @@ def test_a_step_that_the_drift_explains_is_said_and_not_warned_about(write_study
     report = path.with_name("report.html")
     assert CliRunner().invoke(app, ["report", str(path), "-o", str(report)]).exit_code == 0
     assert '<script type="application/json" id="figure-drift">' in report.read_text()
+
+
+class Unrelated(Scripted):
+    """Values that have nothing to do with the configuration."""
+
+    def measure(self, params: dict, stop: Stop) -> Measurement | Failure:
+        self.asked.append(dict(params))
+        random = np.random.default_rng([len(self.asked), 8])
+        return Measurement(20.0 + float(random.uniform(-1.0, 1.0)), 0.1)
+
+
+@pytest.mark.slow
+def test_a_model_that_does_not_predict_is_said_and_not_relied_on(write_study):
+    path = write_study(ONCE)
+    found = warnings_of(path, Unrelated(), rounds=36)
+    assert [text for text in found if text.startswith("The model predicts measurements that")]
+    study_file, study = open_study(path)
+    measured: dict[str, list[float]] = {}
+    for trial in study.get_trials():
+        measured.setdefault(json.dumps(trial.params), []).append(trial.value)
+    best = min(measured, key=lambda params: float(np.mean(measured[params])))
+    assert summarise(study_file, study).recommended.params == json.loads(best)
 
 
 def test_the_change_point_test_keeps_its_level():

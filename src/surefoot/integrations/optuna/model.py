@@ -25,7 +25,7 @@ from surefoot.optimizer.constraints import CONFIDENT
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
-    from surefoot.hyperparameters import Contrast
+    from surefoot.hyperparameters import Contrast, CrossValidation
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.spaces import Box
 
@@ -76,6 +76,8 @@ class StudyBelief:
         self._posterior, self._width = reported.posterior, reported.width
         self._most_likely, self._uncertainty = context.posterior, context.hyperparameter_uncertainty
         self._warp = reported.warp
+        self.cross_validation: CrossValidation = self._uncertainty.cross_validation()
+        """How well the model predicts each value from the others, in its own units."""
         self._hyperparameters = optimizer.hyperparameters
         self._contrasts, known = optimizer.contrasts(), optimizer.history
         self._times, self._workers = known.times.cpu(), known.workers.cpu()

@@ -59,7 +59,7 @@ def contradictions(
 
     Returns:
         A sentence for each contradiction: of the repeats of a configuration, of the order in time,
-        and of earlier predictions.
+        of earlier predictions, and of those of measurements that are left out.
     """
     by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     trials = [by_number[number] for number in model.trials]
@@ -67,6 +67,7 @@ def contradictions(
     if study_file.environment is None:
         found.append(_repeats(study_file, model, trials, best))
         found.append(_earlier_predictions(study_file.units, model, earlier))
+        found.append(_left_out(model))
     return tuple(text for text in found if text)
 
 
@@ -103,6 +104,18 @@ def _repeats(
     return (
         f"The {name} was measured {number} times, with median {median}; the model predicts "
         f"{predicted}."
+    )
+
+
+def _left_out(model: StudyBelief) -> str:
+    """Whether measurements are predicted from the others no better than by chance."""
+    validation = model.cross_validation
+    if validation.is_predictive:
+        return ""
+    return (
+        "The model predicts measurements that are left out no better than chance (correlation "
+        f"{validation.correlation:.2f}): what it predicts of other configurations is no evidence "
+        "that they differ."
     )
 
 
