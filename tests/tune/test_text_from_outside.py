@@ -252,6 +252,31 @@ class TestPasswords:
             assert err
             assert "s3cr3t" not in out + err
 
+    @pytest.mark.parametrize("password", ["p@s3cr3t", "pa@s3cr3t/x", "pa@@s3cr3t", "pa@s3cr3t x"])
+    def test_a_password_with_an_unescaped_at_is_refused(self, write_study, password):
+        """What follows its first `@` is the host then, of which drivers say that it is unknown."""
+        url = f"postgresql://me:{password}@localhost/db"
+        study_file = StudyFile.load(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
+        with pytest.raises(StudyFileError, match="write each `@` of a password as %40") as caught:
+            locate(study_file)
+        assert "s3cr3t" not in str(caught.value)
+        host = f"{password.partition('@')[2]}@localhost"
+        assert "s3cr3t" not in study_file.hide_passwords(f"failed to resolve host '{host}'")
+
+    @pytest.mark.parametrize("rest", ["?a=geheim@h/d", "?geheim@h/d", "/geheim@h/d"])
+    def test_no_part_of_it_is_an_option_or_a_name(self, write_study, rest):
+        storage = f'rounds = 8\nstorage = "mysql+pymysql://me:p@s{rest}"'
+        with pytest.raises(StudyFileError, match="%40"):
+            locate(StudyFile.load(write_study(("rounds = 8", storage))))
+
+    @pytest.mark.parametrize(
+        "url", ["me@corp:word@host/db", "me:p%40s@host/db", "host/db?user=a@b", "me:p?w@host/db"]
+    )
+    def test_other_urls_may_have_one(self, write_study, url):
+        storage = f'rounds = 8\nstorage = "postgresql://{url}"'
+        located = locate(StudyFile.load(write_study(("rounds = 8", storage))))
+        assert located.url.host == "host"
+
     @pytest.mark.parametrize("url", DAMAGED)
     def test_of_a_damaged_url_only_the_scheme_is_shown(self, write_study, url):
         for key, values in {

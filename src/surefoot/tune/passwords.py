@@ -39,6 +39,8 @@ def secrets_of(url: object) -> tuple[str, ...]:
     if not isinstance(url, str):
         return ()
     found = [secret for pattern in _SECRETS for secret in pattern.findall(url)]
+    # A parser ends such a password at its first `@`, and takes the rest for a host and a path.
+    found += [part for secret in found if "@" in secret for part in re.split("[@/:]", secret)]
     forms = [form(secret) for secret in found for form in (str, unquote, unquote_plus)]
     forms += [repr(secret)[1:-1] for secret in forms]
     return tuple(dict.fromkeys(one for one in forms if len(one) >= _SHORTEST))

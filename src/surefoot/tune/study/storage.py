@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from surefoot.tune.study.journal import create_journal, open_journal
 from surefoot.types import SurefootError
 
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
+_AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)  # as SQLAlchemy splits it
 OPTUNA_TABLES = (
     *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
     *("trials", "trial_params", "trial_values", "trial_user_attributes"),
@@ -79,6 +81,12 @@ def locate(study_file: StudyFile) -> Location:
             "SCHEME://USER:PASSWORD@HOST:PORT/NAME",
         ) from None
     if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
+        if _cuts_password(given, url):
+            raise study_file.error(
+                "study.storage",
+                "got a URL whose host, name or options contain `@`: write each `@` of a password "
+                "as %40",
+            )
         return Location(study_file, url)
     if url.query or url.host or not url.database:
         raise study_file.error(
@@ -86,6 +94,17 @@ def locate(study_file: StudyFile) -> Location:
             f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
         )
     return Location(study_file, url, study_file.folder / url.database, driver == "journal")
+
+
+def _cuts_password(given: str, url: URL) -> bool:
+    """Whether a part of a password may be where the host, the database or the options are.
+
+    That part would be looked up as the name of a host, and drivers print it.
+    """
+    if url.get_backend_name() != "sqlite" and "@" in f"{url.host}{url.database}":
+        return True
+    after = _AFTER_PASSWORD.match(given)
+    return url.password is not None and after is not None and "@" in after[1]
 
 
 def connect(study_file: StudyFile, *, create: bool) -> BaseStorage:
