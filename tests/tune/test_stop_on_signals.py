@@ -103,6 +103,59 @@ def test_a_transaction_is_completed(module):
     assert reached[0] == "the end of the transaction"
 
 
+NO_ANSWER = """
+import sys, time
+from surefoot.tune import stopping
+
+stopping.PATIENCE = float(sys.argv[1])
+driver = {"__name__": "sqlalchemy.engine", "sleep": time.sleep}
+exec("def commit(seconds): print('begun', flush=True); sleep(seconds)", driver)
+stop = stopping.Stop()
+with stopping.stop_on_signals(stop), stop.interruptible():
+    driver["commit"](float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "patience", "code"),
+    [
+        ([signal.SIGINT] * 3, 60, 130),
+        ([signal.SIGINT] * 2, 1, 130),
+        ([signal.SIGTERM], 1, 143),
+        ([signal.SIGINT, signal.SIGHUP], 1, 129),
+    ],
+)
+def test_a_storage_that_does_not_answer_does_not_keep_a_run_from_ending(numbers, patience, code):
+    ended, error = run_without_answer(numbers, patience, 60)
+    assert ended == code
+    assert error.startswith("ended without an answer of the storage; what was recorded before is")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"), [([signal.SIGINT], 0), ([signal.SIGINT] * 2, -2), ([signal.SIGTERM], 143)]
+)
+def test_a_slow_transaction_is_completed(numbers, code):
+    ended, error = run_without_answer(numbers, 60, 2)
+    assert ended == code
+    assert "without an answer" not in error
+
+
+def run_without_answer(numbers, patience: float, seconds: float) -> tuple[int, str]:
+    """How a process ends that gets signals in a transaction that takes some seconds."""
+    with subprocess.Popen(
+        [sys.executable, "-c", NO_ANSWER, str(patience), str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # under nohup
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.2)
+        return process.wait(timeout=20), process.stderr.read()
+
+
 def test_a_signal_while_a_trial_is_being_written(write_study):
     trials, stop = trials_of(write_study(), rounds=5), Stop()
     sent = []

@@ -11,6 +11,7 @@ import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from sqlalchemy.dialects import registry
+from sqlalchemy.engine import make_url
 from study_doubles import Scripted, trials_of
 
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
@@ -198,3 +199,30 @@ def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_pat
         open_study(path)
     tune(trials_of(path, rounds=2), Scripted(), Stop())
     assert len(open_study(path)[1].trials) == 2
+
+
+def test_a_connection_to_a_server_that_is_gone_ends():
+    url = make_url("postgresql+psycopg://me@host/db?connect_timeout=5")
+    options = storage_module.server_options(url)
+    assert options["pool_pre_ping"]
+    assert options["connect_args"].keys() == {
+        *("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    }
+    assert storage_module.server_options(make_url("mysql+pymysql://h/d"))["connect_args"] == {}
+
+
+def test_a_connection_that_the_server_has_closed_is_opened_anew(write_study, tmp_path):
+    registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
+    url = f"sqlite+server:///{tmp_path / 'server.db'}"
+    trials = trials_of(write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"')))
+    objective = Scripted()
+
+    def restart() -> None:
+        trials.storage.remove_session()
+        with trials.storage.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+        driver.close()
+
+    objective.before = restart
+    tune(trials, objective, Stop())
+    assert trials.finished() == 8

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import optuna
@@ -24,7 +25,16 @@ from surefoot.tune.study.journal import create_journal, open_journal
 from surefoot.types import SurefootError
 
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
-_AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)  # as SQLAlchemy splits it
+# SQLAlchemy ends a password at the first `@`.
+_AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)
+# By these a connection to a machine that is gone is an error after about a minute, not after hours.
+_LIBPQ = {
+    "connect_timeout": 30,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
 OPTUNA_TABLES = (
     *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
     *("trials", "trial_params", "trial_values", "trial_user_attributes"),
@@ -94,6 +104,17 @@ def locate(study_file: StudyFile) -> Location:
             f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
         )
     return Location(study_file, url, study_file.folder / url.database, driver == "journal")
+
+
+def server_options(url: URL) -> dict[str, Any]:
+    """Arguments of SQLAlchemy's `create_engine` for a database server.
+
+    Connections that the server has closed, as by a restart, are opened anew, and options of the URL
+    take precedence.
+    """
+    libpq = url.drivername in ("postgresql", "postgresql+psycopg", "postgresql+psycopg2")
+    given = {name: value for name, value in _LIBPQ.items() if libpq and name not in url.query}
+    return {"pool_pre_ping": True, "connect_args": given}
 
 
 def _cuts_password(given: str, url: URL) -> bool:
@@ -194,7 +215,8 @@ def _open(location: Location, create: bool) -> BaseStorage:
             url = location.url.render_as_string(hide_password=False)
             # Optuna takes the URL for a template.
             url = url.replace("{", "{{").replace("}", "}}")
-            return RDBStorage(url, skip_table_creation=not create)
+            options = server_options(location.url)
+            return RDBStorage(url, options, skip_table_creation=not create)
         if location.journal:
             return open_journal(location.file)
         return _sqlite(location.file, create)
@@ -222,7 +244,8 @@ def _open(location: Location, create: bool) -> BaseStorage:
 def _has_tables(location: Location) -> bool:
     """Whether a database has Optuna's tables; true if that cannot be seen."""
     try:
-        return inspect(create_engine(location.url)).has_table(OPTUNA_TABLES[-1])
+        engine = create_engine(location.url, **server_options(location.url))
+        return inspect(engine).has_table(OPTUNA_TABLES[-1])
     except SQLAlchemyError:
         return True
 

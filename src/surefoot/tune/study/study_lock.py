@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.storage import locate, server_options
 
 PAUSE = 0.05  # seconds between attempts to get the lock of a database server
 # The server releases a lock when its connection ends. It notices the end of a process at once, and
@@ -96,4 +96,4 @@ def _is_true(connection: Connection, statement: str, key: dict[str, int | str]) 
 @cache
 def _engine(url: URL) -> Engine:
     # Without transactions: servers end a session that has had one open for too long.
-    return create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1, pool_pre_ping=True)
+    return create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1, **server_options(url))
