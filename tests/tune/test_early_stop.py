@@ -55,13 +55,42 @@ def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability
 def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     probability[:] = [0.01]
     path = write_study(STOP)
-    tune(trials_of(path, rounds=60), Scripted(), Stop())
+    tune(trials_of(path, rounds=20), Scripted(), Stop())
     again = Scripted()
-    tune(trials_of(path, rounds=60, run="again"), again, Stop())
+    tune(trials_of(path, rounds=20, run="again"), again, Stop())
     assert again.asked == []
     probability[:] = [0.9]
-    tune(trials_of(path, rounds=15, run="more"), again, Stop())
-    assert len(again.asked) == 15 - 9
+    tune(trials_of(path, rounds=24, run="more"), again, Stop())
+    assert len(again.asked) == 24 - 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [40, 30, 12, 8, 3])
+def test_it_stays_ended_for_fewer_rounds(write_study, probability, rounds):
+    probability[:] = [0.01]
+    path = write_study(STOP)
+    tune(trials_of(path, rounds=45), Scripted(), Stop())
+    probability[:] = [0.9]
+    again = Scripted()
+    trials = trials_of(path, rounds=rounds, run="again")
+    tune(trials, again, Stop())
+    assert again.asked == []
+    assert trials.target() == min(rounds, 9)
+
+
+@pytest.mark.slow
+def test_a_confirm_stage_goes_on_for_fewer_rounds(write_study, probability):
+    probability[:] = [0.01]
+    path, objective = write_study(STOP), Scripted()
+    stop = Stop()
+    objective.before = lambda: stop.request(lambda: None) if len(objective.asked) == 6 else None
+    tune(trials_of(path, rounds=45), objective, stop)
+    assert len(objective.asked) == 7
+    for rounds in (8, 40):
+        tune(trials_of(path, rounds=rounds, run=f"to {rounds}"), objective, Stop())
+        assert len(objective.asked) == min(rounds, 9)
+    _, study = open_study(path)
+    assert [trial.user_attrs.get(CONFIRM) for trial in study.trials[6:]] == [9] * 3
 
 
 @pytest.mark.slow

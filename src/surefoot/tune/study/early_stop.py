@@ -65,7 +65,7 @@ def probability_left(
 
 
 def stored_stop(study_file: StudyFile, study: optuna.Study, rounds: int) -> EarlyStop | None:
-    """The decision that was made for so many rounds and this `[stop]`, if any."""
+    """The decision that was made for so many rounds or more and this `[stop]`, if any."""
     stored = _stored(study_file, study, rounds)
     if not isinstance(stored.get("target"), int) or study_file.stop is None:
         return None
@@ -119,12 +119,14 @@ def first_check(parameters: int) -> int:
 
 
 def _stored(study_file: StudyFile, study: optuna.Study, rounds: int) -> dict[str, Any]:
-    """The last check, if it was made under the same conditions."""
+    """The last check, if it was made under the same conditions, for no fewer rounds."""
     stored = study.user_attrs.get(STOP)
-    identity = _identity(study_file, rounds)
-    if not isinstance(stored, dict) or any(stored.get(key) != identity[key] for key in identity):
+    if not isinstance(stored, dict):
         return {}
-    return stored
+    wanted = _identity(study_file, rounds)
+    most = stored.get("rounds")
+    same = all(stored.get(key) == wanted[key] for key in ("gain", "confidence"))
+    return stored if same and isinstance(most, int) and rounds <= most else {}
 
 
 def _identity(study_file: StudyFile, rounds: int) -> dict[str, Any]:

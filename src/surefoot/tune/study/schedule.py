@@ -49,8 +49,7 @@ class Schedule:
 
     def target(self) -> int:
         """Rounds to reach: fewer than those asked for once the search has stopped early."""
-        stop = stored_stop(self.study_file, self.study, self.rounds)
-        return self.rounds if stop is None else stop.target
+        return min(self.rounds, self._end_of_stage())
 
     def check_stop(self, begun: int) -> None:
         """Record whether the search is to end, given the rounds that have begun."""
@@ -66,9 +65,9 @@ class Schedule:
         """The known configuration to measure next, given the rounds begun; None for the search."""
         try:
             if self._is_confirming(begun):
-                target, model = self.target(), self._model()
-                stage = ConfirmStage.enter(self.study_file, self.study, target, model)
-                return Planned(stage.next(model), {CONFIRM: target})
+                end, model = self._end_of_stage(), self._model()
+                stage = ConfirmStage.enter(self.study_file, self.study, end, model)
+                return Planned(stage.next(model), {CONFIRM: end})
             return self._again(begun)
         except NotReady:
             return None
@@ -89,8 +88,16 @@ class Schedule:
             return Planned(best.params, {REMEASURED: "recommended"})
         return None
 
+    def _stop(self) -> EarlyStop | None:
+        return stored_stop(self.study_file, self.study, self.rounds)
+
+    def _end_of_stage(self) -> int:
+        """Rounds at the end of the confirm stage, which may be more than are asked for now."""
+        stop = self._stop()
+        return self.rounds if stop is None else stop.target
+
     def _is_confirming(self, begun: int) -> bool:
-        stop: EarlyStop | None = stored_stop(self.study_file, self.study, self.rounds)
+        stop = self._stop()
         if stop is not None:
             return begun >= stop.begun
         runs = confirm_runs(self.study_file, self.rounds)
