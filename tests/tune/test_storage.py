@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import sqlite3
+import threading
 import time
 
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 from study_doubles import Scripted, trials_of
@@ -18,7 +21,7 @@ from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.definition.compatibility import DEFINITION
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import storage as storage_module
-from surefoot.tune.study import trial_owner
+from surefoot.tune.study import study_lock, trial_owner
 from surefoot.tune.study.journal import JournalLock
 from surefoot.tune.study.study import create_study
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
@@ -226,3 +229,38 @@ def test_a_connection_that_the_server_has_closed_is_opened_anew(write_study, tmp
     objective.before = restart
     tune(trials, objective, Stop())
     assert trials.finished() == 8
+
+
+class TestLock:
+    @pytest.fixture(autouse=True)
+    def impatient(self, monkeypatch):
+        monkeypatch.setattr(study_lock, "PATIENCE", 0.1)
+        study_lock._note_waiting.cache_clear()
+
+    def test_waiting_for_another_process_is_noted_once(self, write_study, capfd):
+        study_file = StudyFile.load(write_study())
+        for _ in range(2):
+            with study_file.path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                release = threading.Timer(0.5, fcntl.flock, [file, fcntl.LOCK_UN])
+                release.start()
+                with study_lock.study_lock(study_file):
+                    release.join()
+        wanted = "STUDY.toml: waiting for another process, which is choosing a configuration"
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line.startswith(wanted)
+
+    def test_of_a_server_too(self, write_study, capfd, monkeypatch):
+        url = "postgresql://me@host/db"
+        path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
+        tried = iter([False] * 2 + [True] * 2)
+        monkeypatch.setattr(study_lock, "_is_true", lambda *arguments: next(tried))
+        monkeypatch.setattr(study_lock, "_engine", lambda url: create_engine("sqlite://"))
+        monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
+        with study_lock.study_lock(StudyFile.load(path), sleep=lambda _: time.sleep(0.2)):
+            assert "waiting for another process" in capfd.readouterr().err
+
+    def test_a_lock_that_is_free_is_not_waited_for(self, write_study, capfd):
+        with study_lock.study_lock(StudyFile.load(write_study())):
+            time.sleep(0.3)
+        assert capfd.readouterr().err == ""

@@ -5,18 +5,23 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import IO
 
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import printable
 from surefoot.tune.study.storage import locate, server_options
 
 PAUSE = 0.05  # seconds between attempts to get the lock of a database server
+PATIENCE = 10.0  # seconds of waiting without a message
 # The server releases a lock when its connection ends. It notices the end of a process at once, and
 # the end of a machine after these seconds without an answer.
 _POSTGRESQL = (
@@ -41,7 +46,8 @@ def study_lock(
     On one machine the study file itself is locked, read-only, so that no lock file is left behind
     and the lock ends with its process, even by `kill -9`. (`filelock` needs a file that it may
     write to.) If the storage is a PostgreSQL or MySQL server, the study is also locked there, so
-    that processes of all machines exclude each other.
+    that processes of all machines exclude each other. If another process holds a lock for long, a
+    line on standard error says so, once.
 
     Args:
         study_file: The study file.
@@ -53,7 +59,7 @@ def study_lock(
     with study_file.path.open("rb") as file:
         # A file system without locks is treated like processes on several machines.
         with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file, study_file.path.name)
         url = locate(study_file).url
         if url.get_backend_name() not in _LOCKS:
             yield
@@ -63,21 +69,52 @@ def study_lock(
         except Exception:  # of the URL: opening the storage raises it again, and explains it
             yield
             return
-        with _server_lock(engine, study_file.study.name, sleep):
+        with _server_lock(engine, study_file, sleep):
             yield
 
 
+def _lock(file: IO[bytes], name: str) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        noting = threading.Timer(PATIENCE, _note_waiting, [name])
+        noting.daemon = True
+        noting.start()
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        finally:
+            noting.cancel()
+
+
+@cache
+def _note_waiting(name: str) -> None:
+    """Say it once in a process: with many workers it is usual."""
+    print(
+        printable(
+            f"{name}: waiting for another process, which is choosing a configuration or is "
+            "suspended while it does"
+        ),
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 @contextlib.contextmanager
-def _server_lock(engine: Engine, study: str, sleep: Callable[[float], None]) -> Iterator[None]:
+def _server_lock(
+    engine: Engine, study_file: StudyFile, sleep: Callable[[float], None]
+) -> Iterator[None]:
     lock, unlock = _LOCKS[engine.url.get_backend_name()]
-    name = f"surefoot {engine.url.database} {study}"
+    name = f"surefoot {engine.url.database} {study_file.study.name}"
     digest = hashlib.sha256(name.encode()).digest()[:7]
     key: dict[str, int | str] = {
         "key": int.from_bytes(digest, "big"),
         "name": f"surefoot-{digest.hex()}",
     }
     with engine.connect() as connection:
+        due = time.monotonic() + PATIENCE
         while not _is_true(connection, lock, key):
+            if time.monotonic() >= due:
+                _note_waiting(study_file.path.name)
             sleep(PAUSE)
         try:
             yield
