@@ -115,6 +115,7 @@ def test_a_function_returns_it_beside_the_value(tmp_path):
             assert isinstance(result, Failure)
             assert result.reason.startswith(reason)
             assert "asked" in result.output
+            assert result.blameless is (x not in (5, 7))
     finally:
         objective.close()
 

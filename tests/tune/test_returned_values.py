@@ -38,7 +38,7 @@ FAILURES = {  # by index: the reason, and whether the configuration is not to bl
     7: ("the measurement is NaN, expected a finite number", False),
     8: ("the measurement is infinite, expected a finite number", False),
     9: ("returned [], expected a number or a list of numbers", False),
-    10: ("returned (12.5, {'sem': 'small'}), expected (number, {'sem': number})", False),
+    10: ("returned (12.5, {'sem': 'small'}), expected (number, {'sem': number})", True),
     11: ("returned (12.5, 0.4), expected a number or a list of numbers", False),
 }
 
@@ -60,19 +60,26 @@ def test_replies(returned, reported, reply):
 
 
 @pytest.mark.parametrize(
-    ("returned", "reported", "wanted"),
+    ("returned", "reported", "wanted", "blameless"),
     [
-        ((1.5, {"p99": 2}), "", "a number or a list of numbers"),
-        (1.5, "p99", "(number, {'p99': number})"),
-        ((1.5, {"sem": "x", "p99": 2}), "p99", "(number, {'p99': number, 'sem': number})"),
-        ([[1.0], [2.0]], "", "a number or a list of numbers"),
-        ({"value": 1.0}, "", "a number or a list of numbers"),
-        (None, "", "a number or a list of numbers"),
+        ((1.5, {"p99": 2}), "", "a number or a list of numbers", True),
+        (1.5, "p99", "(number, {'p99': number})", True),
+        ((1.5, {"p99": None}), "p99", "(number, {'p99': number})", True),
+        (([1.5], {"p99": None}), "p99", "(number, {'p99': number})", True),
+        ((1.5, {"sem": "x", "p99": 2}), "p99", "(number, {'p99': number, 'sem': number})", True),
+        (float("nan"), "p99", "(number, {'p99': number})", False),
+        (([1.5, float("inf")], {"p99": None}), "p99", "(number, {'p99': number})", False),
+        ((None, {"p99": 2}), "p99", "(number, {'p99': number})", False),
+        ([[1.0], [2.0]], "", "a number or a list of numbers", False),
+        ({"value": 1.0}, "", "a number or a list of numbers", False),
+        (None, "", "a number or a list of numbers", False),
     ],
 )
-def test_what_is_not_expected_is_an_error(returned, reported, wanted):
+def test_what_is_not_expected_is_an_error(returned, reported, wanted, blameless):
     expected = {"error": f"returned {returned!r}, expected {wanted}"}
-    assert _call(lambda: returned, {}, reported) == expected
+    assert _call(lambda: returned, {}, reported) == expected | (
+        {"blameless": True} if blameless else {}
+    )
 
 
 def test_measurements_and_failures(tmp_path):

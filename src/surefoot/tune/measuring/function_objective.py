@@ -109,7 +109,8 @@ class FunctionObjective:
             self.close()
             raise
         if "error" in reply:
-            return outcome(str(reply["error"]), output, seconds, left_behind=left)
+            reason, blameless = str(reply["error"]), bool(reply.get("blameless"))
+            return outcome(reason, output, seconds, left_behind=left, blameless=blameless)
         environment: dict[str, float] | str | None = None
         if self._observed is not None:
             environment = self._observed.check(reply["reported"], _NO_KEY)
@@ -132,7 +133,8 @@ class FunctionServer:
     """The process that runs the function, and two pipes of JSON lines to and from it.
 
     A reply has `value` or `samples`, and where they were returned `reported`, `sem` and `worker`;
-    or it is `{"error": reason}`. Once `broken`, the server can only be closed.
+    or it is `{"error": reason}`, with `blameless` where that says nothing about the configuration.
+    Once `broken`, the server can only be closed.
     """
 
     def __init__(

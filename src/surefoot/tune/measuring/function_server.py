@@ -6,12 +6,14 @@ descriptors, and a parameter that may be left out being followed by `?`. It impo
 replies whether it can be called with these parameters, and then answers each request, a line of
 JSON with the keyword arguments, by a line of JSON with `value`, `samples` or `error`. The function
 may return a pair of its value and a dictionary: of the names in REPORTED, which has commas between
-them, that go into the answer as `reported`, and of `worker` and `sem`, which stand beside.
+them, that go into the answer as `reported`, and of `worker` and `sem`, which stand beside. Where
+only these are missing or invalid, `blameless` stands beside `error`.
 """
 
 import importlib
 import inspect
 import json
+import math
 import os
 import sys
 import traceback
@@ -60,16 +62,18 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
     try:
         result = function(**keywords)
         pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+        value = result[0] if pair else result
         others = {str(name): one for name, one in result[1].items()} if pair else {}
         try:
             if names and not pair:
                 raise TypeError
-            return _reply_of(result[0] if pair else result, others, names)
+            return _reply_of(value, others, names)
         except (TypeError, ValueError):
             named = [*names, *(["sem"] if "sem" in others and "sem" not in names else [])]
             shown = ", ".join(f"{name!r}: number" for name in named)
             wanted = f"(number, {{{shown}}})" if named else "a number or a list of numbers"
-            return {"error": f"returned {result!r:.200}, expected {wanted}"}
+            reply = {"error": f"returned {result!r:.200}, expected {wanted}"}
+            return reply | ({"blameless": True} if _is_finite(value) else {})
     except Exception as error:
         traceback.print_exc()
         return {"error": _describe(error)}
@@ -97,6 +101,15 @@ def _measured(result: Any) -> dict[str, Any]:
     if not samples:
         raise ValueError
     return {"samples": samples}
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether this is a measurement."""
+    try:
+        reply = _measured(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return all(map(math.isfinite, reply.get("samples", [reply.get("value", 0.0)])))
 
 
 def _describe(error: BaseException) -> str:

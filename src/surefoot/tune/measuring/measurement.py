@@ -108,9 +108,12 @@ def outcome(
     constraints: ObservedConstraints = _UNCONSTRAINED,
     sem: float = 0.0,
     worker: str | None = None,
+    blameless: bool = False,
 ) -> Measurement | Failure:
-    """A measurement if `value` is finite and all else is valid; a string is a reason why not."""
-    blameless = False
+    """A measurement if `value` is finite and all else is valid.
+
+    A string is a reason why there is none, which may be `blameless`.
+    """
     if isinstance(value, str):
         reason = value
     elif math.isnan(value):
