@@ -187,7 +187,8 @@ def recommend(
       defaults             the comparison with the defaults, if there are any
       feasible             whether all constraints hold with their confidence
       feasibility          how probable that is
-      constraints          the prediction for each constraint
+      constraints          the prediction for each constraint; none in a study
+                           with an environment, where feasibility is over it
       warnings             what in the measurements contradicts the model
       effects              what worker and time were found to change
       risk                 what the value means, in a study with an environment
@@ -470,7 +471,7 @@ def _show(summary: Summary) -> None:
     _say(f"Recommended, with {what} {units.of_value(value)} {interval}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
-    for line in constraint_lines(best, summary.constraints):
+    for line in constraint_lines(best, summary.constraints, summary.over_environment):
         _say(line)
     if risk is not None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")

@@ -152,3 +152,32 @@ def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "p99, at most 20: " in page
     assert "holds with probability" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measured", [True, False])
+def test_what_is_known_of_them_over_an_environment(write_study, tmp_path, measured):
+    path = write_study(
+        ("[parameters]", LIMIT),
+        (
+            "[parameters]",
+            '[environment]\ncontrol = "observed"\n'
+            'load = { distribution = "uniform", low = 0, high = 1 }\n\n'
+            '[risk]\nmeasure = "cvar"\nlevel = 0.3\n\n[parameters]',
+        ),
+    )
+    rows = [f"4096,{x / 10},FULL,{x / 7 % 1},{x},{x}" for x in range(8)]
+    lines = ["size,share,mode,load,value,p99", *rows]
+    if not measured:
+        lines = [line.rpartition(",")[0] for line in lines]
+    (tmp_path / "runs.csv").write_text("\n".join(lines))
+    import_table(path, tmp_path / "runs.csv")
+    line = "Over the environment, all constraints (p99) hold with probability"
+    for _ in range(2):  # computed, and kept
+        shown = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+        assert (line in shown) is measured
+    CliRunner().invoke(app, ["report", str(path), "-o", str(tmp_path / "x.html")])
+    assert (line in (tmp_path / "x.html").read_text()) is measured
+    printed = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
+    assert printed["constraints"] == {}
+    assert printed["feasible"] is True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,13 +10,17 @@ if TYPE_CHECKING:
 
 
 def constraint_lines(
-    best: StudyRecommendation, constraints: Mapping[str, PredictedConstraint]
+    best: StudyRecommendation,
+    constraints: Mapping[str, PredictedConstraint],
+    over_environment: Sequence[str] = (),
 ) -> list[str]:
     """A line for each constraint, and whether all hold with the confidence asked for.
 
     Args:
         best: The recommendation.
         constraints: Its constraints as predicted, by name.
+        over_environment: Names of constraints that vary over the environment, of which there is
+            only the probability that all of them hold.
     """
     lines = [f"  {describe(name, one)}" for name, one in constraints.items()]
     if lines:
@@ -26,6 +30,11 @@ def constraint_lines(
             "No configuration is known that satisfies all constraints with the confidence asked "
             "for; this one, of those measured, comes nearest: they hold with probability "
             f"{probability_text(best.feasibility)}."
+        )
+    elif over_environment:
+        lines.append(
+            f"Over the environment, all constraints ({', '.join(over_environment)}) hold with "
+            f"probability {probability_text(best.feasibility)}."
         )
     return lines
 

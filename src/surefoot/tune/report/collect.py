@@ -40,6 +40,7 @@ from surefoot.tune.study.model_checks import Earlier, contradictions
 from surefoot.tune.study.past import in_order_of_end, past_study
 from surefoot.tune.study.study import (
     against_defaults,
+    constraints_over_environment,
     fitted_model,
     predicted_constraints,
     recommendation,
@@ -113,7 +114,11 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         environment=_environment(study_file, model, best.params),
         constraints=tuple(
             line.strip()
-            for line in constraint_lines(best, predicted_constraints(study_file, model, best))
+            for line in constraint_lines(
+                best,
+                predicted_constraints(study_file, model, best),
+                constraints_over_environment(study_file, trials),
+            )
         ),
         effects=_effects(study_file, model, best.params),
         defaults=_against_defaults(study_file, model, best),

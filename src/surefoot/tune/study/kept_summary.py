@@ -108,6 +108,7 @@ def _write(path: Path, key: str, summary: Summary) -> None:
             },
             "warnings": summary.warnings,
             "effects": summary.effects,
+            "over_environment": summary.over_environment,
         }
     )
     kept = {"key": key, "summary": content, "hash": _hash(key + content)}
@@ -143,4 +144,5 @@ def _decode(content: dict[str, Any], study_file: StudyFile) -> Summary:
         warnings=tuple(content["warnings"]),
         units=study_file.units,
         effects=tuple(content["effects"]),
+        over_environment=tuple(content["over_environment"]),
     )

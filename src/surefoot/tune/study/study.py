@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna import CONSTRAINTS, SurefootSampler
 from surefoot.tune.definition.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.definition.study_file import StudyFile
@@ -101,6 +102,8 @@ class Summary:
         warnings: What in the measurements contradicts the model, a sentence each.
         units: Units of the objective and of the parameters.
         effects: What worker and time change, a sentence each; it is taken out of all predictions.
+        over_environment: Names of the constraints that were measured, in a study with an
+            environment, over which they hold with the recommendation's `feasibility`.
     """
 
     trials: int
@@ -112,6 +115,7 @@ class Summary:
     warnings: tuple[str, ...] = ()
     units: Units = field(default_factory=Units)
     effects: tuple[str, ...] = ()
+    over_environment: tuple[str, ...] = ()
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -316,6 +320,7 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
         doubts,
         study_file.units,
         effects,
+        constraints_over_environment(study_file, trials),
     )
 
 
@@ -342,6 +347,24 @@ def predicted_constraints(
         return {}
     known = model.constraints(recommended.params)
     return {name: known[name] for name in study_file.constraints if name in known}
+
+
+def constraints_over_environment(
+    study_file: StudyFile, trials: Iterable[FrozenTrial]
+) -> tuple[str, ...]:
+    """Names of the measured constraints, in the order of the study file.
+
+    Empty in a study without an environment, where each has a prediction of its own.
+    """
+    if study_file.environment is None:
+        return ()
+    measured = {
+        name
+        for trial in trials
+        if trial.state == TrialState.COMPLETE
+        for name in trial.user_attrs.get(CONSTRAINTS, ())
+    }
+    return tuple(name for name in study_file.constraints if name in measured)
 
 
 def against_defaults(
