@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna.samplers import RandomSampler
 
 from surefoot import InvalidInput
 from surefoot.integrations.optuna import WORKER
@@ -105,6 +106,16 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_creates_nothing(write_
         run(path, backend=f"{scheme}://127.0.0.1:{port}", quiet=True)
     assert "\n" not in str(caught.value)
     assert not (path.parent / "hill.db").exists()
+
+
+@pytest.mark.slow
+def test_a_study_that_has_its_rounds_needs_no_cluster(write_study):
+    path = write_study()
+    run(path, rounds=2, quiet=True, sampler=RandomSampler(seed=0))
+    outcome = run(path, rounds=2, backend="dask://127.0.0.1:1", quiet=True)
+    assert (outcome.stopped, outcome.summary.trials) == (False, 2)
+    with pytest.raises(ClusterFailed, match="no cluster can be reached there"):
+        run(path, rounds=3, backend="dask://127.0.0.1:1", quiet=True)
 
 
 def test_processes_cannot_be_kept_on_a_cluster(write_study):

@@ -146,6 +146,16 @@ def test_failures_of_setup_and_teardown(study, tmp_path):
     assert len(open_study(path)[1].trials) == 3
 
 
+def test_ctrl_c_ends_a_teardown_that_hangs(study, tmp_path):
+    process = Tuning(study(bench="echo $1", teardown="touch began; echo waiting; sleep 60"))
+    process.wait_for(tmp_path / "began")
+    process.send(signal.SIGINT)
+    code, shown = process.end()
+    assert code == 130, shown
+    assert "objective.teardown was interrupted; it printed: waiting" in shown
+    assert len(open_study(tmp_path / "STUDY.toml")[1].trials) == 3
+
+
 TEARDOWN = "kill -0 $(cat server.pid) && echo teardown >> log"
 
 

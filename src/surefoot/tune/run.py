@@ -20,18 +20,22 @@ from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.kept_summary import kept_summary
+from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.study import (
     Summary,
     create_study,
     default_sampler,
     import_model,
+    open_study,
     summarise,
 )
+from surefoot.tune.study.trial_attributes import is_round
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
-from surefoot.tune.workers.cluster import LOCAL, check_backend, check_workers
+from surefoot.tune.workers.cluster import LOCAL, ClusterFailed, check_backend, check_workers
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.tune.workers.workers import tune_with_workers
+from surefoot.types import SurefootError
 
 STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at once."
 
@@ -82,7 +86,7 @@ def run(
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
-        ClusterFailed: If the cluster cannot be reached.
+        ClusterFailed: If the cluster cannot be reached, though there is something to measure.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
         CommandFailed: If the study file's setup or teardown fails.
@@ -105,7 +109,12 @@ def run(
                 objective.check()
                 options: list[list[str]] = [[]] * (workers or 1)
             else:
-                names = check_workers(backend, study_file, workers)
+                try:
+                    names = check_workers(backend, study_file, workers)
+                except ClusterFailed:
+                    if not _has_its_rounds(study_file, rounds):
+                        raise
+                    names = []
                 options = [[f"--backend={backend}", f"--name={name}"] for name in names]
             check_programs(study_file)
         except InvalidCommand as error:
@@ -133,6 +142,16 @@ def run(
         summary = kept_summary(study_file, opened.study)
     target = trials.target()
     return Outcome(stop.requested and summary.trials < target, summary, target)
+
+
+def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
+    """Whether there is nothing left to measure, found without creating anything."""
+    try:
+        _, study = open_study(study_file.path)
+    except SurefootError:
+        return False
+    schedule = Schedule(study_file, study, study_file.study.rounds if rounds is None else rounds)
+    return sum(map(is_round, study.get_trials(deepcopy=False))) >= schedule.target()
 
 
 def _tune(

@@ -22,6 +22,10 @@ class CommandFailed(SurefootError):
     """`setup` or `teardown` failed."""
 
 
+class TeardownInterrupted(CommandFailed):
+    """A signal has ended `teardown`."""
+
+
 def check_programs(study_file: StudyFile) -> None:
     """Raise `InvalidCommand` unless the programs of `setup` and `teardown` exist."""
     for name in ("setup", "teardown"):
@@ -43,10 +47,11 @@ def set_up(
         study_file: The study file.
         kept: Where to keep the processes.
         stop: Whether the run was told to stop.
-        note: Shows a failure of `teardown` after a block that has raised.
+        note: Shows that `teardown` was interrupted, or has failed after a block that has raised.
 
     Raises:
         CommandFailed: If `setup` fails, or `teardown` after a block that has not raised.
+        KeyboardInterrupt: If Ctrl-C has ended `teardown` after a block that has not raised.
     """
     try:
         _run(study_file, "setup", stop, kept)
@@ -57,7 +62,11 @@ def set_up(
         except CommandFailed as error:
             note(str(error))
         raise
-    _tear_down(study_file)
+    try:
+        _tear_down(study_file)
+    except TeardownInterrupted as error:
+        note(str(error))
+        raise KeyboardInterrupt from None
 
 
 def _tear_down(study_file: StudyFile) -> None:
@@ -84,10 +93,11 @@ def _run(study_file: StudyFile, name: str, stop: Stop, kept: KeptProcesses | Non
         process.end()
     if code == 0 or (code is None and name == "setup"):
         return
-    how = "was interrupted" if code is None else f"failed: {describe_exit(code)}"
     lines = printable(process.output.text()).strip().splitlines()
     printed = f"; it printed: {lines[-1][:200]}" if lines else ""
-    raise CommandFailed(f"objective.{name} {how}{printed}")
+    if code is None:
+        raise TeardownInterrupted(f"objective.teardown was interrupted{printed}")
+    raise CommandFailed(f"objective.{name} failed: {describe_exit(code)}{printed}")
 
 
 def _template(study_file: StudyFile, name: str) -> CommandTemplate | None:
