@@ -347,6 +347,10 @@ class TestDiagnose:
             ("y\n1\nnan\n", [], "line 3: got 'nan'"),
             ("y\n1\n2\n", [], "has 2 values, expected at least 20"),
             ("", [], "the file is empty"),
+            ("y;z\n9,123;1\n", [], "line 2: got 2 cells, expected 1 as in the first line: write a"),
+            ("latency\n12,\n12,37\n", [], "line 3: got 2 cells, expected 1"),
+            ("y\n11,foo,1\n", [], "line 2: got 3 cells, expected 1"),
+            ("9,123;1\n8,456;2\n", [], "the first line has the number 9 beside text"),
             ("y\n1\n", ["--plot", "out.jpg"], "expected .html or .png"),
         ],
     )

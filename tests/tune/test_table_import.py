@@ -143,7 +143,7 @@ measure = "mean"
         ("size,share,value\n512,0.5,1\n", "no column 'mode', expected one beside"),
         ("size,share,mode\n512,0.5,OFF\n", "no column 'value'"),
         ("size,share,mode,value,speed\n512,0.5,OFF,1,2\n", "unknown column 'speed'"),
-        (HEAD + "512,0.5,OFF,12,5\n", "line 2: got 5 cells, expected 4 as in the header"),
+        (HEAD + "512,0.5,OFF,12,5\n", "line 2: got 5 cells, expected 4 as in the first"),
         ("size,share,mode,value,value\n512,0.5,OFF,1,2\n", "the column 'value' is there twice"),
         (TIMED + "512,0.5,OFF,1,9999-12-31 23:59:59,5\n", "'5' in column 'seconds', expected a"),
         (TIMED + "512,0.5,OFF,1,2026-03-01,1e300\n", "'1e300' in column 'seconds', expected a"),

@@ -23,7 +23,7 @@ from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import create_study
 from surefoot.tune.study.study_lock import study_lock
-from surefoot.tune.study.tables import FORMULA, read_table
+from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.types import InvalidInput
 
@@ -134,11 +134,7 @@ class _Rows:
         seen: dict[str, int] = {}
         trials = []
         for line, row in self._rows:
-            if any(cell.strip() for cell in row[len(self._header) :]):
-                raise InvalidInput(
-                    f"{self._table}: line {line}: got {len(row)} cells, expected "
-                    f"{len(self._header)} as in the header; nothing was imported"
-                )
+            check_cells(self._table, self._header, line, row, "; nothing was imported")
             if self._text(row, STATE) in UNFINISHED:
                 self.skipped += 1
                 continue

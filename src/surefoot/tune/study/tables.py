@@ -158,7 +158,8 @@ class Column:
 def read_column(path: Path, column: str | None = None) -> Column:
     """Read the numbers in one column of a CSV file; empty cells are skipped.
 
-    A file whose first line is all numbers has no header.
+    A file whose first line is all numbers has no header. A row of more cells than the first line,
+    as decimal commas give, is refused rather than read in part.
 
     Args:
         path: The file.
@@ -169,9 +170,12 @@ def read_column(path: Path, column: str | None = None) -> Column:
         The column.
 
     Raises:
-        InvalidInput: If the file cannot be read, or has no such column of finite numbers.
+        InvalidInput: If the file cannot be read, a row has more cells than the first line, or there
+            is no such column of finite numbers.
     """
     header, rows = read_table(path)
+    for line, row in rows:
+        check_cells(path, header, line, row)
     index = _choose(path, header, rows, column)
     values, skipped = [], 0
     for line, row in rows:
@@ -224,6 +228,15 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return [name.strip() for name in first], rows[1:]
 
 
+def check_cells(path: Path, header: list[str], line: int, row: list[str], then: str = "") -> None:
+    """Raise `InvalidInput` for a row of more cells than the header, but for empty ones."""
+    if any(cell.strip() for cell in row[len(header) :]):
+        raise InvalidInput(
+            f"{path}: line {line}: got {len(row)} cells, expected {len(header)} as in the first "
+            f"line: write a decimal point in numbers, and commas only between cells{then}"
+        )
+
+
 def _choose(
     path: Path, header: list[str], rows: list[tuple[int, list[str]]], column: str | None
 ) -> int:
@@ -238,6 +251,12 @@ def _choose(
             return header.index(usual)
     numeric = [index for index in range(len(header)) if _is_numeric(index, rows)]
     if len(numeric) == 1:
+        name = header[numeric[0]]
+        if _number(name) is not None and any(_number(other) is None for other in header):
+            raise InvalidInput(
+                f"{path}: the first line has the number {name} beside text, expected names of "
+                f"columns or numbers only: add names, or pass --column {name} if it is a name"
+            )
         return numeric[0]
     found = ", ".join(header[index] for index in numeric)
     raise InvalidInput(
