@@ -164,6 +164,16 @@ def test_missing_pairs_are_estimated():
     assert pairs_to_decide(balanced) is None or pairs_to_decide(balanced) > MOST_PAIRS // 20
 
 
+def test_a_decision_that_was_lost_is_not_taken_for_a_small_difference():
+    d = np.array([-3.0] * 7 + [-2.5, 1.5])
+    assert paired_test(d[:7]).sign == -1
+    assert paired_test(d).sign == 0
+    assert list(decision_times(np.tile(d, (1, 2)), start=len(d))) == [10]
+    more = pairs_to_decide(d)
+    assert more is not None
+    assert 1 <= more <= 10
+
+
 def test_no_pairs_say_nothing():
     result = paired_test(np.array([]))
     assert (result.sign, result.probability_positive) == (0, 0.5)

@@ -148,7 +148,7 @@ def precisions(errors: Floats) -> Floats:
 
 
 def decision_times(
-    differences: Floats, confidence: float = 0.95, shares: Floats | None = None
+    differences: Floats, confidence: float = 0.95, shares: Floats | None = None, start: int = 0
 ) -> NDArray[np.int64]:
     """When the test first decides, for many sequences of differences.
 
@@ -156,9 +156,10 @@ def decision_times(
         differences: Sequences (k, n) of differences.
         confidence: One minus the probability of ever rejecting a true hypothesis.
         shares: Weights (k, n) of the pairs, such as their `precisions`; 1 by default.
+        start: Number of pairs after which decisions count.
 
     Returns:
-        Numbers of pairs (k,); 0 where n pairs decide nothing.
+        Numbers of pairs (k,), more than `start`; 0 where n pairs decide nothing.
 
     Example:
         >>> decision_times(np.ones((1, 20)))
@@ -178,7 +179,8 @@ def decision_times(
         bets = np.stack([sign, sign * rank])[:, :, None] * FRACTIONS
         capital += np.log1p(np.stack([bets, -bets]))
         evidence = logsumexp(capital, axis=(1, 3)) - np.log(2 * NODES)
-        times[(times == 0) & (evidence.max(0) >= threshold)] = i + 1
+        if i >= start:
+            times[(times == 0) & (evidence.max(0) >= threshold)] = i + 1
         if times.all():
             break
     return times
@@ -205,7 +207,8 @@ def pairs_to_decide(
     drawn = np.random.default_rng(0).choice(count, (PATHS, MOST_PAIRS))
     rows = np.concatenate([np.tile(np.arange(count), (PATHS, 1)), drawn], axis=1)
     shares = None if errors is None else precisions(errors)[rows]
-    more = decision_times(differences[rows], confidence, shares) - count
+    # The evidence of the pairs so far may have been enough once, and have fallen since.
+    more = decision_times(differences[rows], confidence, shares, start=count) - count
     more = np.where(more > 0, more, MOST_PAIRS + 1)
     median = int(np.ceil(np.median(more)))
     return median if median <= MOST_PAIRS else None
