@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,6 @@ def table(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_it_is_the_inverse_of_export(write_study, tmp_path):
     path = write_study(CHOICES)
@@ -84,6 +84,47 @@ def test_equal_rows_are_measurements_of_their_own(write_study, tmp_path):
     assert import_table(path, runs) == Imported(3, 0, 0, 0)
     runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 4 + "1024,0.25,FULL,\n")
     assert import_table(path, runs) == Imported(2, 1, 3, 0)
+
+
+OWN_NAMES = ("value", "weight", "state", "number", "seconds", "start", "worker", "sem", "failure")
+
+
+def named(write_study, *names: str) -> Path:
+    """A study of parameters from 0 to 9."""
+    command = f"{sys.executable} bench.py " + " ".join(f"{{{name}}}" for name in names)
+    path = write_study(command=command)
+    head = path.read_text().partition("[parameters]")[0]
+    lines = [f'{name} = {{ type = "int", low = 0, high = 9 }}\n' for name in names]
+    path.write_text(head + "[parameters]\n" + "".join(lines))
+    return path
+
+
+def test_parameters_may_have_the_names_of_other_columns(write_study, tmp_path):
+    path = named(write_study, *OWN_NAMES)
+    params = dict(zip(OWN_NAMES, range(9), strict=True))
+    tune(trials_of(path, rounds=3), Scripted([Failure("no end", "", 0.5)]), Stop())
+    study_file, study = open_study(path)
+    before = [one.params for one in study.get_trials()]
+    export(study_file, study, tmp_path / "all.csv")
+    (tmp_path / "hill.db").unlink()
+    assert import_table(path, tmp_path / "all.csv") == Imported(3, 1, 0, 0)
+    after = open_study(path)[1].get_trials()
+    assert [one.params for one in after] == before
+    assert after[0].user_attrs["failure"] == "no end"
+    head = ",".join(["params_value", *OWN_NAMES[1:], "value"])
+    runs = table(tmp_path, f"{head}\n{','.join(map(str, range(9)))},5.5\n")
+    assert import_table(path, runs) == Imported(1, 0, 0, 0)
+    trial = open_study(path)[1].get_trials()[-1]
+    assert (trial.params, trial.value) == (params, 5.5)
+    assert not {"seconds", "surefoot:worker", "surefoot:sem"} & trial.user_attrs.keys()
+
+
+@pytest.mark.parametrize("head", ["value", "value,value"])
+def test_one_column_is_not_both_a_parameter_and_the_value(write_study, tmp_path, head):
+    path = named(write_study, "value")
+    both = "the column 'value' would be both the measurements and the parameter 'value'"
+    with pytest.raises(InvalidInput, match=f"{both}.* name that of the parameter params_value"):
+        import_table(path, table(tmp_path, f"{head}\n1,2\n"))
 
 
 def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):

@@ -55,11 +55,11 @@ class Imported:
 def import_table(path: Path | str, table: Path | str) -> Imported:
     """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
 
-    Columns are named like the parameters (or `params_NAME`, as `export` writes them), in a study
-    with an environment also like its variables (or `environment_NAME`), and `value`; `failure` is
+    Columns are named `params_NAME`, as `export` writes them, or like the parameters, in a study
+    with an environment also `environment_NAME` or like its variables, and `value`; `failure` is
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
-    of its name (or `constraint_NAME`) if it was measured. A cell of an inactive parameter is
+    `constraint_NAME` or of its name if it was measured. A cell of an inactive parameter is
     ignored, and a failure needs no environment. All rows are checked before the first is added. A
     row that is a trial of the study already, imported or measured, is not added again: one with the
     same parameters, environment and value, and the same `worker` and `time` (or `start`, of
@@ -99,20 +99,19 @@ class _Rows:
         self._header, self._rows = read_table(table)
         self._variables = {} if study_file.environment is None else study_file.environment.variables
         self._parameters = {
-            name: self._column(name, f"params_{name}") for name in study_file.parameters
+            name: self._column(f"params_{name}", name) for name in study_file.parameters
         }
         self._environment = {
-            name: self._column(name, f"environment_{name}") for name in self._variables
+            name: self._column(f"environment_{name}", name) for name in self._variables
         }
         self._value = self._column(VALUE)
         self._constraints = {
-            name: self._header.index(one)
+            name: self._column(f"constraint_{name}", name)
             for name in study_file.constraints
-            for one in (name, f"constraint_{name}")
-            if one in self._header
+            if name in self._header or f"constraint_{name}" in self._header
         }
-        columns = (self._parameters, self._environment, self._constraints)
-        used = {self._value, *(index for each in columns for index in each.values())}
+        used = self._used()
+        self._others = {name: index for index, name in enumerate(self._header) if index not in used}
         known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
         for index, name in enumerate(self._header):
             if index not in used and name in self._header[:index]:
@@ -277,12 +276,31 @@ class _Rows:
             if name in self._header:
                 return self._header.index(name)
         raise InvalidInput(
-            f"{self._table}: no column {names[0]!r}, expected one beside "
+            f"{self._table}: no column {names[-1]!r}, expected one beside "
             f"{', '.join(map(shown, self._header))}"
         )
 
+    def _used(self) -> dict[int, str]:
+        """What the columns of the study hold, by position; each holds one thing."""
+        used = {self._value: "the measurements"}
+        for kind, prefix, columns in (
+            ("parameter", "params", self._parameters),
+            ("variable", "environment", self._environment),
+            ("constraint", "constraint", self._constraints),
+        ):
+            for name, index in columns.items():
+                if index in used:
+                    raise InvalidInput(
+                        f"{self._table}: the column {shown(self._header[index])} would be both "
+                        f"{used[index]} and the {kind} {shown(name)}, expected a column for each: "
+                        f"name that of the {kind} {prefix}_{name}"
+                    )
+                used[index] = f"the {kind} {shown(name)}"
+        return used
+
     def _text(self, row: Sequence[str], name: str) -> str:
-        return _cell(row, self._header.index(name)) if name in self._header else ""
+        """The cell of a column that is of the trial itself, empty where there is none."""
+        return _cell(row, self._others[name]) if name in self._others else ""
 
 
 def _cell(row: Sequence[str], index: int) -> str:
