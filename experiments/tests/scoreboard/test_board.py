@@ -90,6 +90,10 @@ def test_results_of_surefoot_belong_to_a_state_of_its_files_or_to_a_label(monkey
         ({"half": "both"}, "`half` is"),
         ({"rivals": ["nobody"]}, "no rival is named"),
         ({"rivals": ["random:label"]}, "no rival is named"),
+        ({"rivals": ["surefoot:"]}, "label of 'surefoot:' is '', expected letters, digits"),
+        ({"rivals": ["surefoot:a b"]}, "label of 'surefoot:a b' is 'a b', expected letters"),
+        ({"rivals": ["surefoot:x/../../../escaped"]}, "is 'x/../../../escaped', expected"),
+        ({"seeds": 0}, "`seeds` is 0, expected at least 1"),
         ({"names": ["hartman"]}, "no task of own"),
     ],
 )
@@ -97,6 +101,29 @@ def test_a_wrong_selection_is_refused(tmp_path, change, message):
     settings = {"suite": "own", "half": "", "rivals": ["random"], "seeds": 1} | change
     with pytest.raises(InvalidInput, match=message):
         board.run(Selection(**settings), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dimensions", "2,a"], "--dimensions is '2,a', expected whole numbers such as 2,5"),
+        (["--jobs", "0"], "`jobs` is 0, expected at least 1"),
+        (["--jobs", "-1"], "`jobs` is -1"),
+        (["--seeds", "-1"], "`seeds` is -1"),
+        (["--limit", "0"], "`limit` is 0, expected seconds above 0"),
+        (["--limit", "nan"], "`limit` is nan"),
+        (["--limit", "1e300"], "`limit` is 1e+300"),
+        (["--rivals", "surefoot:a b"], "expected letters, digits"),
+    ],
+)
+def test_wrong_options_end_with_2_and_one_line_and_create_nothing(tmp_path, arguments, message):
+    out = tmp_path / "out"
+    options = ["scoreboard", "run", "own", "--out", str(out), *arguments]
+    result = CliRunner().invoke(app, options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not out.exists()
 
 
 def command(folder, *rivals):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from surefoot import InvalidInput
 from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.scoreboard import environments, launch, process, trials
 from surefoot_experiments.scoreboard.board import Selection
@@ -155,6 +156,23 @@ def test_an_environment_whose_packages_cannot_be_installed_is_not_kept(
     monkeypatch.setenv("SUREFOOT_ENVIRONMENTS", str(tmp_path))
     assert environments.build("smac", tmp_path, None, lambda line: None) == built
     assert (environments.python_of("smac") is not None) == built
+
+
+def test_an_environment_that_cannot_be_made_leaves_nothing_and_deletes_nothing(
+    tmp_path, monkeypatch
+):
+    failed = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(subprocess, "run", lambda command, check, **_: failed)
+    said: list[str] = []
+    assert not environments.build("smac", tmp_path, None, said.append)
+    assert said == [f"{tmp_path / 'smac'}: could not be built, see above"]
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "smac").write_text("mine")
+    with pytest.raises(InvalidInput, match="exists and is no environment: choose another --into"):
+        environments.build("smac", tmp_path, None, said.append)
+    with pytest.raises(InvalidInput, match="smac/smac: cannot be made: Not a directory"):
+        environments.build("smac", tmp_path / "smac", None, said.append)
+    assert (tmp_path / "smac").read_text() == "mine"
 
 
 def test_every_rival_has_a_module():

@@ -29,6 +29,7 @@ from surefoot_experiments.scoreboard.task import HALVES, Task
 from surefoot_experiments.scoreboard.trials import CHECKPOINTS, LIMIT, RUNS, Run
 
 _RECORDS = "records"
+_LONGEST = 10**9  # seconds that the system can wait for a reply
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Selection:
         names: Tasks by the beginning of their name, such as "f106" or "f106-d2"; all if empty.
 
     Raises:
-        InvalidInput: There is no such suite, half or rival, or nothing is left.
+        InvalidInput: There is no such suite, half or rival, there is no seed, or nothing is left.
     """
 
     suite: str
@@ -57,6 +58,10 @@ class Selection:
     dimensions: Sequence[int] = ()
     kinds: Sequence[str] = ()
     names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise InvalidInput(f"`seeds` is {self.seeds}, expected at least 1.")
 
     def tasks(self) -> list[Task]:
         """The selected tasks."""
@@ -123,9 +128,13 @@ def run(
             of surefoot without a label.
 
     Raises:
-        InvalidInput: Nothing can be run, another process runs in the same folder, or `known` has
-            no tables of this suite.
+        InvalidInput: Nothing can be run, another process runs in the same folder, `known` has no
+            tables of this suite, or `jobs` or `limit` is out of range.
     """
+    if jobs < 1:
+        raise InvalidInput(f"`jobs` is {jobs}, expected at least 1.")
+    if not 0.0 < limit <= _LONGEST:
+        raise InvalidInput(f"`limit` is {limit:g}, expected seconds above 0, at most {_LONGEST:,}.")
     tasks = selection.tasks()
     records = {} if known is None else runs_in(known, selection.suite)
     rivals = selection.available(tasks, say, records)

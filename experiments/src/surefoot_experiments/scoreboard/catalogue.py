@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from surefoot import InvalidInput
@@ -11,6 +12,7 @@ from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal
 from surefoot_experiments.scoreboard.task import Task
 
 SUREFOOT, RANDOM = "surefoot", "random"
+_LABEL = re.compile(r"[A-Za-z0-9._-]+")  # part of a case and of the name of a folder
 SUITES: dict[str, Callable[[Sequence[str]], list[Task]]] = {
     bbob_noisy.SUITE: bbob_noisy.tasks,
     cloud.SUITE: cloud.tasks,
@@ -43,9 +45,14 @@ def rival(name: str) -> Rival:
     """The rival of a name; "surefoot:LABEL" is surefoot under a label.
 
     Raises:
-        InvalidInput: There is none.
+        InvalidInput: There is none, or the label has other characters than letters, digits, ".",
+            "_" and "-".
     """
-    family = name.partition(":")[0]
+    family, colon, label = name.partition(":")
     if family not in RIVALS or (":" in name and family != SUREFOOT):
         raise InvalidInput(f"no rival is named {name!r}, expected some of {', '.join(RIVALS)}.")
+    if colon and not _LABEL.fullmatch(label):
+        raise InvalidInput(
+            f"the label of {name!r} is {label!r}, expected letters, digits, '.', '_' and '-' only."
+        )
     return RIVALS[family]

@@ -72,7 +72,7 @@ def run(
             rivals=_words(rivals) or (_QUICK if quick else tuple(RIVALS)),
             seeds=seeds,
             evaluations=_words(evaluations) or (("20",) if quick else ()),
-            dimensions=[int(word) for word in _words(dimensions) or (("2",) if quick else ())],
+            dimensions=_numbers("--dimensions", dimensions) or ([2] if quick else []),
             kinds=_words(kinds),
             names=_words(tasks),
         )
@@ -103,6 +103,15 @@ def environments(
         typer.echo(f"set {FOLDER}={into.resolve()} to use them")
     if not all(built):
         raise typer.Exit(1)
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    from surefoot import InvalidInput
+
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError:
+        raise InvalidInput(f"{option} is {text!r}, expected whole numbers such as 2,5.") from None
 
 
 def _words(text: str) -> tuple[str, ...]:

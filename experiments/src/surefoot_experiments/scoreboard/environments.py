@@ -85,7 +85,8 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
         Whether everything was installed.
 
     Raises:
-        InvalidInput: No environment has that name.
+        InvalidInput: No environment has that name, or its folder cannot be made or has something
+            else in it.
     """
     if name not in ENVIRONMENTS:
         raise InvalidInput(f"no environment is named {name!r}, expected {', '.join(ENVIRONMENTS)}.")
@@ -93,7 +94,12 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
     python = target / "bin" / "python"
     is_new = not python.exists()
     if is_new:
-        subprocess.run([sys.executable, "-m", "venv", str(target)], check=True)
+        _make(target)
+        made = subprocess.run([sys.executable, "-m", "venv", str(target)], check=False)
+        if made.returncode:
+            shutil.rmtree(target)
+            say(f"{target}: could not be built, see above")
+            return False
     limits = [] if constraints is None else ["--constraint", str(constraints)]
     packages = ENVIRONMENTS[name].packages
     say(f"{target}: pip install {' '.join(packages)}")
@@ -103,6 +109,18 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
         shutil.rmtree(target)  # one without its packages would be taken for a built one
     say(f"{target}: {'built' if built else 'could not be built, see above'}")
     return built
+
+
+def _make(target: Path) -> None:
+    """Make the folder of an environment, which is deleted again if the environment fails."""
+    if target.exists():
+        raise InvalidInput(
+            f"{target} exists and is no environment: choose another --into, or delete it"
+        )
+    try:
+        target.mkdir(parents=True)
+    except OSError as error:
+        raise InvalidInput(f"{target}: cannot be made: {error.strerror}") from None
 
 
 def _folder() -> Path:
