@@ -154,6 +154,13 @@ def test_the_gallery_is_written_again_with_a_summary(tmp_path):
     assert EXPERIMENTS["heavy-tails-1c"].says in summary.read_text()
 
 
+def test_a_gallery_of_no_folder_is_refused(tmp_path):
+    code, out, err = run("gallery", "--out", tmp_path / "nope")
+    assert (code, out) == (2, "")
+    assert "nope: no such folder, expected one with results of experiments" in err
+    assert not (tmp_path / "nope").exists()
+
+
 @pytest.mark.slow
 def test_a_benchmark_runs_with_the_same_command(tmp_path):
     command = ["bench-risk-coverage", "--trials", 1, "--rounds", 2, "--out", tmp_path]

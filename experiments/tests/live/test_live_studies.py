@@ -42,6 +42,36 @@ def test_an_unknown_system_is_refused(tmp_path):
         run_live("mongodb", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "`rounds` is 0, expected at least 1"),
+        ({"pairs": 0}, "`pairs` is 0, expected at least 1"),
+        ({"seed": -1}, "`seed` is -1, expected at least 0"),
+        ({"seed": 2**32}, "`seed` is 4294967296, expected at most 4,294,967,295"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_before_anything_is_made(tmp_path, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        run_live("sqlite", tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "out").touch()
+    with pytest.raises(InvalidInput, match="out/sqlite-0/plain: cannot be written: Not a dir"):
+        run_live("sqlite", tmp_path / "out")
+
+
+def test_a_system_that_is_not_installed_is_refused_before_anything_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(live.systems, "DEBIAN", tmp_path)
+    for name, program in (("redis", "redis-server"), ("postgresql", "pgbench")):
+        with pytest.raises(NotReady, match=f"is not installed: no program is named {program}"):
+            run_live(name, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_other_process_is_suspended_meanwhile(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
         (tmp_path / "other.pid").write_text(str(other.pid))

@@ -59,12 +59,24 @@ def test_the_table():
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("rain", {}), ("kill", {"storage": "csv"}), ("kill", {"count": 0}), ("kill", {"workers": 0})],
+    [
+        ("rain", {}),
+        ("kill", {"storage": "csv"}),
+        ("kill", {"count": 0}),
+        ("kill", {"workers": 0}),
+        ("calls", {"seed": -1}),
+    ],
 )
 def test_what_is_wrong_is_refused(tmp_path, name, options):
     with pytest.raises(InvalidInput):
         run_storm(name, tmp_path / "out", **{"count": 1, **options})
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "out").touch()
+    with pytest.raises(InvalidInput, match=r"out/events.jsonl: cannot be written: File exists"):
+        run_storm("study-files", tmp_path / "out", count=5)
 
 
 @pytest.mark.slow

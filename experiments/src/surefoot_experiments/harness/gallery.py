@@ -126,7 +126,12 @@ def write_gallery(
 
     Returns:
         The path of the page.
+
+    Raises:
+        InvalidInput: There is no such folder, or the page cannot be written.
     """
+    if not out.is_dir():
+        raise InvalidInput(f"{out}: no such folder, expected one with results of experiments")
     results, skipped = [], []
     for name in names:
         try:

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from surefoot import InvalidInput, SurefootError
+from surefoot_experiments.harness.store import explained
 from surefoot_experiments.live.systems import study_text, systems
 
 ARMS = {"plain": False, "aided": True}
+_MOST = 2**32 - 1  # rounds, pairs or the seed: the largest seed of a study
 
 
 class CommandFailed(SurefootError):
@@ -52,20 +54,28 @@ def run_live(
         The file of the figures, `result.json` in the folder of this run.
 
     Raises:
-        InvalidInput: If there is no such system.
+        InvalidInput: If there is no such system, a number is out of range, or the folder cannot be
+            written.
+        NotReady: If the system is not installed.
         CommandFailed: If a command fails.
     """
     known = systems()
     if name not in known:
         raise InvalidInput(f"no system is named {name!r}, expected one of {', '.join(known)}")
+    for option, number, least in (("rounds", rounds, 1), ("pairs", pairs, 1), ("seed", seed, 0)):
+        if not least <= number <= _MOST:
+            limit = f"at least {least}" if number < least else f"at most {_MOST:,}"
+            raise InvalidInput(f"`{option}` is {number}, expected {limit}.")
     system, folder = known[name], out / f"{name}-{seed}"
+    system.check()
     study = f"{name}.toml"
     for arm, aided in ARMS.items():
-        (folder / arm).mkdir(parents=True, exist_ok=True)
-        shutil.copy(system.bench, folder / arm / "bench.py")
-        shutil.copy(Path(__file__).with_name("take_turn.py"), folder / arm)
         (other,) = ARMS.keys() - {arm}
-        (folder / arm / study).write_text(study_text(system, seed, rounds, aided, other))
+        with explained(folder / arm):
+            (folder / arm).mkdir(parents=True, exist_ok=True)
+            shutil.copy(system.bench, folder / arm / "bench.py")
+            shutil.copy(Path(__file__).with_name("take_turn.py"), folder / arm)
+            (folder / arm / study).write_text(study_text(system, seed, rounds, aided, other))
     if system.prepare:
         _call(folder / "plain", [sys.executable, "bench.py", *system.prepare])
     with _neighbour(out, seed):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from surefoot import NotReady
+from surefoot_experiments.live.postgresql_bench import DEBIAN
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[3] / "examples" / "sqlite"  # of a checkout
@@ -22,12 +25,23 @@ class System:
         bench: The script that measures it, `bench.py` in the study's folder.
         study: The study file, as a user writes it.
         prepare: Arguments of the script for what is made once, before the first measurement.
+        programs: Programs that the script starts.
     """
 
     title: str
     bench: Path
     study: str
     prepare: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Raise `NotReady` if one of its programs is not installed."""
+        path = os.pathsep.join(
+            [*map(str, DEBIAN.glob("*/bin")), os.environ.get("PATH", os.defpath)]
+        )
+        for program in self.programs:
+            if shutil.which(program, path=path) is None:
+                raise NotReady(f"{self.title} is not installed: no program is named {program}")
 
 
 POSTGRESQL = """
@@ -103,8 +117,14 @@ def systems() -> Mapping[str, System]:
             HERE / "postgresql_bench.py",
             POSTGRESQL,
             ("--prepare", "--folder", "../postgresql"),
+            ("pgbench", "initdb", "pg_ctl"),
         ),
-        "redis": System("Redis", HERE / "redis_bench.py", REDIS),
+        "redis": System(
+            "Redis",
+            HERE / "redis_bench.py",
+            REDIS,
+            programs=("redis-server", "redis-benchmark"),
+        ),
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from surefoot import InvalidInput
+from surefoot_experiments.harness.store import explained
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Records:
         self._file = file
         if file.exists() and not resume:
             raise InvalidInput(f"{file} exists: continue with --resume, or choose another --out")
-        file.parent.mkdir(parents=True, exist_ok=True)
+        with explained(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
         self.events = self._read() if file.exists() else []
 
     def has(self, event: Event) -> bool:
@@ -71,7 +73,7 @@ class Records:
     def add(self, event: Event) -> None:
         """Keep an event."""
         self.events.append(event)
-        with self._file.open("a", encoding="utf-8") as file:
+        with explained(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(event)) + "\n")
 
     def _read(self) -> list[Event]:

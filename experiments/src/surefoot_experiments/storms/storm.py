@@ -73,6 +73,8 @@ def run_storm(
         raise InvalidInput(f"`storage` is {storage!r}, expected one of {', '.join(STORAGES)}")
     if count < 1 or workers < 1:
         raise InvalidInput(f"got --count {count} and --workers {workers}, expected at least 1")
+    if seed < 0:
+        raise InvalidInput(f"`seed` is {seed}, expected an integer of at least 0")
     if url is not None and name != "hosts":
         raise InvalidInput(f"got --url with the storm {name!r}, expected it with 'hosts' only")
     if name == "hosts" and url is None and storage != "postgresql":
