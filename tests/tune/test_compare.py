@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from processes import forked_surefoot, wait_until_gone
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
-from surefoot.tune.comparison.compare import Comparing, measure_pairs
+from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs
 from surefoot.tune.comparison.comparison import comparison_of
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
@@ -117,6 +117,9 @@ def test_a_stop_ends_after_the_running_measurement_and_the_pair_is_completed_lat
         measure_pairs(what, record, objective, stop, SILENT)
         assert [len(pair) for pair in record.pairs] == [2, 1]
         assert what.result(record.pairs).pairs == 1
+        shown = Console(record=True, width=200, file=io.StringIO())
+        _introduce(what, record, shown)
+    assert "continued after 1 pair and a run of the next; --new" in shown.export_text()
     first = objective.asked[-1]
     again = Drifting()
     assert run(path, again, pairs=3).pairs == 3
@@ -176,6 +179,50 @@ def test_an_incomplete_line_is_removed_and_a_foreign_file_is_refused(write_study
         with pytest.raises(InvalidInput, match="move it"), record_of(path):
             pass
         assert file.read_text() == content
+
+
+HEADER = '{"comparison": 1, "settings": {}}'
+LINE = '{"comparison": 1, "pair": 0, "setting": "a", "value": 1.5, "seconds": 0.1}'
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('{"comparison": 1, "s', '{"comparison": "x", "s'),
+        ('{"comparison": 1, "s', '{"comparison": true, "s'),
+        ('{"comparison": 1, "s', '{"comparison": 2, "s'),
+        ("{}", "[]"),
+        ('"pair": 0', '"pair": -1'),
+        ('"pair": 0', '"pair": 2'),
+        ('"b"', '"c"'),
+        ("1.5", "NaN"),
+        ("1.5", "1e999"),
+        ("1.5", "1" + "0" * 400),
+        ("1.5", '"fast"'),
+        ("1.5", "true"),
+        ("0.1", "null"),
+        ("0.1", '0.1, "sem": Infinity'),
+        ("0.1", '0.1, "environment": 3'),
+        ('"value": 1.5', '"failure": 3, "output": "", "blameless": false'),
+    ],
+)
+def test_a_damaged_line_is_refused_with_its_number(write_study, right, wrong):
+    path = write_study()
+    file = path.parent / "hill.compare.jsonl"
+    content = "\n".join([HEADER, LINE, LINE.replace('"a"', '"b"'), ""])
+    file.write_text(content)
+    for new in (False, True):
+        with record_of(path, new=new):
+            pass
+    before, found, after = content.rpartition(right)
+    assert found
+    file.write_text(f"{before}{wrong}{after}")
+    for new in (False, True):
+        with (
+            pytest.raises(InvalidInput, match=r"line [123] is not one of a comparison; restore"),
+            record_of(path, new=new),
+        ):
+            pass
 
 
 def test_only_one_process_compares(write_study):
@@ -256,6 +303,16 @@ class TestNamedSettings:
         assert set(named_setting(study_file, "recommended").params) == set(A)
         with pytest.raises(InvalidInput, match="no trial 2, expected 0 to 1"):
             named_setting(study_file, "trial 2")
+
+    def test_a_parameter_named_trial_is_a_parameter(self, write_study):
+        path = write_study(command="true {trial}")
+        head = path.read_text().partition("[parameters]")[0]
+        path.write_text(head + '[parameters]\ntrial = { type = "int", low = 1, high = 3 }\n')
+        study_trials = trials_of(path, rounds=3)
+        tune(study_trials, Scripted(), Stop())
+        study_file, trials = StudyFile.load(path), study_trials.all()
+        assert named_setting(study_file, "trial=3").params == {"trial": 3}
+        assert named_setting(study_file, "trial 2").params == trials[2].params
 
     @pytest.mark.parametrize(
         ("b", "message"),

@@ -260,7 +260,10 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
     if comparing.a.params == comparing.b.params:
         show(console, f"{SAME}: a difference would be an error of the measurement")
     if record.pairs:
-        show(console, f"continued after {len(record.pairs)} pairs; --new begins anew")
+        complete = sum(len(pair) == 2 for pair in record.pairs)
+        pairs = f"{complete} pair{'s' * (complete != 1)}"
+        run = " and a run of the next" * (len(record.pairs[-1]) < 2)
+        show(console, f"continued after {pairs}{run}; --new begins anew")
 
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:

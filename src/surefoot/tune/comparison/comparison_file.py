@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
 from surefoot.types import InvalidInput
 
+T = TypeVar("T")
 Runs = list[dict[str, Measurement | Failure]]  # by pair: results of "a" and "b", as far as measured
 
 
@@ -126,15 +128,18 @@ def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]
     for position, text in enumerate(content[:complete].splitlines(), 1):
         try:
             line = json.loads(text)
-            number = line["comparison"]
+            number = _count(line["comparison"])
             if "settings" in line:
-                headers[number] = line["settings"]
+                headers[number] = _of(dict, line["settings"])
                 continue
             pairs = runs.setdefault(number, [])
-            if line["pair"] == len(pairs):
+            pair, label, result = _count(line["pair"]), line["setting"], _result(line)
+            if number not in headers or label not in ("a", "b"):
+                raise ValueError
+            if pair == len(pairs):
                 pairs.append({})
-            pairs[line["pair"]][line["setting"]] = _result(line)
-        except (ValueError, KeyError, TypeError, IndexError):
+            pairs[pair][label] = result
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError):
             raise InvalidInput(
                 f"{path}: line {position} is not one of a comparison; restore the file, or move it "
                 "away to begin anew"
@@ -143,10 +148,31 @@ def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]
 
 
 def _result(line: dict[str, Any]) -> Measurement | Failure:
+    seconds = _number(line["seconds"])
     if "value" in line:
-        sem = float(line.get("sem", 0.0))
-        return Measurement(float(line["value"]), line["seconds"], line.get("environment"), sem=sem)
-    return Failure(line["failure"], line["output"], line["seconds"], line["blameless"])
+        value, sem = _number(line["value"]), _number(line.get("sem", 0.0))
+        environment = _of(dict, line["environment"]) if "environment" in line else None
+        return Measurement(value, seconds, environment, sem=sem)
+    reason, output = _of(str, line["failure"]), _of(str, line["output"])
+    return Failure(reason, output, seconds, _of(bool, line["blameless"]))
+
+
+def _of(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
 
 
 def _append(descriptor: int, path: Path, line: Mapping[str, Any]) -> None:

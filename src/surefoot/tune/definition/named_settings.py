@@ -65,7 +65,9 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
             )
     elif name == "recommended":
         params = _recommended(study_file)
-    elif found := _TRIAL.fullmatch(name):
+    elif (found := _TRIAL.fullmatch(name)) and not (
+        "=" in name and "trial" in study_file.parameters
+    ):
         params = _trial(study_file, int(found[1]))
         name = f"trial {int(found[1])}"
     elif "=" in name:
