@@ -175,6 +175,28 @@ def test_an_environment_that_cannot_be_made_leaves_nothing_and_deletes_nothing(
     assert (tmp_path / "smac").read_text() == "mine"
 
 
+def test_constraints_leave_out_packages_whose_version_the_environment_sets(tmp_path, monkeypatch):
+    limits: list[str] = []
+
+    def run(command, **_):
+        if "pip" in command:
+            limits.append(Path(command[command.index("--constraint") + 1]).read_text())
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("# pinned\nNumPy==2.4.6\nscipy==1.17.0\n")
+    assert environments.build("simopt", tmp_path, constraints, lambda line: None)
+    assert environments.build("smac", tmp_path, constraints, lambda line: None)
+    assert limits == [
+        "# pinned\nscipy==1.17.0\n",
+        "# pinned\nNumPy==2.4.6\nscipy==1.17.0\n",
+    ]
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        environments.build("pybads", tmp_path, tmp_path / "none.txt", lambda line: None)
+    assert not (tmp_path / "pybads").exists()
+
+
 def test_every_rival_has_a_module():
     folder = Path(launch.__file__).with_name("rivals")
     assert all((folder / f"{one.module}.py").is_file() for one in RIVALS.values())

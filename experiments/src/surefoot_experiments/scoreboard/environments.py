@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from surefoot import InvalidInput
 HERE = "here"
 FOLDER = "SUREFOOT_ENVIRONMENTS"  # environment variable
 _DEFAULT = Path("environments")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a package, before extras and version
 
 
 @dataclass(frozen=True)
@@ -78,18 +81,21 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
     Args:
         name: Name of the environment.
         folder: Where its folder is made.
-        constraints: A constraints file of pip, or None.
+        constraints: A constraints file of pip, or None. It does not apply to packages whose
+            version the environment sets.
         say: Called with a line for what is done.
 
     Returns:
         Whether everything was installed.
 
     Raises:
-        InvalidInput: No environment has that name, or its folder cannot be made or has something
-            else in it.
+        InvalidInput: No environment has that name, its folder cannot be made or has something
+            else in it, or the constraints cannot be read.
     """
     if name not in ENVIRONMENTS:
         raise InvalidInput(f"no environment is named {name!r}, expected {', '.join(ENVIRONMENTS)}.")
+    packages = ENVIRONMENTS[name].packages
+    limits = "" if constraints is None else _others(constraints, packages)
     target = folder / name
     python = target / "bin" / "python"
     is_new = not python.exists()
@@ -100,15 +106,33 @@ def build(name: str, folder: Path, constraints: Path | None, say: Callable[[str]
             shutil.rmtree(target)
             say(f"{target}: could not be built, see above")
             return False
-    limits = [] if constraints is None else ["--constraint", str(constraints)]
-    packages = ENVIRONMENTS[name].packages
     say(f"{target}: pip install {' '.join(packages)}")
-    command = [str(python), "-m", "pip", "install", "--quiet", *limits, *packages]
-    built = subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "constraints.txt"
+        file.write_text(limits)
+        command = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(file)]
+        run = subprocess.run([*command, *packages], stdin=subprocess.DEVNULL, check=False)
+    built = run.returncode == 0
     if is_new and not built:
         shutil.rmtree(target)  # one without its packages would be taken for a built one
     say(f"{target}: {'built' if built else 'could not be built, see above'}")
     return built
+
+
+def _others(constraints: Path, packages: Sequence[str]) -> str:
+    """The lines of a constraints file, but those of packages that come with a version."""
+    own = {_name(one) for one in packages if re.search("[<>=!~]", one)}
+    try:
+        lines = constraints.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{constraints}: cannot be read: {error}") from None
+    return "".join(f"{line}\n" for line in lines if _name(line) not in own)
+
+
+def _name(requirement: str) -> str:
+    """The normalised name of a package, empty in a line that names none."""
+    found = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
 
 def _make(target: Path) -> None:
