@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
     from torch import Tensor
 
+    from surefoot.hyperparameters import CrossValidation
+
 CROSS_VALIDATED = "cross-validated"
 ROUNDS = "rounds"  # and of the context's memory: the best design, and its value, of `Recorded`
 By = Literal["mean", "lower", "rounds", "cross-validated"] | ScoreRule
@@ -92,28 +94,29 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
     if space.has_environment:
         x = context.designs[best_row(value, context.designs)]
         arm = space.design.locate(x).arm
-    elif by == CROSS_VALIDATED and not _is_predictive(context):
-        x = _best_rewarded(context)
-        arm = space.design.locate(x).arm
-    elif space.design.finite:
-        best = _best_arm(value, context)
-        x, arm = best.design, best.design_arm
     else:
-        x, arm = _best_in_box(value, context), None
+        x, arm = _best_alone(by, value, context)
     ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
     return Recommendation(x.clone(), arm, *ends)
 
 
-def _is_predictive(context: Context) -> bool:
-    """Whether to rely on the posterior mean: where it predicts, and where it is all there is."""
-    validation = context.hyperparameter_uncertainty.cross_validation()
-    return validation.is_predictive or not bool(_are_of_space(context).any())
+def _best_alone(by: By, value: Score, context: Context) -> tuple[Tensor, int | None]:
+    """The best design without an environment, and its arm."""
+    design, measured = context.space.design, _are_of_space(context)
+    if by == CROSS_VALIDATED and bool(measured.any()):
+        validation = context.hyperparameter_uncertainty.cross_validation()
+        if not validation.is_predictive:
+            x = _best_rewarded(context, validation, measured)
+            return x, design.locate(x).arm
+    if design.finite:
+        best = _best_arm(value, context)
+        return best.design, best.design_arm
+    return _best_in_box(value, context, measured), None
 
 
-def _best_rewarded(context: Context) -> Tensor:
-    """The measured design (dx,) of best average reward, outliers left out."""
-    validation, designs = context.hyperparameter_uncertainty.cross_validation(), context.designs
-    kept = validation.weights >= _OUTLIER
+def _best_rewarded(context: Context, validation: CrossValidation, among: Tensor) -> Tensor:
+    """Of some of the designs, as a mask (D,), that of best average reward, outliers left out."""
+    designs, kept = context.designs, validation.weights >= _OUTLIER
     site, rewards = context.observations.site.cpu()[kept], validation.rewards[kept]
     sums = rewards.new_zeros(len(designs)).index_add(0, site, rewards)
     counts = site.bincount(minlength=len(designs))
@@ -122,7 +125,7 @@ def _best_rewarded(context: Context) -> Tensor:
     if context.feasible is not None:
         with torch.no_grad():
             value = lowest + context.feasible(designs) * (value - lowest)
-    return designs[value.where(_are_of_space(context), lowest - 1.0).argmax()]
+    return designs[value.where(among, lowest - 1.0).argmax()]
 
 
 def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommendation:
@@ -217,10 +220,10 @@ def _best_arm(value: Score, context: Context) -> Location:
     return best if float(gain[0]) > float(gain[1]) else context.space.design.locate(measured)
 
 
-def _best_in_box(value: Score, context: Context) -> Tensor:
+def _best_in_box(value: Score, context: Context, eligible: Tensor) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves."""
     box: Box = context.space  # type: ignore[assignment]
-    measured = best_of(context.designs[_are_of_space(context)], value)
+    measured = best_of(context.designs[eligible], value)
     with one_thread():
         point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     if not len(measured):
