@@ -16,6 +16,7 @@ from surefoot.acquisition.argmax import best_of, best_point, best_row, maximise,
 from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.intervals import Interval
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -38,7 +39,6 @@ left out, and the rewards themselves where it does not; on a `Joint` space it is
 """
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
-_OUTLIER = 0.5  # weight below which a reward counts as an outlier
 _CANDIDATES = 64  # for the first location, after failures
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 
@@ -116,7 +116,7 @@ def _best_alone(by: By, value: Score, context: Context) -> tuple[Tensor, int | N
 
 def _best_rewarded(context: Context, validation: CrossValidation, among: Tensor) -> Tensor:
     """Of some of the designs, as a mask (D,), that of best average reward, outliers left out."""
-    designs, kept = context.designs, validation.weights >= _OUTLIER
+    designs, kept = context.designs, validation.weights >= OUTLIER_WEIGHT
     site, rewards = context.observations.site.cpu()[kept], validation.rewards[kept]
     sums = rewards.new_zeros(len(designs)).index_add(0, site, rewards)
     counts = site.bincount(minlength=len(designs))

@@ -16,6 +16,9 @@ from surefoot.estimators.spread import median, robust_spread
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
 
+OUTLIER_WEIGHT = 0.5
+"""A reward of smaller weight counts as an outlier."""
+
 _LEAST_START = 1e-14
 
 
@@ -107,7 +110,7 @@ class StudentT:
             if moved <= self.tolerance:
                 break
         fit = _fit(values, weights)
-        outlying = weights < 0.5
+        outlying = weights < OUTLIER_WEIGHT
         estimate = Estimate(
             fit.coefficients,
             fit.counts,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.integrations.optuna.differences import difference_of
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
@@ -169,7 +170,7 @@ class StudyBelief:
     @property
     def outliers(self) -> np.ndarray:
         """Mask (n,) of the values with less than half their weight."""
-        return self.weights < 0.5
+        return self.weights < OUTLIER_WEIGHT
 
     @property
     def noise_scale(self) -> float:
