@@ -60,7 +60,7 @@ _SMOOTHNESSES = (None, 0.5, 1.5, 2.5)  # None for the squared exponential kernel
 _LENGTHSCALES, _VARIANCE, _NOISE = (-6.0, 7.0), (-10.0, 30.0), (-16.0, 28.0)
 """Bounds of the logarithms: wide, but nothing overflows in them."""
 _NEW_SHARE = 0.01  # of the rewards, beyond which a fit is due
-_OUTLIER = 0.1  # precision below which a reward counts as an outlier
+_DOUBTED = 0.1  # precision of a reward below which an ascent is compared with others
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
@@ -421,7 +421,7 @@ class HyperparameterFit:
             return self._ascend(LocalOptimum(model, 4.0, 0.0, weights), evidence, y, 2, 12)
 
         optima = [] if self.dof == GAUSSIAN else [ascend_from(cautious)]
-        if not optima or float(optima[0].weights.min()) < _OUTLIER:
+        if not optima or float(optima[0].weights.min()) < _DOUBTED:
             optima += [ascend_from(torch.ones_like(y), share) for share in (1.0, _SHORT_START)]
         return sorted(optima, key=lambda optimum: -optimum.bound)
 
