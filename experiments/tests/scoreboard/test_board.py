@@ -95,12 +95,34 @@ def test_results_of_surefoot_belong_to_a_state_of_its_files_or_to_a_label(monkey
         ({"rivals": ["surefoot:x/../../../escaped"]}, "is 'x/../../../escaped', expected"),
         ({"seeds": 0}, "`seeds` is 0, expected at least 1"),
         ({"names": ["hartman"]}, "no task of own"),
+        *(
+            (
+                {"suite": suite, "evaluations": [text]},
+                f"`evaluations` has '{text}', expected a number",
+            )
+            for suite, text in (
+                ("own", "ten"),
+                ("own", "0"),
+                ("multimodal", "²"),
+                ("bbob-noisy", "d"),
+            )
+        ),
     ],
 )
 def test_a_wrong_selection_is_refused(tmp_path, change, message):
     settings = {"suite": "own", "half": "", "rivals": ["random"], "seeds": 1} | change
     with pytest.raises(InvalidInput, match=message):
         board.run(Selection(**settings), tmp_path)
+
+
+def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
+    def numbers(suite, *evaluations):
+        tasks = Selection(suite, "", ["random"], 1, evaluations, dimensions=[2]).tasks()
+        return {task.budget for task in tasks}
+
+    assert numbers("bbob-noisy") == {60, 200}
+    assert numbers("multimodal") == numbers("own") == {60}
+    assert numbers("bbob-noisy", "30", "10d") == numbers("own", "30", "10d") == {30, 20}
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.space import Point, Space
 
 DEVELOPMENT, CONFIRMATION = "development", "confirmation"
@@ -80,3 +81,23 @@ def noise(task: Task, seed: int, round_: int) -> np.random.Generator:
 def quarters(budget: int) -> tuple[int, ...]:
     """A quarter, half and all of a budget."""
     return tuple(sorted({max(1, budget // 4), max(1, budget // 2), budget}))
+
+
+def budgets(evaluations: Sequence[str], dimension: int) -> list[int]:
+    """The different numbers of measurements that texts such as "60" and "100d" stand for.
+
+    Args:
+        evaluations: The texts; "100d" is a hundred for each parameter.
+        dimension: The number of parameters.
+
+    Raises:
+        InvalidInput: A text is no such number.
+    """
+    return list(dict.fromkeys(_budget(text, dimension) for text in evaluations))
+
+
+def _budget(text: str, dimension: int) -> int:
+    digits = text.removesuffix("d")
+    if not digits.isdecimal() or int(digits) < 1:
+        raise InvalidInput(f"`evaluations` has {text!r}, expected a number such as 60 or 100d.")
+    return int(digits) * (dimension if text.endswith("d") else 1)

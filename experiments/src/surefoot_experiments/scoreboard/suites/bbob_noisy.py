@@ -19,12 +19,20 @@ import numpy as np
 
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.space import Point, box
-from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP, Task, quarters
+from surefoot_experiments.scoreboard.task import (
+    CONFIRMATION,
+    DEVELOPMENT,
+    GAP,
+    Task,
+    budgets,
+    quarters,
+)
 
 SUITE = "bbob-noisy"
 FUNCTIONS = range(101, 131)
 DIMENSIONS = (2, 5, 10)
 INSTANCES = (1, 2, 3, 4, 5)
+BUDGETS = ("60", "100d")
 KINDS = ("gaussian", "uniform", "cauchy")
 BOUND = 5.0
 TOLERANCE = 1e-8
@@ -117,11 +125,11 @@ class Function:
         return max(self.value(x) - self.optimum, 0.0)
 
 
-def tasks(evaluations: Sequence[str] = ("60", "100d")) -> list[Task]:
+def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
     """All tasks: thirty functions, three dimensions, five instances, each number of evaluations.
 
     Args:
-        evaluations: Numbers of evaluations; "100d" is a hundred for each dimension.
+        evaluations: Numbers of measurements; 60 and a hundred a dimension if none is given.
     """
     return [
         Task(
@@ -136,17 +144,9 @@ def tasks(evaluations: Sequence[str] = ("60", "100d")) -> list[Task]:
         )
         for instance in INSTANCES
         for dimension in DIMENSIONS
-        for budget in dict.fromkeys(count(text, dimension) for text in evaluations)
+        for budget in budgets(evaluations or BUDGETS, dimension)
         for function in FUNCTIONS
     ]
-
-
-def count(text: str, dimension: int) -> int:
-    """The number of evaluations that a text such as "60" or "100d" stands for."""
-    digits = text.removesuffix("d")
-    if not digits.isdigit() or int(digits) < 1:
-        raise InvalidInput(f"`evaluations` has {text!r}, expected a number such as 60 or 100d.")
-    return int(digits) * (dimension if text.endswith("d") else 1)
 
 
 @cache

@@ -25,7 +25,14 @@ import pandas as pd
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.space import Point, Space
 from surefoot_experiments.scoreboard.suites.cloud_knobs import Knobs, infer
-from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, GAP, Task, quarters
+from surefoot_experiments.scoreboard.task import (
+    CONFIRMATION,
+    DEVELOPMENT,
+    GAP,
+    Task,
+    budgets,
+    quarters,
+)
 
 SUITE = "cloud"
 DATA = "SUREFOOT_CLOUD_DATA"  # environment variable: the folder of the measurements
@@ -138,7 +145,6 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
     Args:
         evaluations: Numbers of measurements; one of 200 if none is given, scored at 50 and 100 too.
     """
-    budgets = [int(text) for text in evaluations if text.isdigit()] or [BUDGET]
     return [
         Task(
             suite=SUITE,
@@ -151,7 +157,7 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
             load=partial(Simulation, system),
         )
         for system in SYSTEMS
-        for budget in dict.fromkeys(budgets)
+        for budget in budgets(evaluations or [str(BUDGET)], len(space_of(system.name).parameters))
     ]
 
 

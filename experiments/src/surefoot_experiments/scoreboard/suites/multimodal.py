@@ -21,6 +21,7 @@ from surefoot_experiments.scoreboard.task import (
     GAP,
     WRONG,
     Task,
+    budgets,
     quarters,
 )
 
@@ -102,7 +103,6 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
     Args:
         evaluations: Numbers of measurements; 60, looked at after 40 too, if none is given.
     """
-    budgets = [int(text) for text in evaluations if text.isdigit()] or [BUDGET]
     return [
         Task(
             suite=SUITE,
@@ -114,10 +114,10 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
             checkpoints=(40, 60) if budget == BUDGET else quarters(budget),
             load=partial(Valleys, family, instance, kind),
         )
-        for budget in dict.fromkeys(budgets)
         for instance in INSTANCES
         for kind in (*_NOISES, LOG_NORMAL)
         for family in FAMILIES
+        for budget in budgets(evaluations or [str(BUDGET)], family.dimension)
     ]
 
 

@@ -11,7 +11,7 @@ import torch
 
 from surefoot_experiments.problems import Problem, robust_tasks
 from surefoot_experiments.scoreboard.space import Point, box
-from surefoot_experiments.scoreboard.task import DEVELOPMENT, GAP, Task, quarters
+from surefoot_experiments.scoreboard.task import DEVELOPMENT, GAP, Task, budgets, quarters
 
 SUITE = "own"
 BUDGET = 60
@@ -38,7 +38,6 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
     Args:
         evaluations: Numbers of measurements; 60 if none is given.
     """
-    budgets = [int(text) for text in evaluations if text.isdigit()] or [BUDGET]
     return [
         Task(
             suite=SUITE,
@@ -51,7 +50,7 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
             load=partial(Negated, problem.name),
         )
         for problem in robust_tasks()
-        for budget in dict.fromkeys(budgets)
+        for budget in budgets(evaluations or [str(BUDGET)], problem.lower.numel())
     ]
 
 

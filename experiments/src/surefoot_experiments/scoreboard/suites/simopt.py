@@ -26,7 +26,7 @@ from surefoot_experiments.scoreboard.environments import build_line, python_of
 from surefoot_experiments.scoreboard.process import JsonProcess
 from surefoot_experiments.scoreboard.space import Point, Space, box
 from surefoot_experiments.scoreboard.suites.cloud import CACHE
-from surefoot_experiments.scoreboard.task import GAP, HALVES, Task, quarters
+from surefoot_experiments.scoreboard.task import GAP, HALVES, Task, budgets, quarters
 
 SUITE = "simopt"
 ENVIRONMENT = "simopt"
@@ -98,7 +98,6 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
     """
     if python_of(ENVIRONMENT) is None:
         raise InvalidInput(f"the suite {SUITE} needs SimOpt: {build_line(ENVIRONMENT)}")
-    budgets = [int(text) for text in evaluations if text.isdigit()] or [BUDGET]
     return [
         Task(
             suite=SUITE,
@@ -111,7 +110,7 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
             load=partial(Simulation, problem),
         )
         for number, problem in enumerate(PROBLEMS)
-        for budget in dict.fromkeys(budgets)
+        for budget in budgets(evaluations or [str(BUDGET)], len(problem.low))
     ]
 
 
