@@ -392,7 +392,10 @@ class TestFailures:
         with pytest.raises(ValueError, match="multi-objective"):
             study.optimize(lambda t: (line(t), 1.0), 3)
 
-    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 1.5}, {"initial": -1}])
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"seed": -1}, {"seed": 1.5}, {"initial": -1}, {"device": "nowhere"}, {"device": "meta"}],
+    )
     def test_wrong_arguments(self, wrong: dict) -> None:
         with pytest.raises(sf.InvalidInput, match=next(iter(wrong))):
             SurefootSampler(**wrong)

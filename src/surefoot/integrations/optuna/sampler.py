@@ -28,6 +28,8 @@ from surefoot.types import Constraint, InvalidInput, NotReady
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
 if TYPE_CHECKING:
+    import torch
+
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.model import StudyBelief
@@ -63,7 +65,7 @@ class SurefootSampler(BaseSampler):
             default of the algorithm.
         environment: Random environment of the objective function; requires `risk`.
         risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
-        device: torch device of the model.
+        device: torch device of the model, tried at once unless it is "cpu".
         constraints: Limits of quantities that a trial records in its user attribute
             `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
         log: Whether the logarithm of the values is modelled, for values that are positive and
@@ -102,7 +104,7 @@ class SurefootSampler(BaseSampler):
         initial: int | None = None,
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         constraints: Mapping[str, Constraint] | None = None,
         log: bool = False,
         repeats: int = 1,
@@ -120,7 +122,8 @@ class SurefootSampler(BaseSampler):
         self.environment, self.risk = environment, risk
         self._search_space = None if search_space is None else SearchSpace.of(search_space)
         self._initial = initial
-        self._device = device
+        # the default is not tried, which would load torch
+        self._device = device if device == "cpu" else checks.device(device)
         checks.constraints(constraints)
         self._constraints, self._log = constraints, checks.truth("log", log)
         self._effects = checks.names("effects", effects, *EFFECTS)

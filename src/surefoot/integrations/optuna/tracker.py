@@ -84,7 +84,7 @@ class StudyTracker:
         optimizer: Optimizer,
         sign: float,
         environment: StudyEnvironment | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         log: bool = False,
     ) -> None:
         self.log = log
