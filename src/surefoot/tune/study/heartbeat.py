@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.study.server_outage import OUTAGES
+
 HEARTBEAT = "surefoot:heartbeat"
 """User attribute of a running trial: how often its process has said that it is alive."""
 INTERVAL = 20.0  # seconds between two heartbeats
@@ -42,14 +44,20 @@ class SilentTrials:
     """Which trials of other machines have had no heartbeat for long.
 
     What counts is how long a heartbeat has not changed by the clock of this process, so the clocks
-    of the machines may differ.
+    of the machines may differ; while the storage does not answer, nobody can be heard.
 
     Args:
         clock: The present time, in seconds.
+        answering_since: When the storage began to answer, by the clock.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        answering_since: Callable[[], float] = lambda: OUTAGES.ended,
+    ) -> None:
         self._clock = clock
+        self._answering_since = answering_since
         self._since: dict[int, tuple[object, float]] = {}
 
     def is_silent(self, trial: FrozenTrial) -> bool:
@@ -59,4 +67,4 @@ class SilentTrials:
         if seen != beat or trial.number not in self._since:
             since = now
         self._since[trial.number] = (beat, since)
-        return now - since >= SILENCE
+        return now - max(since, self._answering_since()) >= SILENCE

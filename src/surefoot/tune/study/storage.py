@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.passwords import storage_without_password
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.tune.study.journal import create_journal, open_journal
+from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.types import SurefootError
 
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
@@ -209,6 +211,11 @@ def reason(location: Location, error: BaseException) -> str:
     return location.study_file.hide_passwords(text)[:300]
 
 
+def unanswered(location: Location, error: BaseException) -> str:
+    """That the server cannot be connected, and why."""
+    return f"{location.label}: the server does not answer: {reason(location, error)}"
+
+
 def _open(location: Location, create: bool) -> BaseStorage:
     try:
         if location.file is None:
@@ -216,7 +223,10 @@ def _open(location: Location, create: bool) -> BaseStorage:
             # Optuna takes the URL for a template.
             url = url.replace("{", "{{").replace("}", "}}")
             options = server_options(location.url)
-            return RDBStorage(url, options, skip_table_creation=not create)
+            storage = RDBStorage(url, options, skip_table_creation=not create)
+            if create:  # to tune; whoever looks at a study is told at once
+                OUTAGES.wait_at(storage.engine, partial(unanswered, location), connected=True)
+            return storage
         if location.journal:
             return open_journal(location.file)
         return _sqlite(location.file, create)

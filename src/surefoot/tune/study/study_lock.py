@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import IO
 
 from sqlalchemy import Connection, Engine, create_engine, text
@@ -18,7 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
-from surefoot.tune.study.storage import locate, server_options
+from surefoot.tune.study.server_outage import OUTAGES
+from surefoot.tune.study.storage import Location, locate, server_options, unanswered
 
 PAUSE = 0.05  # seconds between attempts to get the lock of a database server
 PATIENCE = 10.0  # seconds of waiting without a message
@@ -35,6 +36,7 @@ _LOCKS = {
     "mysql": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
     "mariadb": (_MYSQL, "SELECT RELEASE_LOCK(:name)"),
 }
+_ENGINES: dict[URL, Engine] = {}
 
 
 @contextlib.contextmanager
@@ -60,12 +62,12 @@ def study_lock(
         # A file system without locks is treated like processes on several machines.
         with contextlib.suppress(OSError):
             _lock(file, study_file.path.name)
-        url = locate(study_file).url
-        if url.get_backend_name() not in _LOCKS:
+        location = locate(study_file)
+        if location.url.get_backend_name() not in _LOCKS:
             yield
             return
         try:
-            engine = _engine(url)
+            engine = _engine(location)
         except Exception:  # of the URL: opening the storage raises it again, and explains it
             yield
             return
@@ -130,7 +132,14 @@ def _is_true(connection: Connection, statement: str, key: dict[str, int | str]) 
     return bool(connection.execute(text(statement), used).one()[-1])
 
 
-@cache
-def _engine(url: URL) -> Engine:
-    # Without transactions: servers end a session that has had one open for too long.
-    return create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1, **server_options(url))
+def _engine(location: Location) -> Engine:
+    """The engine of a location's server, the same for each call."""
+    url = location.url
+    if url not in _ENGINES:
+        # Without transactions: servers end a session that has had one open for too long.
+        engine = create_engine(
+            url, isolation_level="AUTOCOMMIT", pool_size=1, **server_options(url)
+        )
+        OUTAGES.wait_at(engine, partial(unanswered, location), connected=False)
+        _ENGINES[url] = engine
+    return _ENGINES[url]
