@@ -250,8 +250,12 @@ def test_what_does_not_go_together_is_refused(name: str) -> None:
 
 
 def test_shape_errors_say_what_to_do() -> None:
-    with pytest.raises(sf.InvalidInput, match=r"unsqueeze"):
+    with pytest.raises(
+        sf.InvalidInput, match=r"\(0\)` for a single row, .*\(-1\)` for a single col"
+    ):
         sf.Arms(torch.linspace(0, 1, 5))
+    with pytest.raises(sf.InvalidInput, match=r"`\[points\]` for a single row, `\[\[each\] for"):
+        sf.Arms([0.0, 1.0])
     with pytest.raises(sf.InvalidInput, match=r"shape \(2, 1\).*squeeze"):
         sf.Box([[0.0], [0.0]], [1.0, 1.0])
     with pytest.raises(sf.InvalidInput, match="forget"):
@@ -271,3 +275,10 @@ def test_a_plain_gpytorch_kernel_will_do() -> None:
     mean = optimizer.posterior.mean(torch.tensor([[0.5]], dtype=torch.float64))
     assert mean.dtype == torch.float64
     assert not mean.requires_grad
+
+
+def test_a_list_of_points_is_a_matrix() -> None:
+    first, second = torch.tensor([0.25, 0.5]), torch.tensor([0.5, 1.0], dtype=torch.float64)
+    assert sf.Arms([first, second]).points.tolist() == [[0.25, 0.5], [0.5, 1.0]]
+    with pytest.raises(sf.InvalidInput, match="cannot be made a float64 tensor"):
+        sf.Arms([first, torch.zeros(3)])

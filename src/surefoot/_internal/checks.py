@@ -220,7 +220,12 @@ def matrix(name: str, value: Tensor | Sequence, device: torch.device | str = "cp
     """Convert to a finite float64 matrix (n, d) with n, d >= 1, a copy."""
     rows = tensor(name, value, device)
     if rows.ndim != 2 or 0 in rows.shape:
-        hint = f": pass `{name}.unsqueeze(-1)`" if rows.ndim == 1 else ""
+        hint = ""
+        if rows.ndim == 1:
+            listed = not hasattr(value, "unsqueeze")
+            row = f"[{name}]" if listed else f"{name}.unsqueeze(0)"
+            column = f"[[each] for each in {name}]" if listed else f"{name}.unsqueeze(-1)"
+            hint = f": pass `{row}` for a single row, `{column}` for a single column"
         raise InvalidInput(
             f"`{name}` has shape {tuple(rows.shape)}, expected (n, d) with n, d >= 1{hint}."
         )
@@ -312,6 +317,8 @@ def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tens
     import torch  # here, so that programs that check numbers only start without it
 
     try:
+        if isinstance(value, list | tuple) and any(isinstance(row, torch.Tensor) for row in value):
+            value = torch.stack([torch.as_tensor(row) for row in value])
         converted = torch.as_tensor(value, dtype=torch.float64, device=device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InvalidInput(
