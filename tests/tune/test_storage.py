@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 from study_doubles import Scripted, trials_of
 
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
@@ -259,6 +260,27 @@ class TestLock:
         monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
         with study_lock.study_lock(StudyFile.load(path), sleep=lambda _: time.sleep(0.2)):
             assert "waiting for another process" in capfd.readouterr().err
+
+    def test_a_server_that_ends_the_waiting_connection_is_asked_again(
+        self, write_study, monkeypatch
+    ):
+        path = write_study(("rounds = 8", 'rounds = 8\nstorage = "postgresql://me@host/db"'))
+        lost = OperationalError("lock", {}, Exception("closed"), connection_invalidated=True)
+        answers, asked = iter([False, lost, True, True]), []
+
+        def is_true(statement, key, connection):
+            asked.append(connection)
+            answer = next(answers)
+            if answer is lost:
+                raise lost
+            return answer
+
+        monkeypatch.setattr(study_lock, "_is_true", is_true)
+        monkeypatch.setattr(study_lock, "_engine", lambda location: create_engine("sqlite://"))
+        monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
+        with study_lock.study_lock(StudyFile.load(path), sleep=lambda _: None):
+            assert len(asked) == 3
+        assert [one is asked[2] for one in asked] == [False, False, True, True]
 
     def test_a_lock_that_is_free_is_not_waited_for(self, write_study, capfd):
         with study_lock.study_lock(StudyFile.load(write_study())):

@@ -14,7 +14,7 @@ from typing import IO
 
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
@@ -112,22 +112,40 @@ def _server_lock(
         "key": int.from_bytes(digest, "big"),
         "name": f"surefoot-{digest.hex()}",
     }
-    with engine.connect() as connection:
-        due = time.monotonic() + PATIENCE
-        while not _is_true(connection, lock, key):
-            if time.monotonic() >= due:
-                _note_waiting(study_file.path.name)
-            sleep(PAUSE)
+    with _locked_connection(engine, study_file, partial(_is_true, lock, key), sleep) as connection:
         try:
             yield
         finally:
             try:
-                _is_true(connection, unlock, key)
+                _is_true(unlock, key, connection)
             except SQLAlchemyError:
                 connection.invalidate()  # the server releases the lock with the connection
 
 
-def _is_true(connection: Connection, statement: str, key: dict[str, int | str]) -> bool:
+def _locked_connection(
+    engine: Engine,
+    study_file: StudyFile,
+    try_lock: Callable[[Connection], bool],
+    sleep: Callable[[float], None],
+) -> Connection:
+    """A connection that holds the lock; the next one if the server ends one that waits for it."""
+    due = time.monotonic() + PATIENCE
+    while True:
+        connection = engine.connect()
+        try:
+            while not try_lock(connection):
+                if time.monotonic() >= due:
+                    _note_waiting(study_file.path.name)
+                sleep(PAUSE)
+        except BaseException as error:
+            connection.close()
+            if not (isinstance(error, DBAPIError) and error.connection_invalidated):
+                raise
+        else:
+            return connection
+
+
+def _is_true(statement: str, key: dict[str, int | str], connection: Connection) -> bool:
     used = {name: value for name, value in key.items() if f":{name}" in statement}
     return bool(connection.execute(text(statement), used).one()[-1])
 
