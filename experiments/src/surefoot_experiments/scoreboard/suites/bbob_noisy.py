@@ -19,14 +19,7 @@ import numpy as np
 
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.space import Point, box
-from surefoot_experiments.scoreboard.task import (
-    CONFIRMATION,
-    DEVELOPMENT,
-    GAP,
-    Task,
-    budgets,
-    quarters,
-)
+from surefoot_experiments.scoreboard.task import GAP, HALVES, Task, budgets, quarters
 
 SUITE = "bbob-noisy"
 FUNCTIONS = range(101, 131)
@@ -136,7 +129,7 @@ def tasks(evaluations: Sequence[str] = ()) -> list[Task]:
             suite=SUITE,
             name=f"f{function}-d{dimension}-i{instance}",
             kind=KINDS[(function - 101) % 3],
-            half=DEVELOPMENT if instance % 2 else CONFIRMATION,
+            half=HALVES[1 - instance % 2],  # odd ones are for development
             space=box([-BOUND] * dimension, [BOUND] * dimension),
             budget=budget,
             checkpoints=quarters(budget),
