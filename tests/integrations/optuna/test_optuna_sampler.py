@@ -443,3 +443,21 @@ def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
         study.add_trial(create_trial(params=params, distributions=both, value=value))
     belief = SurefootSampler(seed=0).belief(study)
     assert 0.0 <= belief.probability_of_gain(belief.recommend().params, 0.01) <= 1.0
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(0.1, 0.7, 0.1), (0.0, 1.2, 0.4)])
+def test_the_last_value_of_a_grid_may_have_a_rounding_error(
+    low: float, high: float, step: float
+) -> None:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.optimize(lambda t: abs(t.suggest_float("x", low, high, step=step) - high), 12)
+    assert study.best_params == {"x": high}
+
+
+def test_values_of_a_grid_are_the_same_but_for_rounding() -> None:
+    study = optuna.create_study()
+    for x in (0.6, 0.6000000000000001, 0.1):  # Optuna's samplers propose the second
+        grid = {"x": FloatDistribution(0.0, 1.0, step=0.1)}
+        study.add_trial(create_trial(params={"x": x}, distributions=grid, value=x))
+    mean, _, _ = SurefootSampler().belief(study).predict([{"x": 0.6}, {"x": 0.6000000000000001}])
+    assert mean[0] == mean[1]

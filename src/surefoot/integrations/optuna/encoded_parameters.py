@@ -127,6 +127,8 @@ class NumberScale:
 
     def _to_unit(self, value: float) -> float:
         low, high = float(self.distribution.low), float(self.distribution.high)
+        if isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None:
+            value = min(max(_round(value), low), high)  # one place for 0.6 and 0.6000000000000001
         if self.distribution.log:
             low, high, value = math.log(low), math.log(high), math.log(value)
         return (value - low) / (high - low)
