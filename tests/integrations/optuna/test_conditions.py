@@ -187,6 +187,19 @@ def test_a_range_too_wide_for_float64_is_refused():
         SearchSpace({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
 
 
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        IntDistribution(10**17, 10**17 + 5),
+        IntDistribution(2**52, 2**52 + 3, log=True),
+        FloatDistribution(1e16, 1e16 + 2, log=True),
+    ],
+)
+def test_a_range_of_no_width_in_float64_is_refused(narrow):
+    with pytest.raises(InvalidInput, match=r"`scales` of 'share'.*the same in float64"):
+        SearchSpace({**SCALES, "share": narrow})
+
+
 def test_a_cycle_is_refused_with_its_parameters():
     with pytest.raises(InvalidInput, match=r"mode -> size -> mode|size -> mode -> size"):
         SearchSpace(SCALES, when={"size": "mode == 'a'", "mode": "size > 2"})

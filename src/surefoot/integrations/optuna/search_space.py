@@ -50,7 +50,8 @@ class SearchSpace:
     Raises:
         InvalidInput: If a condition cannot be read, compares with an unknown parameter or a value
             of another kind, depends on itself, or cannot hold, if a special value is not a number,
-            if ordered choices are not increasing numbers, or if a range is too wide for float64.
+            if ordered choices are not increasing numbers, or if a range is too wide or too narrow
+            for float64.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -301,7 +302,7 @@ class SearchSpace:
                 )
 
     def _check_span(self, name: str, scale: BaseDistribution) -> None:
-        """Raise `InvalidSpace` for a range whose width no float64 holds."""
+        """Raise `InvalidSpace` for a range whose width no float64 holds, or is 0 in float64."""
         if isinstance(scale, FloatDistribution) and not math.isfinite(scale.high - scale.low):
             raise InvalidSpace(
                 name,
@@ -309,6 +310,18 @@ class SearchSpace:
                 f"low = {scale.low:g} is too far from high = {scale.high:g} for float64, expected "
                 "high - low below 1.8e308: narrow the range",
             )
+        if isinstance(scale, FloatDistribution | IntDistribution) and not scale.single():
+            low, high = float(scale.low), float(scale.high)
+            if scale.log:
+                low, high = math.log(low), math.log(high)
+            if low == high:
+                raise InvalidSpace(
+                    name,
+                    "scales",
+                    f"{'the logarithms of ' if scale.log else ''}low = {scale.low!r} and high = "
+                    f"{scale.high!r} are the same in float64, expected a wider range: subtract an "
+                    "offset in the objective function",
+                )
 
     def _mismatch_of_category(self, one: Comparison, choices: Sequence[Any]) -> str:
         """What is wrong with a comparison of a category, empty if nothing is."""
