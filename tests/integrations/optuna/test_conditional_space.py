@@ -154,3 +154,21 @@ def test_an_ordered_category_of_one_choice_is_left_out():
         lambda t: t.suggest_categorical("a", [1]) * t.suggest_float("b", 0.0, 1.0), n_trials=3
     )
     assert len(study.get_trials(states=[optuna.trial.TrialState.COMPLETE])) == 3
+
+
+def test_a_limited_space_leaves_out_what_depends_on_other_parameters():
+    space = SearchSpace(
+        {
+            "mode": CategoricalDistribution(["a", "b"]),
+            "size": IntDistribution(1, 9),
+            "share": FloatDistribution(0.0, 1.0),
+            "pages": CategoricalDistribution([1, 2, 4]),
+        },
+        when={"size": "mode == 'a'", "share": "size > 2"},
+        special={"size": [0]},
+        ordered=["pages"],
+    )
+    assert space.limited_to(["mode", "size", "share", "pages"]) == space
+    assert list(space.limited_to(["size", "share", "pages"]).scales) == ["pages"]
+    assert list(space.limited_to(["mode", "share"]).scales) == ["mode"]
+    assert space.limited_to(["mode", "size"]).special == {"size": [0]}

@@ -135,6 +135,14 @@ class TestRuns:
         assert {trial.params["k"] for trial in study.trials} == {7}
         assert len({trial.params["x"] for trial in study.trials}) == 10
 
+    def test_parameters_of_a_search_space_fixed_from_outside(self) -> None:
+        space = {"x": FloatDistribution(0.0, 10.0), "k": IntDistribution(0, 9)}
+        sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0, search_space=space))
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda trial: line(trial) + trial.suggest_int("k", 0, 9), 12)
+        assert {trial.params["k"] for trial in study.trials} == {7}
+        assert study.best_params["x"] == pytest.approx(3.0, abs=0.1)
+
     @pytest.mark.slow
     def test_parameters_that_come_and_go(self) -> None:
         def objective(trial: Trial) -> float:

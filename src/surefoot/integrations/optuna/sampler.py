@@ -202,10 +202,10 @@ class SurefootSampler(BaseSampler):
         """
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            declared = self._search_space
-            tracker = self._up_to_date(
-                study, SearchSpace(search_space) if declared is None else self._space([])
-            )
+            declared = SearchSpace(search_space)
+            if self._search_space is not None:  # a sampler around this one may fix some parameters
+                declared = self._space([]).limited_to(search_space)
+            tracker = self._up_to_date(study, declared)
             return {} if tracker is None else self._propose(study, trial, tracker)
 
     def sample_independent(

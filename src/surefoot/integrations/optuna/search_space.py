@@ -109,6 +109,20 @@ class SearchSpace:
         ordered = [name for name in self.ordered if name in scales]
         return replace(self, scales=scales, ordered=ordered)
 
+    def limited_to(self, names: Collection[str]) -> SearchSpace:
+        """The space of some of its parameters, without those under conditions on others."""
+        kept: dict[str, BaseDistribution] = {}
+        for name in self.order:
+            parents = self.conditions[name].names if name in self.conditions else ()
+            if name in names and all(parent in kept for parent in parents):
+                kept[name] = self.scales[name]
+        return SearchSpace(
+            {name: one for name, one in self.scales.items() if name in kept},
+            {name: text for name, text in self.when.items() if name in kept},
+            {name: values for name, values in self.special.items() if name in kept},
+            [name for name in self.ordered if name in kept],
+        )
+
     @cached_property
     def conditions(self) -> dict[str, Condition]:
         """The conditions by parameter name."""
