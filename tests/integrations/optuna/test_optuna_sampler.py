@@ -285,6 +285,21 @@ class TestModel:
             study.sampler.belief(study)
         assert "no finished trial" not in str(caught.value)
 
+    def test_belief_of_a_study_whose_range_has_changed_says_what_to_do(self) -> None:
+        study = run(lambda trial: trial.suggest_float("x", 0.0, 1.0 + trial.number), 3)
+        with pytest.raises(sf.SurefootError, match=r"same distribution.*pass the `search_space`"):
+            study.sampler.belief(study)
+
+    @pytest.mark.parametrize(("log", "value"), [(False, math.inf), (True, -1.0)])
+    def test_belief_of_values_that_cannot_be_modelled_says_why(
+        self, log: bool, value: float
+    ) -> None:
+        study = optuna.create_study(sampler=SurefootSampler(seed=0, log=log))
+        study.optimize(lambda trial: value + 0.0 * trial.suggest_float("x", 0.0, 1.0), 3)
+        why = r"above 0: leave out `log=True`" if log else r"a finite value\.$"
+        with pytest.raises(sf.SurefootError, match=f"none of the 3 finished trials.*{why}"):
+            study.sampler.belief(study)
+
     @pytest.mark.parametrize(
         "setting",
         [

@@ -321,7 +321,8 @@ class SurefootSampler(BaseSampler):
             if encoding is None and complete:
                 raise NotReady(
                     f"the trials of study {study.study_name!r} have no varying parameter in "
-                    "common, so there is nothing to model."
+                    "common, with the same distribution, so there is nothing to model: pass the "
+                    "`search_space`."
                 )
             if encoding is None or not complete:
                 raise _no_value(study)
@@ -330,7 +331,7 @@ class SurefootSampler(BaseSampler):
                 tracker = self._new_tracker(study, encoding, seed=0)
             tracker = self._snapshots.take(study, tracker, trials)
             if not tracker.numbers:
-                raise _no_value(study, complete, space)
+                raise _no_value(study, complete, space, self._log)
             if space.when:
                 return StudyBelief(tracker)
             branches = branches_of(trials, {*tracker.numbers})
@@ -419,15 +420,21 @@ def _no_value(
     study: Study,
     complete: Sequence[FrozenTrial] = (),
     space: SearchSpace | None = None,
+    log: bool = False,
 ) -> NotReady:
     """Why no finished trial can be modelled, and what to do."""
     missing = {} if space is None else missing_parameters(complete, space)
-    if not missing:
+    number = len(complete)
+    if not number:
         return NotReady(
             f"study {study.study_name!r} has no finished trial with a value yet: run some trials "
             "first."
         )
-    number = len(complete)
+    if not missing:
+        wanted = "a finite value above 0: leave out `log=True`" if log else "a finite value"
+        return NotReady(
+            f"none of the {number} finished trials of study {study.study_name!r} has {wanted}."
+        )
     counts = ", ".join(f"{name!r} in {count}" for name, count in missing.items())
     return NotReady(
         f"none of the {number} finished trials of study {study.study_name!r} has a value for every "
