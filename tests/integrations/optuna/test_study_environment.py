@@ -10,7 +10,7 @@ import optuna
 import pytest
 import torch
 from optuna.distributions import FloatDistribution
-from optuna.trial import Trial, TrialState, create_trial
+from optuna.trial import FixedTrial, Trial, TrialState, create_trial
 
 import surefoot as sf
 from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, SurefootSampler
@@ -302,6 +302,13 @@ class TestBadInput:
         study = study_of(FINITE)
         with pytest.raises(sf.InvalidInput, match=r"trial 0 .* one of `environment_of\(trial\)`"):
             study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 2)
+
+    def test_a_fixed_trial_needs_its_environment(self) -> None:
+        sampler, trial = study_of(FINITE).sampler, FixedTrial({"x": 0.5})
+        with pytest.raises(sf.InvalidInput, match=r"`trial` is a FixedTrial .*a running trial"):
+            sampler.environment_of(trial)
+        trial.set_user_attr(ENVIRONMENT, {"load": 0.5})
+        assert sampler.environment_of(trial) == {"load": 0.5}
 
     @pytest.mark.parametrize(
         ("values", "message"),

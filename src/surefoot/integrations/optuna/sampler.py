@@ -266,7 +266,8 @@ class SurefootSampler(BaseSampler):
             Values by variable name.
 
         Raises:
-            InvalidInput: If the study has no environment, or it is observed.
+            InvalidInput: If the study has no environment, or it is observed, or a trial without one
+                is not running.
         """
         environment = self.environment
         if environment is None or environment.observed:
@@ -275,6 +276,11 @@ class SurefootSampler(BaseSampler):
                 why = f"it is observed: set the trial's user attribute {ENVIRONMENT!r} instead"
             raise InvalidInput(f"there is no environment to choose for a trial, since {why}.")
         known = trial.user_attrs.get(ENVIRONMENT)
+        if known is None and not isinstance(trial, Trial):
+            raise InvalidInput(
+                f"`trial` is a {type(trial).__name__} without the user attribute {ENVIRONMENT!r}, "
+                "expected a running trial: set the attribute to evaluate a fixed one."
+            )
         if known is None:
             with self._lock:
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
