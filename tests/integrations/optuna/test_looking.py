@@ -115,6 +115,17 @@ def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
     assert in_pairs(look=True) == in_pairs(look=False)
 
 
+def test_a_model_stays_as_it_is_when_the_study_goes_on() -> None:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
+    belief = study.sampler.belief(study)
+    before = belief.recommend()
+    gains = belief.largest_gains(before.params)
+    study.optimize(lambda trial: 5.0 - trial.suggest_float("x", 0.0, 1.0), 3)
+    assert belief.recommend() == before
+    assert (belief.largest_gains(before.params) == gains).all()
+
+
 @pytest.mark.slow
 def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []

@@ -391,7 +391,7 @@ class SurefootSampler(BaseSampler):
         if tracker is None or not tracker.matches(study, search_space.distributions):
             tracker = self._new_tracker(study, encoding, self._draw_seed())
         self._tracker = tracker
-        self._tracker = self._snapshots.read(tracker, study.get_trials(deepcopy=False))
+        self._tracker = self._snapshots.read(study, tracker, study.get_trials(deepcopy=False))
         return self._tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:

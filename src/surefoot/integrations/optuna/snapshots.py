@@ -29,8 +29,8 @@ class Snapshots:
     """Trackers for looking at a study, each made anew unless nothing has changed.
 
     What a run proposes depends on which trials were read together. A look therefore reads with a
-    copy; if the run then reads the same trials, it goes on with that copy and nothing is fitted
-    twice.
+    copy; if the run then reads the same trials, it goes on with a copy of that, so that nothing is
+    fitted twice and the model that was looked at stays as it is.
     """
 
     def __init__(self) -> None:
@@ -42,16 +42,18 @@ class Snapshots:
         """A tracker of the same study that has read the trials; `tracker` is left as it is."""
         known = self._known(tracker, trials)
         if known is None:
-            known = copy.deepcopy(tracker)
-            known.is_of(study)
+            known = _copied(tracker, study)
             unread = tracker.unread(trials)
             known.read(trials)
             self._last = _Snapshot(tracker, tracker.reads, unread, known)
         return known
 
-    def read(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyTracker:
-        """The tracker after it has read the trials, which may be the last snapshot."""
-        current = self._known(tracker, trials) or tracker
+    def read(
+        self, study: Study, tracker: StudyTracker, trials: Sequence[FrozenTrial]
+    ) -> StudyTracker:
+        """The tracker after it has read the trials, which may be a copy of the last snapshot."""
+        known = self._known(tracker, trials)
+        current = tracker if known is None else _copied(known, study)
         self._last = None
         current.read(trials)
         return current
@@ -61,3 +63,10 @@ class Snapshots:
         if last is None or last.tracker is not tracker or last.reads != tracker.reads:
             return None
         return last.copy if last.unread == tracker.unread(trials) else None
+
+
+def _copied(tracker: StudyTracker, study: Study) -> StudyTracker:
+    """A copy that tracks the same study."""
+    copied = copy.deepcopy(tracker)
+    copied.is_of(study)
+    return copied
