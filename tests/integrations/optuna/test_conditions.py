@@ -187,6 +187,12 @@ def test_a_range_too_wide_for_float64_is_refused():
         SearchSpace({**SCALES, "share": FloatDistribution(-1e308, 1e308)})
 
 
+def test_a_condition_on_the_last_value_of_a_grid_can_hold():
+    grid = FloatDistribution(-31.1, -0.3, step=0.7)
+    space = SearchSpace({**SCALES, "grid": grid}, when={"share": "grid == -0.3"})
+    assert "share" in space.active({"grid": -0.3})
+
+
 @pytest.mark.parametrize(
     "narrow",
     [

@@ -468,7 +468,9 @@ def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
     assert 0.0 <= belief.probability_of_gain(belief.recommend().params, 0.01) <= 1.0
 
 
-@pytest.mark.parametrize(("low", "high", "step"), [(0.1, 0.7, 0.1), (0.0, 1.2, 0.4)])
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(0.1, 0.7, 0.1), (0.0, 1.2, 0.4), (-31.1, -0.3, 0.7)]
+)
 def test_the_last_value_of_a_grid_may_have_a_rounding_error(
     low: float, high: float, step: float
 ) -> None:

@@ -17,11 +17,13 @@ from optuna.distributions import (
 from torch import Tensor
 
 from surefoot.integrations.optuna.conditions import Comparison
+from surefoot.integrations.optuna.float_grid import value_on_grid
 from surefoot.spaces import Arc
 from surefoot.types import InvalidInput
 
 _MAX_LEVELS = 64  # a finer grid is treated as continuous, then rounded
 _DIGITS = 12  # of an optional number
+_ROUNDING = 1e-8  # of a step, within which a float is on the grid
 _LEAST_SHIFT = 1e-9  # of the scale, from a special value on it
 _POSITIONS = 129  # of an optional number that a search tries
 
@@ -71,16 +73,6 @@ class EncodedCategory:
         return encoded @ encoded.new_tensor(holds) > 0.5
 
 
-def _round(value: float) -> float:
-    """0.6 rather than 0.6000000000000001."""
-    return float(f"{value:.15g}")
-
-
-def _rounded(values: Tensor) -> Tensor:
-    """The same for every element."""
-    return values.new_tensor([_round(value) for value in values.flatten().tolist()]).view_as(values)
-
-
 class Scale(Protocol):
     """The values of a parameter on the unit interval, in their order."""
 
@@ -109,11 +101,11 @@ class NumberScale:
 
     @property
     def levels(self) -> Tensor:
-        low, step = self.distribution.low, self.distribution.step
-        number = 0 if step is None else round((self.distribution.high - low) / step) + 1
+        step = self.distribution.step
+        number = 0 if step is None else self._index(self.distribution.high) + 1
         if not 0 < number <= _MAX_LEVELS:
             return torch.zeros(0, dtype=torch.float64)
-        unit = [self._to_unit(low + i * (step or 0)) for i in range(number)]
+        unit = [self._to_unit(self._nth(index)) for index in range(number)]
         return torch.tensor(unit, dtype=torch.float64)
 
     def unit_of(self, value: Any) -> float | None:
@@ -123,12 +115,25 @@ class NumberScale:
             return None
         if not self.distribution.low <= internal <= self.distribution.high:
             return None
+        if isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None:
+            nearest = self._nth(self._index(internal))
+            if abs(internal - nearest) <= _ROUNDING * self.distribution.step:
+                internal = nearest  # one place for 0.6 and 0.6000000000000001
         return self._to_unit(internal)
+
+    def _index(self, value: float) -> int:
+        """Number of steps from the lowest value to the nearest on the grid."""
+        return round((value - self.distribution.low) / (self.distribution.step or 1))
+
+    def _nth(self, index: int) -> float:
+        """The value so many steps above the lowest."""
+        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step or 1
+        if isinstance(self.distribution, IntDistribution):
+            return low + index * step
+        return min(max(value_on_grid(low, step, index), low), high)
 
     def _to_unit(self, value: float) -> float:
         low, high = float(self.distribution.low), float(self.distribution.high)
-        if isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None:
-            value = min(max(_round(value), low), high)  # one place for 0.6 and 0.6000000000000001
         if self.distribution.log:
             low, high, value = math.log(low), math.log(high), math.log(value)
         return (value - low) / (high - low)
@@ -143,9 +148,7 @@ class NumberScale:
             value = low + unit * (high - low)
         whole = isinstance(self.distribution, IntDistribution)
         if step is not None:
-            value = low + round((value - low) / step) * step
-            if not whole:
-                value = _round(value)
+            value = self._nth(self._index(value))
         value = min(max(value, low), high)
         return int(value) if whole else float(value)
 
@@ -171,11 +174,11 @@ class NumberScale:
         else:
             values = low + unit * (high - low)
         values = torch.where(unit <= 0.0, low, torch.where(unit >= 1.0, high, values))
-        if self.distribution.step is not None:
-            step = self.distribution.step
+        step = self.distribution.step
+        if isinstance(self.distribution, IntDistribution):
             values = low + ((values - low) / step).round() * step
-            if isinstance(self.distribution, FloatDistribution):
-                values = _rounded(values)
+        elif step is not None:
+            values = values.new_tensor([self._nth(self._index(one)) for one in values.tolist()])
         return values.clamp(low, high)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from surefoot.integrations.optuna.conditions import Comparison
+from surefoot.integrations.optuna.float_grid import value_on_grid
 
 
 def is_satisfiable(
@@ -42,5 +43,5 @@ def _near(constant: float, distribution: Any) -> Iterator[float]:
         return
     first = math.floor((min(max(constant, low), high) - low) // step)
     for index in range(first - 1, first + 3):
-        value = low + index * step
-        yield value if isinstance(distribution, IntDistribution) else float(f"{value:.15g}")
+        whole = isinstance(distribution, IntDistribution)
+        yield low + index * step if whole else value_on_grid(low, step, index)
