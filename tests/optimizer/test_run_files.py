@@ -85,26 +85,6 @@ class TestFiles:
         with pytest.raises(sf.InvalidInput, match="was saved with"):
             sf.Optimizer.load(tmp_path / "run", **part)
 
-    def test_a_part_with_other_parameters_is_refused(self, tmp_path: Path) -> None:
-        optimizer = sf.Optimizer(
-            sf.Box([0.0], [1.0]),
-            sf.kernels.squared_exponential(0.2),
-            features=sf.Nystrom(sf.PivotedCholesky(8)),
-            estimator=sf.Huber(1.3),
-        )
-        optimizer.tell([0.5], 1.0)
-        optimizer.save(tmp_path / "run")
-        for part, field in (
-            ({"features": sf.Nystrom(sf.PivotedCholesky(4))}, "dictionary.size"),
-            ({"estimator": sf.Huber(2.0)}, "k"),
-        ):
-            with pytest.raises(sf.InvalidInput, match=rf"was saved with another .*its {field}"):
-                sf.Optimizer.load(tmp_path / "run", **part)
-        same = sf.Optimizer.load(
-            tmp_path / "run", features=sf.Nystrom(sf.PivotedCholesky(8)), estimator=sf.Huber(1.3)
-        )
-        assert same.recommend().value == optimizer.recommend().value
-
     def test_a_kernel_of_the_users_own_must_come_again(self, tmp_path: Path) -> None:
         kernel = gpytorch.kernels.PeriodicKernel().double().requires_grad_(False)
         optimizer = gp_ucb(sf.Box([0.0], [1.0]), kernel)
