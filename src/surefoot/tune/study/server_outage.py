@@ -41,7 +41,6 @@ class Outages:
     ended: float = -float("inf")
     """When the last outage ended, by the clock."""
     _noted: bool = False
-    _given_up: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def wait_at(
@@ -72,9 +71,6 @@ class Outages:
     ) -> Any:
         """What `connect` returns; while it raises an error, it is called again.
 
-        Once that was in vain, it is called a single time until the server answers, so that a run
-        that ends for this reason does not wait again where it cleans up.
-
         Args:
             connect: Opens a connection.
             describe: Describes the storage and an error, without passwords.
@@ -87,12 +83,10 @@ class Outages:
             try:
                 connection = connect()
             except Exception as error:  # drivers have errors of their own
-                if self._given_up or self.clock() - since >= PATIENCE:
-                    self._given_up = True
+                if self.clock() - since >= PATIENCE:
                     raise
                 self._note(describe(error))
             else:
-                self._given_up = False
                 self._note(None)
                 return connection
             self.sleep(pause)
