@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -65,6 +66,30 @@ def test_a_server_that_stays_away_is_an_error():
         outages_of(time, said).until_connected(Server(10**9).connect, str)
     assert PATIENCE <= time.now < PATIENCE + 2 * LONGEST_PAUSE
     assert len(said) == 1
+
+
+def test_a_server_that_stays_away_is_waited_for_once():
+    time, server = Time(), Server(10**9)
+    outages = outages_of(time, [])
+    with pytest.raises(ConnectionRefusedError):
+        outages.until_connected(server.connect, str)
+    ended = time.now
+    with pytest.raises(ConnectionRefusedError):
+        outages.until_connected(server.connect, str)
+    assert time.now == ended
+    outages.until_connected(Server(0).connect, str)
+    outages.until_connected(Server(2).connect, str)
+    assert time.now > ended
+
+
+def test_a_thread_waits_though_another_one_has_given_up():
+    time = Time()
+    outages = outages_of(time, [])
+    with ThreadPoolExecutor() as heartbeats:
+        future = heartbeats.submit(outages.until_connected, Server(10**9).connect, str)
+        with pytest.raises(ConnectionRefusedError):
+            future.result()
+    assert outages.until_connected(Server(2).connect, str) == "connection"
 
 
 def test_threads_that_wait_together_say_so_once():

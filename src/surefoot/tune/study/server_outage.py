@@ -21,6 +21,12 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class _Thread(threading.local):
+    """Since when a thread has been without a connection, None while it has one."""
+
+    since: float | None = None
+
+
 @dataclass
 class Outages:
     """The outages of the database server of this process's study, in which new connections wait.
@@ -42,6 +48,7 @@ class Outages:
     """When the last outage ended, by the clock."""
     _noted: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _thread: _Thread = field(default_factory=_Thread, repr=False)
 
     def wait_at(
         self, engine: Engine, describe: Callable[[BaseException], str], *, connected: bool
@@ -71,6 +78,9 @@ class Outages:
     ) -> Any:
         """What `connect` returns; while it raises an error, it is called again.
 
+        A thread that has given up does not wait again until it has had a connection: what a run
+        does as it ends, such as marking its trials, would take as long again.
+
         Args:
             connect: Opens a connection.
             describe: Describes the storage and an error, without passwords.
@@ -78,15 +88,19 @@ class Outages:
         Raises:
             Exception: The last error, after `PATIENCE` seconds without a connection.
         """
-        since, pause = self.clock(), PAUSE
+        pause = PAUSE
         while True:
+            began = self.clock()
             try:
                 connection = connect()
             except Exception as error:  # drivers have errors of their own
-                if self.clock() - since >= PATIENCE:
+                if self._thread.since is None:
+                    self._thread.since = began
+                if self.clock() - self._thread.since >= PATIENCE:
                     raise
                 self._note(describe(error))
             else:
+                self._thread.since = None
                 self._note(None)
                 return connection
             self.sleep(pause)
