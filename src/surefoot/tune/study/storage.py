@@ -213,7 +213,7 @@ def reason(location: Location, error: BaseException) -> str:
 
 def unanswered(location: Location, error: BaseException) -> str:
     """That the server cannot be connected, and why."""
-    return f"{location.label}: the server does not answer: {reason(location, error)}"
+    return f"{location.label}: cannot connect to the server: {reason(location, error)}"
 
 
 def _open(location: Location, create: bool) -> BaseStorage:
