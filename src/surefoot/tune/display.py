@@ -22,7 +22,7 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.model_checks import Earlier, contradictions
-from surefoot.tune.study.storage import locate
+from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import fitted_model, recommendation
 from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
@@ -128,7 +128,8 @@ class Progress:
         measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
         if measured != self._fitted:
             self._fitted = measured
-            self._fit()
+            with storage_errors(locate(self._trials.study_file), "reading the study"):
+                self._fit()
         self.finished = sum(map(is_round, ended))
         self.rounds = self._trials.target()
         self.failures = sum(map(is_failed_round, ended))

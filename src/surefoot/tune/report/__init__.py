@@ -8,6 +8,7 @@ from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
+from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import fitted_model, open_study
 
 __all__ = ["write_report"]
@@ -26,11 +27,14 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
         InvalidInput: If the study file is invalid, or the output is in no folder or does not end
             with `.html` or `.htm`.
         NotReady: If the study has no measurement yet.
+        StorageFailed: If the storage cannot be read.
         WriteFailed: If the output cannot be written.
     """
     output = Path(output)
     check_output(output, (".html", ".htm"))
     checked, study = open_study(study_file)
-    text = page(collect(checked, study, fitted_model(checked, study)))
+    with storage_errors(locate(checked), "reading the study"):
+        contents = collect(checked, study, fitted_model(checked, study))
+    text = page(contents)
     with output_file(output) as partial:
         partial.write_text(storable(text), encoding="utf-8")

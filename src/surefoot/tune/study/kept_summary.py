@@ -23,6 +23,7 @@ import surefoot
 from surefoot._internal.files import atomic_write
 from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import AgainstDefaults, Summary, summarise
 
 LARGEST = 2**24  # bytes of a file that is read
@@ -46,8 +47,13 @@ def kept_summary(study_file: StudyFile, study: optuna.Study) -> Summary:
 
     Returns:
         The summary, the same to the last bit either way.
+
+    Raises:
+        StorageFailed: If the storage cannot be read.
     """
-    path, key = summary_file(study_file), _key(study_file, study)
+    path = summary_file(study_file)
+    with storage_errors(locate(study_file), "reading the study"):
+        key = _key(study_file, study)
     known = _read(path, key, study_file)
     if known is not None:
         return known

@@ -252,6 +252,7 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
 
     Raises:
         NotReady: If the study has no measurement yet.
+        StorageFailed: If the storage cannot be read.
     """
     sampler = study.sampler
     has_environment = study_file.study_environment is not None
@@ -260,7 +261,8 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
         or (sampler.environment is not None) is not has_environment
     ):
         sampler = default_sampler(study_file)
-    return sampler.belief(study)
+    with storage_errors(locate(study_file), "reading the study"):
+        return sampler.belief(study)
 
 
 def recommendation(
@@ -292,22 +294,26 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
 
     Returns:
         The recommendation and the numbers of trials.
+
+    Raises:
+        StorageFailed: If the storage cannot be read.
     """
     recommended = against = None
     constraints: dict[str, PredictedConstraint] = {}
     doubts: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
-    with contextlib.suppress(NotReady):
-        model = fitted_model(study_file, study)
-        recommended = recommendation(study_file, study, model)
-        against = against_defaults(study_file, model, recommended)
-        constraints = predicted_constraints(study_file, model, recommended)
-        earlier = _earlier_recommendations(study_file, study, model)
-        doubts = contradictions(study_file, study, model, recommended, earlier)
-        effects = effect_lines(study_file, model, recommended.params)
-        note = unstable_note(study, model, recommended.params)
-        doubts = (*doubts, note) if note else doubts
-    trials = study.get_trials(deepcopy=False)
+    with storage_errors(locate(study_file), "reading the study"):
+        with contextlib.suppress(NotReady):
+            model = fitted_model(study_file, study)
+            recommended = recommendation(study_file, study, model)
+            against = against_defaults(study_file, model, recommended)
+            constraints = predicted_constraints(study_file, model, recommended)
+            earlier = _earlier_recommendations(study_file, study, model)
+            doubts = contradictions(study_file, study, model, recommended, earlier)
+            effects = effect_lines(study_file, model, recommended.params)
+            note = unstable_note(study, model, recommended.params)
+            doubts = (*doubts, note) if note else doubts
+        trials = study.get_trials(deepcopy=False)
     finished, failures = sum(map(is_round, trials)), sum(map(is_failed_round, trials))
     risk = study_file.risk_description
     return Summary(

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
+from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import fitted_model
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
@@ -57,6 +58,7 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
 
     Raises:
         InvalidInput: If the file has another ending, is in no folder, or needs missing packages.
+        StorageFailed: If the storage cannot be read.
         WriteFailed: If the file cannot be written.
     """
     check_export(output)
@@ -99,7 +101,9 @@ def trial_table(
         }
 
     columns = list(row(create_trial(state=TrialState.WAITING)))
-    return [row(trial) for trial in study.get_trials(deepcopy=False)], columns
+    with storage_errors(locate(study_file), "reading the study"):
+        trials = study.get_trials(deepcopy=False)
+    return [row(trial) for trial in trials], columns
 
 
 def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
