@@ -1,4 +1,4 @@
-"""A storage that fails while a study is read is an error in one line, whatever reads it."""
+"""A storage that fails is an error in one line, and a connection that ends is opened anew."""
 
 from __future__ import annotations
 
@@ -15,23 +15,32 @@ from surefoot.tune import export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Progress
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
 from surefoot.tune.study.kept_summary import kept_summary, summary_file
+from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.storage import StorageFailed
+from surefoot.tune.study.trials import StudyTrials
 
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
 
 
 class Statements:
-    """Counts the statements to databases; from the one with number `failing` on, they fail."""
+    """Counts the statements to databases.
+
+    From the one with number `failing` on, they fail, and at the one with number `disconnected` the
+    connection ends.
+    """
 
     def __init__(self) -> None:
-        self.count, self.failing = 0, sys.maxsize
+        self.count, self.failing, self.disconnected = 0, sys.maxsize, 0
 
-    def __call__(self, *_) -> None:
+    def __call__(self, connection, cursor, *_) -> None:
         self.count += 1
         if self.count >= self.failing:
             raise sqlite3.OperationalError("disk I/O error")
+        if self.count == self.disconnected:
+            cursor.connection.close()
 
 
 @pytest.fixture
@@ -74,3 +83,38 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
     statements.failing = total - before
     with pytest.raises(StorageFailed, match=r"reading the study failed: disk I/O error"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "result", [Measurement(2.5, 0.1, sem=0.5), Failure("exit status 1", "sorry", 0.1)]
+)
+def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, statements, result):
+    trials = trials_of(write_study(), rounds=50)
+    trials.record(trials.begin_next(), result)
+    trial = trials.begin_next()
+    statements.count = 0
+    trials.record(trial, result)
+    for number in range(1, statements.count + 1):
+        trial = trials.begin_next()
+        statements.count, statements.disconnected = 0, number
+        trials.record(trial, result)
+        assert statements.count > number
+    assert trials.finished() == trial.number + 1
+    first, *others = [
+        (one.state, one.values, one.user_attrs.keys() - {REMEASURED}) for one in trials.all()
+    ]
+    assert others == [first] * len(others)
+
+
+@pytest.mark.parametrize("read", [StudyTrials.all, StudyTrials.target, StudyTrials.finished])
+def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, read):
+    path = write_study()
+    (path.parent / "runs.csv").write_text(TABLE)
+    import_table(path, path.parent / "runs.csv")
+    trials = trials_of(path)
+    statements.count = 0
+    expected = read(trials)
+    for number in range(1, statements.count + 1):
+        statements.count, statements.disconnected = 0, number
+        assert read(trials) == expected
+        assert statements.count > number

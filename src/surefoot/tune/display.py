@@ -22,6 +22,7 @@ from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.model_checks import Earlier, contradictions
+from surefoot.tune.study.server_outage import again_if_disconnected
 from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study import fitted_model, recommendation
 from surefoot.tune.study.trial_attributes import (
@@ -129,7 +130,7 @@ class Progress:
         if measured != self._fitted:
             self._fitted = measured
             with storage_errors(locate(self._trials.study_file), "reading the study"):
-                self._fit()
+                again_if_disconnected(self._fit)
         self.finished = sum(map(is_round, ended))
         self.rounds = self._trials.target()
         self.failures = sum(map(is_failed_round, ended))
@@ -159,6 +160,7 @@ class Progress:
         study = self._trials.study
         best = self.recommended = recommendation(study_file, study, model)
         doubts = contradictions(study_file, study, model, best, self._earlier)
+        stop = stored_stop(study_file, study, self._trials.rounds)
         for text in effect_lines(study_file, model, best.params):
             if (kind := f"effect: {text.split()[0]}") not in self._said:
                 self._said.add(kind)
@@ -168,7 +170,6 @@ class Progress:
             if kind not in self._said:
                 self._said.add(kind)
                 self._notes.append(f"warning: {text}")
-        stop = stored_stop(study_file, study, self._trials.rounds)
         if stop is not None and "stop" not in self._said:
             self._said.add("stop")
             self._notes.append(str(stop))

@@ -7,14 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from optuna.exceptions import StorageInternalError
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
 LONGEST_PAUSE = 15.0
+Result = TypeVar("Result")
 
 
 def _say(text: str) -> None:
@@ -33,7 +36,7 @@ class Outages:
 
     Every use of a pool with `pool_pre_ping` opens a new connection if the server has closed the
     old one. Nothing is executed twice, since only connecting is repeated: what an outage interrupts
-    in a transaction fails.
+    in a transaction fails, see `again_if_disconnected`.
 
     Args:
         clock: The present time, in seconds.
@@ -117,6 +120,29 @@ class Outages:
             self.say(f"{error}; trying again for {PATIENCE / 60.0:g} minutes")
         if ends:
             self.say("the storage answers again")
+
+
+def again_if_disconnected(do: Callable[[], Result]) -> Result:
+    """What `do` returns; it is called a second time if the server has ended a connection in it.
+
+    Args:
+        do: Reads, or writes what may be written twice.
+    """
+    try:
+        return do()
+    except (SQLAlchemyError, StorageInternalError) as error:
+        if not _is_disconnection(error):
+            raise
+    return do()
+
+
+def _is_disconnection(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised from, is the end of a connection."""
+    while error is not None:
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 OUTAGES = Outages()

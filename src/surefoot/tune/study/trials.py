@@ -6,6 +6,7 @@ import contextlib
 import enum
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import optuna
@@ -29,6 +30,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement, positive
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.server_outage import again_if_disconnected
 from surefoot.tune.study.storage import locate, storage_errors
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.tune.study.trial_attributes import (
@@ -73,11 +75,11 @@ class StudyTrials:
     def target(self) -> int:
         """Rounds to reach: `rounds`, or fewer once the search has stopped early."""
         with self._errors("reading the study"):
-            return self._schedule.target()
+            return again_if_disconnected(self._schedule.target)
 
     def all(self) -> list[FrozenTrial]:
         with self._errors("reading the study"):
-            return self.study.get_trials(deepcopy=False)
+            return again_if_disconnected(partial(self.study.get_trials, deepcopy=False))
 
     def finished(self) -> int:
         return sum(map(is_round, self.all()))
@@ -128,28 +130,31 @@ class StudyTrials:
         what = result.value if isinstance(result, Measurement) else result.reason
         with self._errors(f"recording trial {trial.number} ({what})"):
             try:
-                trial.set_user_attr(SECONDS, round(result.seconds, 6))
-                if result.left_behind:
-                    trial.set_user_attr(LEFT_BEHIND, result.left_behind)
-                if isinstance(result, Measurement):
-                    if result.environment is not None:
-                        trial.set_user_attr(ENVIRONMENT, dict(result.environment))
-                    if result.constraints:
-                        trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
-                    if result.sem:
-                        trial.set_user_attr(STANDARD_ERROR, result.sem)
-                    if result.worker:
-                        trial.set_user_attr(WORKER, result.worker)
-                    self.study.tell(trial, result.value)
-                else:
-                    trial.set_user_attr(FAILURE, result.reason)
-                    trial.set_user_attr(OUTPUT, result.output)
-                    if result.blameless:
-                        trial.set_user_attr(BLAMELESS, True)
-                    self.study.tell(trial, state=TrialState.FAIL)
+                again_if_disconnected(partial(self._record, trial, result))
             except UpdateFinishedTrialError:
                 return False
         return True
+
+    def _record(self, trial: Trial, result: Measurement | Failure) -> None:
+        trial.set_user_attr(SECONDS, round(result.seconds, 6))
+        if result.left_behind:
+            trial.set_user_attr(LEFT_BEHIND, result.left_behind)
+        if isinstance(result, Measurement):
+            if result.environment is not None:
+                trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+            if result.constraints:
+                trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
+            if result.sem:
+                trial.set_user_attr(STANDARD_ERROR, result.sem)
+            if result.worker:
+                trial.set_user_attr(WORKER, result.worker)
+            self.study.tell(trial, result.value)
+        else:
+            trial.set_user_attr(FAILURE, result.reason)
+            trial.set_user_attr(OUTPUT, result.output)
+            if result.blameless:
+                trial.set_user_attr(BLAMELESS, True)
+            self.study.tell(trial, state=TrialState.FAIL)
 
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
