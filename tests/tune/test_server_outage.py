@@ -154,3 +154,12 @@ def test_the_first_connection_is_not_waited_for(database):
     outages.wait_at(engine, str, connected=False)
     with pytest.raises(OperationalError):
         write(engine)
+
+
+def test_the_first_connection_of_a_worker_is_waited_for(database):
+    folder, engine = database
+    shutil.rmtree(folder)
+    outages = Outages(sleep=lambda _: folder.mkdir(), say=lambda _: None, connected=True)
+    outages.wait_at(engine, str, connected=False)
+    write(engine)
+    assert (folder / "base.db").exists()

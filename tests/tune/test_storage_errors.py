@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import sqlalchemy
+from optuna.trial import TrialState
 from rich.console import Console
 from study_doubles import trials_of
 
@@ -17,12 +18,15 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
+from surefoot.tune.study import trial_owner
 from surefoot.tune.study.kept_summary import kept_summary, summary_file
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.storage import StorageFailed
+from surefoot.tune.study.trial_attributes import is_interrupted
 from surefoot.tune.study.trials import StudyTrials
 
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
+MEASURED = Measurement(2.5, 0.1, sem=0.5)
 
 
 class Statements:
@@ -85,9 +89,7 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
         read(path)
 
 
-@pytest.mark.parametrize(
-    "result", [Measurement(2.5, 0.1, sem=0.5), Failure("exit status 1", "sorry", 0.1)]
-)
+@pytest.mark.parametrize("result", [MEASURED, Failure("exit status 1", "sorry", 0.1)])
 def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, statements, result):
     trials = trials_of(write_study(), rounds=50)
     trials.record(trials.begin_next(), result)
@@ -117,4 +119,37 @@ def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, r
     for number in range(1, statements.count + 1):
         statements.count, statements.disconnected = 0, number
         assert read(trials) == expected
+        assert statements.count > number
+
+
+def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
+    trials = trials_of(write_study(), rounds=99)
+    trials.record(trials.begin_next(), MEASURED)
+    statements.count = 0
+    trials.record(trials.begin_next(), MEASURED)
+    for number in range(1, statements.count + 1):
+        statements.count, statements.disconnected = 0, number
+        trial = trials.begin_next()
+        (running,) = [one for one in trials.all() if one.state == TrialState.RUNNING]
+        assert running.number == trial.number
+        assert running.params == trial.params
+        assert len(trial.params) == 3
+        assert trial_owner.owner_of(running) is not None
+        trials.record(trial, MEASURED)
+    assert {one.state for one in trials.all() if not is_interrupted(one)} == {TrialState.COMPLETE}
+
+
+@pytest.mark.slow
+def test_the_progress_is_shown_wherever_the_connection_ends(write_study, statements):
+    path = write_study()
+    (path.parent / "runs.csv").write_text(TABLE)
+    import_table(path, path.parent / "runs.csv")
+    progress = Progress(trials_of(path))
+    statements.count = 0
+    progress.update()
+    for number in range(1, statements.count + 1):
+        progress = Progress(trials_of(path))
+        statements.count, statements.disconnected = 0, number
+        progress.update()
+        assert len(progress._earlier) == 1
         assert statements.count > number

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from optuna.exceptions import StorageInternalError
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
@@ -42,11 +41,13 @@ class Outages:
         clock: The present time, in seconds.
         sleep: Waits for seconds.
         say: Shows a message.
+        connected: Whether another process has connected the storage, as a run before its workers.
     """
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     say: Callable[[str], None] = _say
+    connected: bool = False
     ended: float = -float("inf")
     """When the last outage ended, by the clock."""
     _noted: bool = False
@@ -58,7 +59,8 @@ class Outages:
     ) -> None:
         """Let an engine wait for its server where it opens a connection, but for its first one.
 
-        If the first one fails, the URL or the password may be wrong.
+        If the first one fails, the URL or the password may be wrong, unless the storage has been
+        connected before.
 
         Args:
             engine: The engine.
@@ -68,7 +70,7 @@ class Outages:
 
         def connect(dialect: Dialect, _: Any, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
             nonlocal connected
-            if connected:
+            if connected or self.connected:
                 return self.until_connected(lambda: dialect.connect(*args, **named), describe)
             connection = dialect.connect(*args, **named)
             connected = True
@@ -122,17 +124,21 @@ class Outages:
             self.say("the storage answers again")
 
 
-def again_if_disconnected(do: Callable[[], Result]) -> Result:
+def again_if_disconnected(
+    do: Callable[[], Result], before: Callable[[], None] = lambda: None
+) -> Result:
     """What `do` returns; it is called a second time if the server has ended a connection in it.
 
     Args:
         do: Reads, or writes what may be written twice.
+        before: Called before the second time, to undo what the first one has written.
     """
     try:
         return do()
-    except (SQLAlchemyError, StorageInternalError) as error:
+    except Exception as error:  # Optuna and surefoot raise their own from the driver's
         if not _is_disconnection(error):
             raise
+    before()
     return do()
 
 

@@ -90,10 +90,15 @@ class StudyTrials:
         One process at a time chooses, so each knows what the others are running, and together they
         begin no more trials than there are rounds. (Processes on different machines exclude each
         other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
-        many.)
+        many.) If the server ends the connection, what had begun is marked as interrupted.
         """
-        with self._errors("beginning a trial"), study_lock(self.study_file):
-            self.interrupt_lost()
+        with self._errors("beginning a trial"):
+            again = partial(self._interrupt_own, "the storage was disconnected as it began")
+            return again_if_disconnected(self._begin_next, again)
+
+    def _begin_next(self) -> Trial | NoTrial:
+        with study_lock(self.study_file):
+            self._interrupt_lost()
             trials = self.study.get_trials(deepcopy=False)
             done = sum(map(is_round, trials))
             running = sum(
@@ -159,15 +164,7 @@ class StudyTrials:
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
         with self._errors("marking interrupted trials"):
-            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                owner = trial_owner.owner_of(trial)
-                if owner is None:
-                    continue
-                if trial_owner.is_elsewhere(owner):
-                    if self._silent.is_silent(trial):
-                        self._interrupt(trial, "nothing was heard of the machine that ran it")
-                elif trial_owner.is_gone(owner):
-                    self._interrupt(trial, "the process that ran it is gone")
+            again_if_disconnected(self._interrupt_lost)
 
     def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
         """Record that this process is alive, which may be called in another thread."""
@@ -178,13 +175,9 @@ class StudyTrials:
 
     def interrupt_own(self, why: str) -> None:
         """Mark this process's running trials as interrupted, after whatever has gone wrong."""
-        me = trial_owner.this_process(self.run)
         with contextlib.suppress(Exception):
             self.storage.remove_session()  # the interruption may have come within a transaction
-            for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                owner = trial_owner.owner_of(trial) or {}
-                if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
-                    self._interrupt(trial, why)
+            self._interrupt_own(why)
 
     def failures_in_a_row(self) -> list[FrozenTrial]:
         """This run's failures since its last measurement, in order of their end."""
@@ -239,6 +232,24 @@ class StudyTrials:
             trial.params == defaults and (is_round(trial) or trial.state == TrialState.RUNNING)
             for trial in trials
         )
+
+    def _interrupt_lost(self) -> None:
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            owner = trial_owner.owner_of(trial)
+            if owner is None:
+                continue
+            if trial_owner.is_elsewhere(owner):
+                if self._silent.is_silent(trial):
+                    self._interrupt(trial, "nothing was heard of the machine that ran it")
+            elif trial_owner.is_gone(owner):
+                self._interrupt(trial, "the process that ran it is gone")
+
+    def _interrupt_own(self, why: str) -> None:
+        me = trial_owner.this_process(self.run)
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            owner = trial_owner.owner_of(trial) or {}
+            if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
+                self._interrupt(trial, why)
 
     def _id(self, trial: FrozenTrial | Trial) -> int:
         study_id = self.storage.get_study_id_from_name(self.study.study_name)

@@ -20,6 +20,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.study import create_study, import_model
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
@@ -44,6 +45,7 @@ def main(given: Sequence[str]) -> int:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     kept = KeptProcesses(*map(int, arguments.kept.split(",")))
     import_model()
+    OUTAGES.connected = True  # by the parent
     stop = Stop()
     try:
         with stop_on_signals(stop):
