@@ -23,7 +23,7 @@ from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.model_checks import Earlier, contradictions
 from surefoot.tune.study.server_outage import again_if_disconnected
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import locate, reading
 from surefoot.tune.study.study import fitted_model, recommendation
 from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
@@ -129,7 +129,7 @@ class Progress:
         measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
         if measured != self._fitted:
             self._fitted = measured
-            with storage_errors(locate(self._trials.study_file), "reading the study"):
+            with reading(self._trials.study_file):
                 again_if_disconnected(self._fit)
         self.finished = sum(map(is_round, ended))
         self.rounds = self._trials.target()

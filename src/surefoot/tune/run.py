@@ -21,7 +21,7 @@ from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.kept_summary import kept_summary
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import (
     Summary,
     create_study,
@@ -152,7 +152,7 @@ def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
     except SurefootError:
         return False
     schedule = Schedule(study_file, study, study_file.study.rounds if rounds is None else rounds)
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         return sum(map(is_round, study.get_trials(deepcopy=False))) >= schedule.target()
 
 

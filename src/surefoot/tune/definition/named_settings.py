@@ -15,7 +15,7 @@ from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.kept_summary import kept_summary
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import open_study
 from surefoot.types import InvalidInput, NotReady
 
@@ -90,7 +90,7 @@ def _recommended(study_file: StudyFile) -> dict[str, Any]:
 
 def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
     _, study = open_study(study_file.path)
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         trials = study.get_trials(deepcopy=False)
     if number >= len(trials):
         last = f"0 to {len(trials) - 1}" if trials else "one of a study with trials"

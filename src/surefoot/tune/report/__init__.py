@@ -8,7 +8,7 @@ from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import fitted_model, open_study
 
 __all__ = ["write_report"]
@@ -33,7 +33,7 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
     output = Path(output)
     check_output(output, (".html", ".htm"))
     checked, study = open_study(study_file)
-    with storage_errors(locate(checked), "reading the study"):
+    with reading(checked):
         contents = collect(checked, study, fitted_model(checked, study))
     text = page(contents)
     with output_file(output) as partial:

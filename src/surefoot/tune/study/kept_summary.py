@@ -23,7 +23,7 @@ import surefoot
 from surefoot._internal.files import atomic_write
 from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import AgainstDefaults, Summary, summarise
 
 LARGEST = 2**24  # bytes of a file that is read
@@ -52,7 +52,7 @@ def kept_summary(study_file: StudyFile, study: optuna.Study) -> Summary:
         StorageFailed: If the storage cannot be read.
     """
     path = summary_file(study_file)
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         key = _key(study_file, study)
     known = _read(path, key, study_file)
     if known is not None:

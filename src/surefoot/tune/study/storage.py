@@ -187,6 +187,11 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
         ) from error
 
 
+def reading(study_file: StudyFile) -> contextlib.AbstractContextManager[None]:
+    """`storage_errors` while a study that is open is read."""
+    return storage_errors(locate(study_file), "reading the study")
+
+
 def check_readable(study: optuna.Study, location: Location) -> None:
     """`StudyFileError` if a trial is damaged, of which Optuna has errors of its own."""
     try:

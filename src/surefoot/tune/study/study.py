@@ -30,6 +30,7 @@ from surefoot.tune.study.storage import (
     check_readable,
     connect,
     locate,
+    reading,
     storage_errors,
 )
 from surefoot.tune.study.study_lock import study_lock
@@ -261,7 +262,7 @@ def fitted_model(study_file: StudyFile, study: optuna.Study) -> StudyBelief:
         or (sampler.environment is not None) is not has_environment
     ):
         sampler = default_sampler(study_file)
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         return sampler.belief(study)
 
 
@@ -302,7 +303,7 @@ def summarise(study_file: StudyFile, study: optuna.Study) -> Summary:
     constraints: dict[str, PredictedConstraint] = {}
     doubts: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         with contextlib.suppress(NotReady):
             model = fitted_model(study_file, study)
             recommended = recommendation(study_file, study, model)

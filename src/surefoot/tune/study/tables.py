@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
-from surefoot.tune.study.storage import locate, storage_errors
+from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import fitted_model
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
@@ -101,7 +101,7 @@ def trial_table(
         }
 
     columns = list(row(create_trial(state=TrialState.WAITING)))
-    with storage_errors(locate(study_file), "reading the study"):
+    with reading(study_file):
         trials = study.get_trials(deepcopy=False)
     return [row(trial) for trial in trials], columns
 
