@@ -208,8 +208,9 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     code, out, _ = surefoot("recommend", path, "--json")
     found = json.loads(out)
     assert code == 0
-    keys = ["params", "value", "lower", "upper", "trials", "failed", "warnings", "effects"]
-    assert list(found) == keys
+    keys = ["params", "value", "lower", "upper", "estimand", "trials", "failed"]
+    assert list(found) == [*keys, "warnings", "effects"]
+    assert found["estimand"] == "location"
     assert list(found["params"]) == ["share", "mode"]
     assert (found["trials"], found["failed"]) == (12, 1)
     assert found["lower"] <= found["value"] <= found["upper"]

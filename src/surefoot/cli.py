@@ -175,7 +175,9 @@ def recommend(
     """Print the best configuration and its value.
 
     That is the configuration with the best posterior mean. The value is the model's prediction, not
-    the best measurement, with a 95 % credible interval.
+    the best measurement, with a 95 % credible interval. It is the location of the fitted noise:
+    mean and median of measurements if the noise is symmetric. `estimand` in [objective] chooses the
+    mean or the median.
 
     \b
     With --json, the keys are
@@ -183,6 +185,8 @@ def recommend(
       value, lower, upper  its predicted value and interval (null before there
                            are two measurements); of the risk, in a study with
                            an environment
+      estimand             what they are of the measurements there: location (of
+                           the fitted noise), median or mean
       trials, failed       number of finished trials, and of failed ones
       defaults             the comparison with the defaults, if there are any
       feasible             whether all constraints hold with their confidence
@@ -214,6 +218,7 @@ def recommend(
                 "value": best.value,
                 "lower": lower,
                 "upper": upper,
+                "estimand": best.estimand,
                 "trials": summary.trials,
                 "failed": summary.failed,
             }
@@ -458,12 +463,12 @@ def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: U
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
     from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import estimate_texts
+    from surefoot.tune.estimate_text import ESTIMAND_WORDS, estimate_texts
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
         return
-    what = "value" if risk is None else f"{risk.name} of"
+    what = ESTIMAND_WORDS[best.estimand] if risk is None else f"{risk.name} of"
     value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
     if summary.interval is not None:
         value, low, high = estimate_texts(best.value, *summary.interval)
@@ -474,7 +479,8 @@ def _show(summary: Summary) -> None:
     for line in constraint_lines(best, summary.constraints, summary.over_environment):
         _say(line)
     if risk is not None:
-        typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}: {risk.meaning}.")
+        of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"
+        typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
     if summary.defaults is not None:
         _say(_against(summary.defaults, best.params, units))
     for text in summary.effects:

@@ -109,11 +109,12 @@ class Recommendation:
     Args:
         point: Point (d,), in the units of the space; the design x of a `Joint`.
         arm: Index of the point in `Arms`, None in a `Box`.
-        value: Predicted value of f at `point`, in reward units: the posterior mean, or the
-            posterior median if rewards are transformed; on a `Joint` space the risk of it.
+        value: Predicted value at `point`, in reward units: the posterior mean of the estimand, or
+            the posterior median if rewards are transformed; on a `Joint` space the risk of it.
         lower: Lower end of an interval of that value, in reward units (see `Optimizer`).
         upper: Upper end.
         feasibility: Probability that all constraints hold there, 1 without constraints.
+        estimand: What the value is of the rewards at `point`: their "location", "median" or "mean".
     """
 
     point: Tensor
@@ -122,6 +123,7 @@ class Recommendation:
     lower: float
     upper: float
     feasibility: float = 1.0
+    estimand: str = "location"
 
 
 @dataclass(frozen=True)

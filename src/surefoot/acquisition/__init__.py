@@ -1,5 +1,6 @@
 """Acquisition: policies that choose where to measure next, and what to recommend."""
 
+from surefoot._internal.estimands import Estimand
 from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import maximise
 from surefoot.acquisition.context import Bounds, Context, Score, ScoreRule
@@ -24,6 +25,7 @@ __all__ = [
     "ConfidenceBounds",
     "Context",
     "Credible",
+    "Estimand",
     "ExpectedRisk",
     "Instability",
     "Interval",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot.acquisition.estimands import LOCATION, RewardFunctional
 from surefoot.acquisition.integrated import Integrated
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.draws import Path
@@ -77,6 +78,7 @@ class Context:
             dicts of them. It is saved with the run; only `choose` may change it.
         warp: Transformation of the rewards that the posterior is of.
         hyperparameter_uncertainty: What is not known of the hyperparameters.
+        estimand: What is reported of the rewards at a design.
     """
 
     space: Arms | Box | Joint
@@ -95,6 +97,7 @@ class Context:
     memory: dict[str, Any] = field(default_factory=dict)
     warp: Warp = IDENTITY
     hyperparameter_uncertainty: Uncertainty = _KNOWN
+    estimand: RewardFunctional = LOCATION
 
     @cached_property
     def feasible(self) -> Score | None:

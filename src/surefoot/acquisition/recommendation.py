@@ -17,6 +17,7 @@ from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.feasibility import Feasibility
 from surefoot.acquisition.intervals import Interval
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.regression.units import BackTransformation
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -96,8 +97,16 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
         arm = space.design.locate(x).arm
     else:
         x, arm = _best_alone(by, value, context)
-    ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
-    return Recommendation(x.clone(), arm, *ends)
+    return reported(context, x, arm, interval)
+
+
+def reported(
+    context: Context, x: Tensor, arm: int | None, interval: Interval, feasibility: float = 1.0
+) -> Recommendation:
+    """A design (dx,) as a recommendation, with its value and interval."""
+    value, lower, upper = map(float, assess(context, x.unsqueeze(0), interval))
+    estimand = context.estimand.name
+    return Recommendation(x.clone(), arm, value, lower, upper, feasibility, estimand)
 
 
 def _best_alone(by: By, value: Score, context: Context) -> tuple[Tensor, int | None]:
@@ -137,8 +146,7 @@ def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommend
             "(n, d) that returns a tensor (n,)."
         )
     best = maximise(score, replace(context, generator=torch.Generator().manual_seed(0)))
-    ends = (float(part) for part in assess(context, best.design.unsqueeze(0), interval))
-    return Recommendation(best.design.clone(), best.design_arm, *ends)
+    return reported(context, best.design, best.design_arm, interval)
 
 
 def _of_rounds(context: Context, interval: Interval) -> Recommendation:
@@ -149,20 +157,18 @@ def _of_rounds(context: Context, interval: Interval) -> Recommendation:
             "`policy=acquisition.Recorded(policy)`, and ask until the initial design is over."
         )
     x = best["design"].to(context.designs.device)
-    ends = (float(part) for part in assess(context, x.unsqueeze(0), interval))
-    return Recommendation(x.clone(), context.space.design.locate(x).arm, *ends)
+    return reported(context, x, context.space.design.locate(x).arm, interval)
 
 
 def assess(context: Context, designs: Tensor, interval: Interval) -> tuple[Tensor, Tensor, Tensor]:
     """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside.
 
-    In reward units, whatever transformation of the rewards the posterior is of.
+    They are of the estimand of the context, in reward units.
     """
     with torch.no_grad():
         reported = interval(replace(context, success=None, constraints=None))
-        mean, lower, upper = represented(reported).risks(designs)
-    inverse = context.warp.inverse
-    return inverse(mean), inverse(lower), inverse(upper)
+        ends = represented(reported).risks(designs)
+        return context.estimand.interval(ends, BackTransformation(context.warp), reported.width)
 
 
 def first_location(

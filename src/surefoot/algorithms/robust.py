@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.estimands import Estimand
 from surefoot.acquisition import Credible, Instability, Policy, ScoreRule, UpperConfidenceBound
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
 from surefoot.estimators import Huber, StudentT
@@ -35,6 +36,7 @@ def robust_ucb(
     constraints: Mapping[str, Constraint] | None = None,
     effects: Sequence[str] = EFFECTS,
     instability: Instability | None = None,
+    estimand: Estimand = "location",
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -63,6 +65,9 @@ def robust_ucb(
             random intercept for each `worker` passed to `tell`, and "drift", a drift over the
             `time` passed to `tell`; see `HyperparameterFit`.
         instability: Which points have replicates that differ too much, and are avoided.
+        estimand: What is reported of the rewards at a point: "location" is the center of the fitted
+            noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
+            are those of the rewards, outliers included. The recommended point is the same.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -74,7 +79,8 @@ def robust_ucb(
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models"; Huber 1964,
-        "Robust estimation of a location parameter"; Srinivas et al. 2010 for the width.
+        "Robust estimation of a location parameter"; Srinivas et al. 2010 for the width; Duan 1983,
+        "Smearing estimate: a nonparametric retransformation method", for the mean.
 
     Example:
         >>> import surefoot as sf
@@ -102,6 +108,7 @@ def robust_ucb(
             initial=initial_design_size(space) if initial is None else initial,
             constraints=constraints,
             instability=instability,
+            estimand=estimand,
             seed=seed,
             device=device,
         )
@@ -118,6 +125,7 @@ def robust_ucb(
         initial=0 if initial is None else initial,
         constraints=constraints,
         instability=instability,
+        estimand=estimand,
         seed=seed,
         device=device,
     )

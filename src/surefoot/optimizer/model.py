@@ -32,6 +32,8 @@ from surefoot.spaces import Space
 from surefoot.types import InvalidInput, NotReady
 from surefoot.widths import Progress, Width
 
+_MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
+
 
 class Hyperparameters(Protocol):
     """Where kernel, noise and reward units come from."""
@@ -140,6 +142,7 @@ class Model:
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
     _uncertainty: tuple[int, Uncertainty] | None = field(default=None, metadata={"saved": False})
+    _residuals: tuple[int, Tensor] | None = field(default=None, metadata={"saved": False})
     _copy: Model | None = field(default=None, metadata={"saved": False})  # fitted to all rewards
 
     def __post_init__(self) -> None:
@@ -253,6 +256,31 @@ class Model:
         if weigh is None or not len(self.observations):
             return torch.ones(len(self.observations), dtype=torch.float64)
         return weigh(self.look().estimate, self._current()[1])
+
+    def residuals(self) -> Tensor:
+        """Residuals (t,) of all rewards, as they are transformed and without effects of conditions.
+
+        Each is divided by the square root of 1 - h, where its leverage h is the share of its own
+        error that the posterior mean follows, so that its variance is that of the noise.
+
+        References:
+            Hoaglin and Welsch 1978, "The hat matrix in regression and ANOVA".
+        """
+        number = len(self.observations)
+        if self._residuals is None or self._residuals[0] != number:
+            self._residuals = number, self._current_residuals()
+        return self._residuals[1]
+
+    def _current_residuals(self) -> Tensor:
+        observations, posterior, fitted = self.without_effects(), self.look().posterior, self.fitted
+        site, rewards = observations.site, observations.rewards
+        with torch.no_grad():
+            mean, deviation = posterior.mean_and_deviation(observations.sites)
+        noise = fitted.noise * posterior.scale**2 / self.weights().to(rewards)
+        errors = fitted.units.error_variances(rewards, observations.sems) * fitted.scale**2
+        leverage = deviation[site].square() / (noise + errors)
+        residuals = fitted.warp(rewards) - mean[site]
+        return residuals / (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).sqrt()
 
     def _check_width(self) -> None:
         """`InvalidInput` unless the width is a function of `Progress` with values of at least 0."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.threads import one_thread
 from surefoot.acquisition import (
     ConfidenceBounds,
@@ -24,6 +26,7 @@ from surefoot.acquisition import (
     ScoreRule,
     UpperConfidenceBound,
 )
+from surefoot.acquisition.estimands import estimand_of
 from surefoot.acquisition.policy import as_policy, risk_on
 from surefoot.acquisition.recommendation import (
     ROUNDS,
@@ -32,6 +35,7 @@ from surefoot.acquisition.recommendation import (
     check_by,
     first_location,
     recommend,
+    reported,
 )
 from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.estimators import Estimator, LeastSquares
@@ -94,6 +98,10 @@ class Optimizer:
             "cross-validated", or a function of a `Context` that returns a score.
         interval: What the intervals of `recommend` and `assess` are, `ConfidenceBounds()` by
             default or `Credible(level)`.
+        estimand: What `recommend` and `assess` report of the rewards at a point. "location" is the
+            value of the function that the estimator fits, which is the mean of the rewards for an
+            unbiased one such as `LeastSquares()`. "median" and "mean" are those of the rewards,
+            estimated from the residuals. Which point is recommended does not depend on it.
         initial: Number of points of the initial design; none by default, also where the kernel is
             fitted.
         repeat_until: With a factor above 1, a point is to be measured until its variance has
@@ -135,6 +143,7 @@ class Optimizer:
         standardise: bool = False,
         recommendation: By = "mean",
         interval: Interval | None = None,
+        estimand: Estimand = "location",
         initial: int = 0,
         repeat_until: float = 1.0,
         constraints: Mapping[str, Constraint] | None = None,
@@ -161,6 +170,8 @@ class Optimizer:
         check_by("recommendation", recommendation)
         self.recommendation = recommendation
         self.interval = ConfidenceBounds() if interval is None else interval
+        checks.choice("estimand", estimand, *ESTIMANDS)
+        self.estimand: Estimand = estimand
         self._model = Model(
             self.space.seen,
             fit,
@@ -355,7 +366,13 @@ class Optimizer:
         if failed:
             self._failed.append(location.point)
 
-    def recommend(self, by: By | None = None, *, risk: Risk | None = None) -> Recommendation:
+    def recommend(
+        self,
+        by: By | None = None,
+        *,
+        risk: Risk | None = None,
+        estimand: Estimand | None = None,
+    ) -> Recommendation:
         """The best point, with an interval of the function there (see `interval`).
 
         On a `Joint` space, the design among those measured of largest risk of the mean, with the
@@ -375,13 +392,16 @@ class Optimizer:
                 `recommendation` of the optimizer.
             risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
                 space; with `WeightedVaR` that of one of its levels, for instance.
+            estimand: What the value is of the rewards there, "location", "median" or "mean", in
+                place of the optimizer's.
 
         Returns:
             The recommendation.
 
         Raises:
             NotReady: Before the first reward, and by "rounds" if none was recorded.
-            InvalidInput: If `risk` is given without an environment, or with "rounds".
+            InvalidInput: If `risk` is given without an environment, or with "rounds", or there is
+                no such estimand.
 
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
@@ -395,25 +415,29 @@ class Optimizer:
                 '`by="lower"` for another `risk`.'
             )
         with one_thread():
-            context, within = self.context.under(measure), self.feasible_designs
+            context = self._reporting(estimand).under(measure)
+            within = self.feasible_designs
             if within is None:
                 return recommend(context, rule, self.interval)
             x = within.under(measure).recommend(rule)
-            ends = assess(context, x.unsqueeze(0), self.interval)
-            value, lower, upper = map(float, ends)
             arm, chance = self.space.design.locate(x).arm, within.probability(x.unsqueeze(0))
-            return Recommendation(x.clone(), arm, value, lower, upper, float(chance))
+            return reported(context, x, arm, self.interval, float(chance))
 
     def assess(
-        self, designs: Tensor | Sequence, *, risk: Risk | None = None
+        self,
+        designs: Tensor | Sequence,
+        *,
+        risk: Risk | None = None,
+        estimand: Estimand | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The risk of the mean, of the lower and of the upper bound (n,).
 
-        On a space without an environment, the mean and the bounds themselves.
+        On a space without an environment, the mean and the bounds themselves; of the estimand.
 
         Args:
             designs: Designs (n, dx).
             risk: The risk in place of the optimizer's, on a `Joint` space.
+            estimand: What the values are of the rewards, in place of the optimizer's.
 
         Returns:
             Three tensors (n,).
@@ -421,10 +445,10 @@ class Optimizer:
         Raises:
             NotReady: Before the first reward.
             InvalidInput: If the space has no such designs, or `risk` is given without an
-                environment.
+                environment, or there is no such estimand.
         """
         measure = self._risk if risk is None else risk_on(self.space, risk)
-        context, design = self.context.under(measure), self.space.design
+        context, design = self._reporting(estimand).under(measure), self.space.design
         rows = checks.matrix("designs", designs, design.lower.device)
         x = torch.stack([design.locate(row, name="designs").design for row in rows])
         return assess(context, x, self.interval)
@@ -443,6 +467,13 @@ class Optimizer:
     def context(self) -> Context:
         """The state after all rewards, pending queries aside, by which designs are recommended."""
         return self._look(self.constraints.probability())
+
+    def _reporting(self, name: Estimand | None) -> Context:
+        """The state after all rewards, with the estimand of a name, or the optimizer's."""
+        if name is None:
+            return self.context
+        checks.choice("estimand", name, *ESTIMANDS)
+        return replace(self.context, estimand=estimand_of(name, self.residuals))
 
     @property
     def feasible_designs(self) -> FeasibleDesigns | None:
@@ -470,6 +501,21 @@ class Optimizer:
     def weights(self) -> Tensor:
         """Weight in [0, 1] of each reward (t,) in the present estimate, in order of arrival."""
         return self._model.up_to_date().weights()
+
+    def residuals(self) -> Tensor:
+        """What the present posterior mean leaves of each reward (t,), in order of arrival.
+
+        They are in units of the rewards as they are transformed, without effects of conditions, and
+        each is divided by the square root of 1 less its leverage, so that they vary like the noise.
+
+        Returns:
+            Residuals (t,).
+
+        Raises:
+            NotReady: Before the first reward.
+        """
+        with one_thread():
+            return self._model.up_to_date().residuals()
 
     @property
     def unstable(self) -> Tensor:
@@ -532,6 +578,7 @@ class Optimizer:
         options = {
             "ridge": self.ridge,
             "standardise": self._standardise,
+            "estimand": self.estimand,
             "repeat_until": self._repeat_until,
             "initial": self._model.initial,
             "seed": self.seed,
@@ -673,6 +720,7 @@ class Optimizer:
             memory=memory,
             warp=model.fitted.warp,
             hyperparameter_uncertainty=model.uncertainty,
+            estimand=estimand_of(self.estimand, model.residuals),
         )
 
     def _unstable(self) -> Tensor:

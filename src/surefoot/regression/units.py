@@ -71,6 +71,36 @@ IDENTITY = Warp()
 
 
 @dataclass(frozen=True)
+class BackTransformation:
+    """Monotone map from values of the model, as rewards are transformed, to the units of a user.
+
+    Args:
+        warp: The transformation of the rewards.
+        sign: 1.0 where the user's values are maximised, -1.0 where they are minimised.
+        log: Whether the rewards are logarithms of the user's values, with that sign.
+
+    Example:
+        >>> import torch
+        >>> BackTransformation(sign=-1.0, log=True)(torch.zeros(1)).tolist()
+        [1.0]
+    """
+
+    warp: Warp = IDENTITY
+    sign: float = 1.0
+    log: bool = False
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """The values (...) in the units of the user."""
+        found = self.sign * self.warp.inverse(values)
+        return found.exp() if self.log else found
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether a shift of the values stays the same shift, up to the sign."""
+        return self.warp.is_identity and not self.log
+
+
+@dataclass(frozen=True)
 class RewardUnits:
     """Transform from reward units to the standardised units of the model.
 

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tune.estimate_text import estimate_text, estimate_texts
+from surefoot.tune.estimate_text import ESTIMAND_WORDS, estimate_text, estimate_texts
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
@@ -256,7 +256,8 @@ class LivePanel:
                 value, low, high = estimate_texts(best.value, best.lower, best.upper)
                 ends = f"({low} to {high})"
             ends = escape(printable(status.units.of_value(ends)))
-            body.add_row("Recommended", f"[bold green]{value}[/bold green] {ends}")
+            what = ESTIMAND_WORDS[best.estimand]
+            body.add_row("Recommended", f"{what} [bold green]{value}[/bold green] {ends}")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
                 body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
@@ -325,7 +326,8 @@ def _summary(status: Progress) -> list[str]:
         if status.has_interval:
             value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
-        parts.append(f"recommended {status.units.of_value(value)}: {described}")
+        what = "" if best.estimand == "location" else f"{best.estimand} "
+        parts.append(f"recommended {what}{status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
     parts.append(f"{outliers}{status.failures} failed")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+ESTIMAND_WORDS = {"location": "value", "median": "median", "mean": "mean"}
+"""What an estimate is called, by its estimand."""
+
 _LEAST, _MOST = 5, 15  # significant digits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.estimands import ESTIMANDS, Estimand
+from surefoot.acquisition.estimands import Ends, estimand_of
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
-from surefoot.integrations.optuna.differences import difference_of
+from surefoot.integrations.optuna.differences import difference_of, difference_of_transformed
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
     PredictedConstraint,
@@ -23,6 +26,7 @@ from surefoot.integrations.optuna.predictions import (
 )
 from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment, crossed
 from surefoot.optimizer.constraints import CONFIDENT
+from surefoot.regression.units import BackTransformation
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 2**16  # points predicted at once
 _NORMAL = NormalDist()
+_POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
 _OF_95 = 1.96  # standard deviations of a 95 % interval
 _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # configurations at which they are drawn
@@ -75,8 +80,10 @@ class StudyBelief:
         context = optimizer.context
         reported = optimizer.interval(context)
         self._posterior, self._width = reported.posterior, reported.width
+        self._residuals = optimizer.residuals
         self._most_likely, self._uncertainty = context.posterior, context.hyperparameter_uncertainty
-        self._warp = reported.warp
+        self._warp, self._estimand = reported.warp, reported.estimand
+        self._units = BackTransformation(self._warp, self._sign, self._log)
         self.cross_validation: CrossValidation = self._uncertainty.cross_validation()
         """How well the model predicts each value from the others, in its own units."""
         self._hyperparameters = optimizer.hyperparameters
@@ -97,6 +104,30 @@ class StudyBelief:
         """Their values (n,)."""
         self.weights: np.ndarray = optimizer.weights.cpu().numpy().copy()
         """Weight of each value (n,), from 1 (full weight) to 0 (treated as an outlier)."""
+
+    @property
+    def estimand(self) -> Estimand:
+        """What is predicted of the measurements of a configuration: location, median or mean."""
+        return self._estimand.name
+
+    def of_estimand(self, estimand: Estimand) -> StudyBelief:
+        """The same model, predicting another estimand.
+
+        Args:
+            estimand: "location", "median" or "mean"; see `SurefootSampler`.
+
+        Returns:
+            A copy, whose recommendation is the same configuration.
+
+        Raises:
+            InvalidInput: If it is none of these.
+        """
+        checks.choice("estimand", estimand, *ESTIMANDS)
+        other, branches = copy.copy(self), self._branches
+        other._estimand = estimand_of(estimand, self._residuals)
+        if branches is not None:
+            other._branches = lambda: [branch.of_estimand(estimand) for branch in branches()]
+        return other
 
     @property
     def effects(self) -> tuple[str, ...]:
@@ -154,8 +185,7 @@ class StudyBelief:
             return self.values
         told = torch.from_numpy(np.log(self.values) if self._log else self.values.astype(float))
         offsets = torch.stack([one.mean for one in self._contrasts.values()]).sum(0)
-        found = self._sign * self._warp.inverse(self._warp(self._sign * told) - offsets)
-        return (found.exp() if self._log else found).numpy()
+        return self._units(self._warp(self._sign * told) - offsets).numpy()
 
     def _under(
         self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]
@@ -164,8 +194,9 @@ class StudyBelief:
         with torch.no_grad():
             level = self._posterior.mean(self._points([params]).to(self._best.device)).cpu()
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
-        ends = (self._warp.inverse(end) for end in (mean, mean - margin, mean + margin))
-        return self._in_units(*ends)
+        ends = (mean, mean - self._sign * margin, mean + self._sign * margin)
+        middle, low, high = (self._estimand.values(end, self._units).numpy() for end in ends)
+        return middle, low, high
 
     @property
     def outliers(self) -> np.ndarray:
@@ -248,7 +279,8 @@ class StudyBelief:
         if self._feasible is not None:
             feasible = bool(self._feasible.is_assured(self._points([params]).to(self._best.device)))
         interval = float(mean[0]), float(lower[0]), float(upper[0])
-        return StudyRecommendation({**params, **self._constant}, *interval, chance, feasible)
+        known, what = {**params, **self._constant}, self.estimand
+        return StudyRecommendation(known, *interval, chance, feasible, what)
 
     def preference(self, one: StudyRecommendation) -> tuple[float, float]:
         """What orders configurations: feasibility, then the predicted value.
@@ -342,16 +374,26 @@ class StudyBelief:
             best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
             points = torch.cat([at, points[best]])
             drawn = self._uncertainty.draws(self._most_likely, points, _DRAWS, generator)
-            drawn = self._warp.inverse(drawn)
+            drawn = self._compared(drawn)
             changes = drawn[1:] - drawn[:1]
             holds = self._constraints.draws(points[1:], _DRAWS, generator)
             if holds is not None:
                 changes = torch.where(holds, changes, -torch.inf)
             largest = changes.amax(0).cpu()
-            value = self._warp.inverse(self._posterior.mean(at)).abs().cpu()
+            value = self._estimand.values(self._posterior.mean(at), self._units).abs().cpu()
         if self._log:
             return (self._sign * (self._sign * largest).expm1()).numpy()
         return (largest / value).nan_to_num(nan=0.0, posinf=torch.inf, neginf=-torch.inf).numpy()
+
+    def _compared(self, function: Tensor) -> Tensor:
+        """What is reported (...) where the transformed function is this, up to a constant.
+
+        It is maximised, and the logarithm of the values where that is modelled.
+        """
+        if self._warp.is_identity:
+            return function
+        values = self._estimand.values(function, self._units)
+        return self._sign * (values.clamp(*_POSITIVE).log() if self._log else values)
 
     def _change(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float]:
         """Mean and deviation of the improvement of a configuration on another one."""
@@ -425,8 +467,8 @@ class StudyBelief:
                 in a study without an environment.
 
         Returns:
-            Posterior mean (median, where values are transformed), lower and upper end of the 95 %
-            credible interval, each (n,).
+            Posterior mean of the estimand (median, where values are transformed), lower and upper
+            end of the 95 % credible interval, each (n,).
 
         Raises:
             InvalidInput: If a configuration is not in the search space, an environment not in the
@@ -434,17 +476,18 @@ class StudyBelief:
         """
         x, over = self._points(settings), self._over
         if over is None and environments is None:
-            return self._in_units(*self._bounds(x, self._drift_at(at, len(x))))
+            return self._predicted(x, self._drift_at(at, len(x)))
         if over is None:
             raise _no_environment()
         if environments is not None:
-            return self._in_units(*self._bounds(over.points(x, environments)))
+            return self._predicted(over.points(x, environments))
         z, weights = over.values()
         risks = []
         for chunk in x.split(max(1, _CHUNK // len(z))):
-            bounds = self._bounds(crossed(chunk, z))
+            bounds = self._bounds(crossed(chunk, z), BackTransformation(self._warp))
             risks.append([over.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
-        return self._in_units(*(torch.cat(each) for each in zip(*risks, strict=True)))
+        mean, *ends = (self._sign * torch.cat(each).numpy() for each in zip(*risks, strict=True))
+        return mean, np.minimum(*ends), np.maximum(*ends)
 
     def difference(
         self, params: Mapping[str, Any], other: Mapping[str, Any]
@@ -473,7 +516,10 @@ class StudyBelief:
         points = self._points([params, other]).to(self._best.device)
         mean, covariance = self._jointly(points)
         covariance = covariance + self._uncertainty.covariance(points)
-        ends = difference_of(mean, covariance, self._warp, self._width)
+        if self._warp.is_identity:
+            ends = difference_of(mean, covariance, self._width)
+        else:
+            ends = difference_of_transformed(mean, covariance, self._compared, self._width)
         middle, lower, upper = (self._sign * end for end in ends)
         lower, upper = min(lower, upper), max(lower, upper)
         if not self._log:
@@ -504,7 +550,7 @@ class StudyBelief:
         if self._over is None:
             raise _no_environment()
         z, weights = self._over.values()
-        ends = self._in_units(*self._bounds(crossed(self._points([params]), z)))
+        ends = self._predicted(crossed(self._points([params]), z))
         return OverEnvironment(z.numpy(), *ends, weights.numpy())
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
@@ -541,26 +587,24 @@ class StudyBelief:
         return self._contrasts["drift"].mean[[self.trials.index(number) for number in trials]]
 
     def _bounds(
-        self, points: Tensor, offset: Tensor | float = 0.0
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean, lower and upper bound (n,) of the maximised function at encoded points (n, d)."""
+        self, points: Tensor, units: BackTransformation, offset: Tensor | float = 0.0
+    ) -> Ends:
+        """The estimand (n,) at encoded points (n, d), lower and upper bounds, in some units."""
         if not len(points):
             return (torch.zeros(0, dtype=torch.float64),) * 3
         device = self._best.device
         with torch.no_grad():
             mean, deviation = self._posterior.mean_and_deviation(points.to(device))
-        margin = self._width * deviation
-        bounds = (mean, mean - margin, mean + margin)
-        mean, lower, upper = (self._warp.inverse(one.cpu() + offset) for one in bounds)
-        return mean, lower, upper
+            mean, margin = mean.cpu() + offset, self._width * deviation.cpu()
+            ends = (mean, mean - margin, mean + margin)
+            return self._estimand.interval(ends, units, self._width)
 
-    def _in_units(
-        self, mean: Tensor, lower: Tensor, upper: Tensor
+    def _predicted(
+        self, points: Tensor, offset: Tensor | float = 0.0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same in the direction of the study: minimisation swaps and negates the bounds."""
-        ends = (lower, upper) if self._sign > 0 else (-upper, -lower)
-        found = (self._sign * mean).numpy(), ends[0].numpy(), ends[1].numpy()
-        return tuple(map(np.exp, found)) if self._log else found  # type: ignore[return-value]
+        """The same in the units and the direction of the study."""
+        mean, lower, upper = self._bounds(points, self._units, offset)
+        return mean.numpy(), lower.numpy(), upper.numpy()
 
 
 def _candidates(box: Box, at: Tensor, generator: torch.Generator) -> Tensor:

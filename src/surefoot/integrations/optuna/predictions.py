@@ -16,12 +16,13 @@ class StudyRecommendation:
 
     Args:
         params: Values by parameter name.
-        value: Predicted value without noise: the posterior mean, or the posterior median where
+        value: Predicted value: the posterior mean of the estimand, or the posterior median where
             values are transformed; in a study with an environment the predicted risk.
         lower: Lower end of its 95 % credible interval; of a risk, the risk of the lower ends.
         upper: Upper end.
         feasibility: Probability that all constraints of the study hold, 1 without constraints.
         feasible: Whether they hold with the confidence asked for.
+        estimand: What is predicted of measurements: their "location", "median" or "mean".
     """
 
     params: dict[str, Any]
@@ -30,6 +31,7 @@ class StudyRecommendation:
     upper: float
     feasibility: float = 1.0
     feasible: bool = True
+    estimand: str = "location"
 
 
 @dataclass(frozen=True)

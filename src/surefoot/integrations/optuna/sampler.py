@@ -18,6 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
@@ -82,6 +83,11 @@ class SurefootSampler(BaseSampler):
             strongly, and taken out: "worker", of who measured a trial, and "drift", a drift of the
             level over the time of day. With "drift", two runs of the same seed may differ, as
             their times do.
+        estimand: What `belief` predicts of the measurements of a configuration: "location" is the
+            center of the fitted noise, median and mean if that is symmetric, and robust to
+            outliers; "median" and "mean" are those of the measurements, outliers included. The
+            search and the recommended configuration do not depend on it, and
+            `StudyBelief.of_estimand` changes it.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -111,6 +117,7 @@ class SurefootSampler(BaseSampler):
         unstable: float | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         effects: Sequence[str] = ("worker",),
+        estimand: Estimand = "location",
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -150,6 +157,8 @@ class SurefootSampler(BaseSampler):
                 stacklevel=2,
             )
         self._constraints_func = constraints_func
+        checks.choice("estimand", estimand, *ESTIMANDS)
+        self._estimand: Estimand = estimand
         self._independent = RandomSampler(seed=self._draw_seed())
         self._tracker: StudyTracker | None = None
         self._snapshots = Snapshots()
@@ -413,6 +422,7 @@ class SurefootSampler(BaseSampler):
             initial=self._initial,
             constraints=self._constraints,
             effects=self._effects,
+            estimand=self._estimand,
             device=self._device,
         )
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0

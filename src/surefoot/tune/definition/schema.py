@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
+from surefoot._internal.estimands import Estimand
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     UNIT,
@@ -83,6 +84,7 @@ class ObjectiveSection(Section):
     effects: list[Literal["worker", "drift"]] = Field(
         default=["worker", "drift"], description="a list of 'worker' and 'drift', or of neither"
     )
+    estimand: Estimand = Field(default="location", description="'location', 'median' or 'mean'")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -80,8 +80,10 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         )
     }
     first = min(measured, key=lambda trial: trial.number)
-    means = np.array([interval.mean for interval in predicted])
-    residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(means)
+    center, _, _ = model.of_estimand("location").predict(
+        [trial.params for trial in measured], environments
+    )
+    residuals = model.on_model_scale(model.adjusted) - model.on_model_scale(center)
     facts, verdict = _noise(residuals, int(np.sum(model.outliers)))
     return Report(
         name=study_file.study.name,
@@ -123,6 +125,7 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         effects=_effects(study_file, model, best.params),
         defaults=_against_defaults(study_file, model, best),
         units=study_file.units,
+        estimand=model.estimand,
     )
 
 

@@ -131,6 +131,7 @@ class Report:
     effects: Effects = NO_EFFECTS
     defaults: str = ""  # how it differs from the default configuration, if there is one
     units: Units = field(default_factory=Units)
+    estimand: str = "location"  # of measurements, which is predicted
 
     @property
     def limits(self) -> tuple[str, ...]:

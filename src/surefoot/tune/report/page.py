@@ -50,6 +50,7 @@ def page(report: Report) -> str:
     return _template().render(
         report=report,
         environment=view,
+        predicted=_predicted(report),
         variables=() if view is None else view.names,
         environment_note="" if view is None else description(view),
         environment_figures=[] if view is None else _environment_figures(report, view),
@@ -91,6 +92,15 @@ def _template() -> Any:
     )
     templates.filters.update(number=number, setting=setting, cell=_cell)
     return templates.get_template("page.html")
+
+
+def _predicted(report: Report) -> str:
+    """What the number at the top is."""
+    what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
+    if report.environment is not None:
+        risk = report.environment.risk
+        what = f"{risk} of the {what}" if what else risk
+    return f"{what[0].upper()}{what[1:]}, predicted" if what else "Predicted"
 
 
 def _embed(name: str, figure: go.Figure, text: str) -> Markup:

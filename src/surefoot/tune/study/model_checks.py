@@ -59,7 +59,8 @@ def contradictions(
 
     Returns:
         A sentence for each contradiction: of the repeats of a configuration, of the order in time,
-        of earlier predictions, and of those of measurements that are left out.
+        of earlier predictions, of those of measurements that are left out, and of the symmetry of
+        the noise.
     """
     by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
     trials = [by_number[number] for number in model.trials]
@@ -68,6 +69,7 @@ def contradictions(
         found.append(_repeats(study_file, model, trials, best))
         found.append(_earlier_predictions(study_file.units, model, earlier))
         found.append(_left_out(model))
+        found.append(_skewness(study_file.units, model, best))
     return tuple(text for text in found if text)
 
 
@@ -85,7 +87,7 @@ def _repeats(
     if not repeated or not math.isfinite(model.noise_scale):
         return ""
     settings = [trials[group[0]].params for group in repeated]
-    mean, lower, upper = model.predict(settings)
+    mean, lower, upper = model.of_estimand("location").predict(settings)
     medians = np.array([np.median(model.adjusted[group]) for group in repeated])
     scaled = [model.on_model_scale(one) for one in (medians, mean, lower, upper)]
     errors = model.noise_scale * _MEDIAN / np.sqrt([len(group) for group in repeated])
@@ -119,6 +121,24 @@ def _left_out(model: StudyBelief) -> str:
     )
 
 
+def _skewness(units: Units, model: StudyBelief, best: StudyRecommendation) -> str:
+    """Whether the interval of the mean of measurements excludes their location.
+
+    That interval contains what is not known of the location, so that chance has less than the
+    usual 5 %.
+    """
+    if model.estimand != "location":
+        return ""
+    mean = model.of_estimand("mean").assess(best.params)
+    if mean.lower <= best.value <= mean.upper:
+        return ""
+    predicted = units.of_value(estimate_text(mean.value, mean.lower, mean.upper))
+    return (
+        "The noise is skewed: the value is the location of measurements, and their mean is "
+        f"predicted at {predicted}; `estimand = 'mean'` in [objective] reports the mean."
+    )
+
+
 def _change_in_time(
     study_file: StudyFile, model: StudyBelief, trials: Sequence[FrozenTrial]
 ) -> str:
@@ -131,7 +151,8 @@ def _change_in_time(
     environments = None
     if study_file.study_environment is not None:
         environments = [trial_environment(trial) for trial in trials]
-    mean, _, _ = model.predict([trial.params for trial in trials], environments)
+    center = model.of_estimand("location")
+    mean, _, _ = center.predict([trial.params for trial in trials], environments)
     order = sorted(
         range(len(trials)), key=lambda i: (trials[i].datetime_complete is None, trials[i].number)
     )

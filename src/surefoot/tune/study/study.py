@@ -236,6 +236,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         constraints=study_file.constraints,
         log=study_file.objective.log,
         effects=study_file.objective.effects,
+        estimand=study_file.objective.estimand,
         repeats=study_file.repeats.most,
         unstable=study_file.repeats.unstable or None,
     )

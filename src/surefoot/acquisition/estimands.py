@@ -1,0 +1,168 @@
+r"""What is reported of the rewards at a point: their location, their median or their mean.
+
+The model has y = T(g(x) + e), with a monotone back-transformation T, a function g and noise e that
+is symmetric. Where the measured noise is not, its location, median and mean are different numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from scipy import special
+from torch import Tensor
+
+from surefoot._internal.estimands import Estimand
+from surefoot.regression.units import BackTransformation
+
+_MOST_ELEMENTS = 2**22  # of a temporary array
+
+Ends = tuple[Tensor, Tensor, Tensor]  # a value, and the lower and the upper end of its interval
+
+
+class RewardFunctional(Protocol):
+    """A functional of the distribution of the rewards at a point."""
+
+    @property
+    def name(self) -> Estimand:
+        """Its name."""
+        ...
+
+    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+        """The functional (...) where the transformed function is `function` (...)."""
+        ...
+
+    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+        """The functional (n,) and its interval.
+
+        Args:
+            ends: Transformed function (n,), and the ends of its interval.
+            units: Takes them to the units to report in.
+            width: The interval has the level of so many standard deviations.
+
+        Returns:
+            Values (n,), lower and upper ends, in these units.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Location:
+    """The center of the noise: the back-transformed function itself.
+
+    It is median and mean of symmetric noise, and between mode and median of skewed noise.
+    """
+
+    name: Estimand = "location"
+
+    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+        """The function in other units."""
+        return units(function)
+
+    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+        """The ends in other units."""
+        return _ordered(*map(units, ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Median:
+    """The median of the rewards: the function plus the median residual, back-transformed.
+
+    Args:
+        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+
+    References:
+        David and Nagaraja 2003, "Order statistics", Section 7.1, for the interval of a median.
+    """
+
+    residuals: Callable[[], Tensor]
+    name: Estimand = "median"
+
+    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+        """The median where the function is this."""
+        return units(function + self.residuals().to(function).quantile(0.5))
+
+    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+        """The median and its interval, with the errors of function and median independent."""
+        middle, lower, upper = ends
+        ranked = self.residuals().to(middle).sort().values
+        tail = special.ndtr(-width)  # the probability of no more residuals below the median
+        first = math.floor(special.bdtrik(tail, len(ranked), 0.5))
+        low, high = ranked[first], ranked[len(ranked) - 1 - first]
+        median = ranked.quantile(0.5)
+        below = torch.hypot(middle - lower, median - low)
+        above = torch.hypot(upper - middle, high - median)
+        center = middle + median
+        return _ordered(units(center), units(center - below), units(center + above))
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    r"""The mean of the rewards: the average of T(g(x) + r_i) over the residuals r_i.
+
+    The residuals stand for the noise, whatever its distribution; it must be the same everywhere on
+    the transformed scale.
+
+    Args:
+        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+
+    References:
+        Duan 1983, "Smearing estimate: a nonparametric retransformation method".
+    """
+
+    residuals: Callable[[], Tensor]
+    name: Estimand = "mean"
+
+    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+        """The mean where the function is this."""
+        return self._moments(function, units)[0]
+
+    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+        """The mean and its interval, with the errors of function and average independent."""
+        middle, error = self._moments(ends[0], units)
+        lower, upper = (self._moments(end, units)[0] for end in ends[1:])
+        margin = width * error
+        middle, lower, upper = _ordered(middle, lower, upper)
+        below, above = torch.hypot(middle - lower, margin), torch.hypot(upper - middle, margin)
+        return middle, middle - below, middle + above
+
+    def _moments(self, function: Tensor, units: BackTransformation) -> tuple[Tensor, Tensor]:
+        """Averages (...) over the residuals, and their standard errors."""
+        residuals = self.residuals().to(function)
+        if units.is_affine:
+            average, error = _average(units(residuals))
+            return units(function) + average, error.expand_as(function)
+        size = max(1, _MOST_ELEMENTS // len(residuals))
+        parts = function.reshape(-1, 1).split(size)
+        found = zip(*(_average(units(part + residuals)) for part in parts), strict=True)
+        averages, errors = (torch.cat(one).reshape(function.shape) for one in found)
+        return averages, errors
+
+
+def estimand_of(name: Estimand, residuals: Callable[[], Tensor]) -> RewardFunctional:
+    """The estimand of a name.
+
+    Args:
+        name: The name.
+        residuals: Gives the residuals (t,) of the rewards as they are transformed.
+    """
+    if name == "location":
+        return LOCATION
+    return Median(residuals) if name == "median" else Mean(residuals)
+
+
+LOCATION = Location()
+
+
+def _average(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Averages (...) over the last dimension (..., t), and their standard errors."""
+    number = values.shape[-1]
+    return values.mean(-1), (values.var(-1, correction=0) / max(number - 1, 1)).sqrt()
+
+
+def _ordered(middle: Tensor, one: Tensor, other: Tensor) -> Ends:
+    """A value and the ends of its interval, the lower one first."""
+    return middle, torch.minimum(one, other), torch.maximum(one, other)

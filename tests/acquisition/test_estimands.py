@@ -1,0 +1,113 @@
+"""Location, median and mean of rewards, from the transformed function and its residuals."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from surefoot.acquisition import estimands
+from surefoot.acquisition.estimands import LOCATION, Mean, Median
+from surefoot.regression.units import BackTransformation, Warp
+
+WARP = Warp(anchor=3.0, knee=0.7)
+UNITS = {
+    "rewards": BackTransformation(),
+    "minimised": BackTransformation(sign=-1.0),
+    "warped": BackTransformation(WARP),
+    "warped and minimised": BackTransformation(WARP, -1.0),
+    "logarithms": BackTransformation(sign=-1.0, log=True),
+    "warped logarithms": BackTransformation(WARP, log=True),
+}
+RESIDUALS = torch.from_numpy(np.random.default_rng(0).exponential(0.4, size=41)) - 0.1
+FUNCTION = torch.tensor([2.0, 2.8, 3.4], dtype=torch.float64)
+WIDTH = 1.96
+
+
+def ends(margin: float) -> estimands.Ends:
+    return FUNCTION, FUNCTION - margin, FUNCTION + margin
+
+
+def test_the_mean_of_warped_rewards_is_that_of_its_closed_form() -> None:
+    """By sinh(u + v) = sinh u cosh v + cosh u sinh v."""
+    z, r = (FUNCTION.numpy() - 3.0) / 0.7, RESIDUALS.numpy() / 0.7
+    expected = 3.0 + 0.7 * (np.sinh(z) * np.cosh(r).mean() + np.cosh(z) * np.sinh(r).mean())
+    found = Mean(lambda: RESIDUALS).values(FUNCTION, UNITS["warped"])
+    assert np.allclose(found.numpy(), expected, rtol=1e-12)
+
+
+def test_the_mean_of_logarithms_is_the_smearing_estimate() -> None:
+    """Duan 1983: exp of the prediction times the average of exp of the residuals."""
+    expected = np.exp(-FUNCTION.numpy()) * np.exp(-RESIDUALS.numpy()).mean()
+    found = Mean(lambda: RESIDUALS).values(FUNCTION, UNITS["logarithms"])
+    assert np.allclose(found.numpy(), expected, rtol=1e-12)
+
+
+def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
+    middle, lower, upper = Mean(lambda: RESIDUALS).interval(ends(0.3), UNITS["rewards"], WIDTH)
+    average, error = RESIDUALS.numpy().mean(), stats.sem(RESIDUALS.numpy())
+    margin = np.hypot(0.3, WIDTH * error)
+    assert np.allclose(middle.numpy(), FUNCTION.numpy() + average)
+    assert np.allclose(upper.numpy(), middle.numpy() + margin)
+    assert np.allclose(lower.numpy(), middle.numpy() - margin)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_the_median_is_that_of_the_rewards_that_the_residuals_give(units: str) -> None:
+    rewards = UNITS[units](FUNCTION[:, None] + RESIDUALS).numpy()
+    found = Median(lambda: RESIDUALS).values(FUNCTION, UNITS[units])
+    assert np.allclose(found.numpy(), np.median(rewards, axis=-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("number", [6, 7, 12, 41, 100, 1000])
+def test_the_interval_of_a_median_has_at_least_its_level(number: int) -> None:
+    """The number of residuals below the median is binomial (David and Nagaraja 2003, eq. 7.1.1)."""
+    residuals = torch.arange(number, dtype=torch.float64)
+    function = torch.zeros(1, dtype=torch.float64)
+    certain = (function, function, function)
+    _, lower, upper = Median(lambda: residuals).interval(certain, UNITS["rewards"], WIDTH)
+    below, above = float(lower), number - 1 - float(upper)
+    law = stats.binom(number, 0.5)
+    assert 1.0 - law.cdf(below) - law.cdf(above) >= 0.95
+    assert 1.0 - law.cdf(below + 1) - law.cdf(above + 1) < 0.95  # of the next one
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("estimand", [LOCATION, Median(lambda: RESIDUALS), Mean(lambda: RESIDUALS)])
+def test_intervals_contain_their_value_and_grow_with_what_is_not_known(units, estimand) -> None:
+    narrow = estimand.interval(ends(0.1), UNITS[units], WIDTH)
+    wide = estimand.interval(ends(0.5), UNITS[units], WIDTH)
+    assert torch.allclose(narrow[0], estimand.values(FUNCTION, UNITS[units]), rtol=1e-12)
+    assert bool(torch.stack([wide[1] < narrow[1], narrow[1] < narrow[0]]).all())
+    assert bool(torch.stack([wide[2] > narrow[2], narrow[2] > narrow[0]]).all())
+
+
+@pytest.mark.parametrize("kind", [Median, Mean])
+def test_symmetric_residuals_around_zero_change_no_value(kind) -> None:
+    """Where a function is at the anchor of a warp, an odd function, or not transformed."""
+    residuals = torch.cat([RESIDUALS, -RESIDUALS])
+    anchor = torch.tensor([3.0], dtype=torch.float64)
+    for units in ("rewards", "minimised", "warped"):
+        found = kind(lambda: residuals).values(anchor, UNITS[units])
+        assert torch.allclose(found, LOCATION.values(anchor, UNITS[units]), atol=1e-12)
+
+
+def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = torch.linspace(1.0, 5.0, 24, dtype=torch.float64).reshape(4, 6)
+    whole = Mean(lambda: RESIDUALS).values(function, UNITS["warped"])
+    monkeypatch.setattr(estimands, "_MOST_ELEMENTS", 100)
+    assert torch.equal(Mean(lambda: RESIDUALS).values(function, UNITS["warped"]), whole)
+
+
+@given(
+    shift=st.floats(-5.0, 5.0),
+    knee=st.floats(0.1, 20.0),
+    sign=st.sampled_from([1.0, -1.0]),
+    kind=st.sampled_from([Median, Mean]),
+)
+def test_configurations_have_the_same_order_by_every_estimand(shift, knee, sign, kind) -> None:
+    units = BackTransformation(Warp(0.0, knee), sign)
+    function = torch.tensor([shift, shift + 0.5], dtype=torch.float64)
+    low, high = kind(lambda: RESIDUALS).values(function, units)
+    assert sign * float(high - low) > 0.0

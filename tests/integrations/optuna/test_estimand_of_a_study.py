@@ -1,0 +1,135 @@
+"""What a study's model predicts of measurements: location, median or mean."""
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+
+import surefoot as sf
+from surefoot.integrations.optuna import StudyBelief, StudyEnvironment, SurefootSampler
+from surefoot.integrations.optuna.attributes import ENVIRONMENT
+from surefoot.types import InvalidInput
+
+SPACE = {"x": FloatDistribution(0.0, 1.0)}
+X = {"x": 0.4}
+
+
+def belief_of(noisy, number: int = 80, direction: str = "minimize", **arguments) -> StudyBelief:
+    """Of measurements `noisy(x, generator)` at points spread evenly."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    generator = np.random.default_rng(4)
+    study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=0, **arguments))
+    for x in np.linspace(0.0, 1.0, number):
+        value = float(noisy(x, generator))
+        study.add_trial(optuna.create_trial(params={"x": x}, distributions=SPACE, value=value))
+    return study.sampler.belief(study)
+
+
+def waiting(x, generator) -> float:
+    return 5.0 + x + generator.exponential(1.0)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_mean_is_above_the_median_where_noise_is_above(direction: str) -> None:
+    belief = belief_of(waiting, 200, direction)
+    found = {name: belief.of_estimand(name).assess(X) for name in ("location", "median", "mean")}
+    assert {name: one.estimand for name, one in found.items()} == {name: name for name in found}
+    assert found["mean"].value > found["median"].value
+    assert abs(found["mean"].value - 6.4) < 0.3
+    assert abs(found["median"].value - 5.4 - np.log(2.0)) < 0.3
+    for one in found.values():
+        assert one.lower < one.value < one.upper
+
+
+def test_the_estimand_of_the_sampler_is_that_of_its_belief() -> None:
+    belief = belief_of(waiting, estimand="mean")
+    assert belief.estimand == belief.recommend().estimand == "mean"
+    plain = belief.of_estimand("location")
+    assert (plain.estimand, belief.estimand) == ("location", "mean")
+    assert plain.recommend().params == belief.recommend().params
+    assert plain.recommend().value < belief.recommend().value
+    with pytest.raises(InvalidInput, match="`estimand` is 'mode', expected 'location'"):
+        belief.of_estimand("mode")
+    with pytest.raises(InvalidInput, match="`estimand` is 'mode', expected 'location'"):
+        SurefootSampler(estimand="mode")
+
+
+def test_a_mean_of_logarithms_is_in_the_units_of_the_values() -> None:
+    """The mean of log-normal noise is exp(sigma^2 / 2) times its median."""
+    belief = belief_of(lambda x, g: np.exp(1.0 + x + 0.5 * g.standard_normal()), 200, log=True)
+    ratio = belief.of_estimand("mean").predict([X])[0] / belief.predict([X])[0]
+    assert ratio == pytest.approx(np.exp(0.125), rel=0.03)
+
+
+def test_differences_and_gains_of_additive_noise_do_not_depend_on_it() -> None:
+    belief = belief_of(waiting, direction="maximize")
+    assert "compressed" not in belief.assumed
+    mean = belief.of_estimand("mean")
+    assert mean.difference(X, {"x": 0.9}) == belief.difference(X, {"x": 0.9})
+    shares = belief.largest_gains({"x": 0.1}) / mean.largest_gains({"x": 0.1})
+    ratio = mean.assess({"x": 0.1}).value / belief.assess({"x": 0.1}).value
+    assert np.allclose(shares, ratio)
+
+
+def test_differences_of_transformed_values_are_those_of_the_means() -> None:
+    def steep(x, generator):
+        return (1.0 + 400.0 * (x - 0.3) ** 2) * np.exp(0.5 * generator.standard_normal())
+
+    belief = belief_of(steep, 120)
+    assert "compressed" in belief.assumed
+    mean, other = belief.of_estimand("mean"), {"x": 0.9}
+    value, lower, upper = mean.difference(X, other)
+    assert lower < value < upper < 0.0
+    assert value == pytest.approx(mean.assess(X).value - mean.assess(other).value, rel=0.05)
+    assert value < belief.difference(X, other)[0]
+    gains = np.median(mean.largest_gains(other))
+    assert gains == pytest.approx(np.median(belief.largest_gains(other)), abs=0.1)
+
+
+def test_risks_over_an_environment_are_those_of_the_means() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    environment = StudyEnvironment(["load"], sf.FiniteEnvironment([0.0, 1.0, 2.0]))
+    sampler = SurefootSampler(seed=0, search_space=SPACE, environment=environment, risk=sf.VaR(0.4))
+    study = optuna.create_study(sampler=sampler)
+    generator = np.random.default_rng(2)
+    for x in np.linspace(0.0, 1.0, 60):
+        load = float(generator.integers(3))
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": x},
+                distributions=SPACE,
+                value=waiting(x, generator) + load,
+                user_attrs={ENVIRONMENT: {"load": load}},
+            )
+        )
+    belief = sampler.belief(study)
+    mean = belief.of_estimand("mean")
+    shift = mean.predict([X])[0] - belief.predict([X])[0]
+    assert shift > 0.05
+    under = belief.predict([X], [{"load": 1.0}])[0], mean.predict([X], [{"load": 1.0}])[0]
+    assert under[1] - under[0] == pytest.approx(shift)
+    assert np.allclose(mean.over_environment(X).mean - belief.over_environment(X).mean, shift)
+    low, high = (np.array([end[0] for end in one.predict([X])[1:]]) for one in (belief, mean))
+    assert (high[1] - high[0]) > (low[1] - low[0])
+
+
+def test_every_branch_of_a_conditional_space_has_the_estimand() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    generator = np.random.default_rng(1)
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    kinds = CategoricalDistribution(["a", "b"])
+    for index in range(40):
+        kind, x = "ab"[index % 2], float(generator.random())
+        name = {"a": "x", "b": "y"}[kind]
+        study.add_trial(
+            optuna.create_trial(
+                params={"kind": kind, name: x},
+                distributions={"kind": kinds, name: FloatDistribution(0.0, 1.0)},
+                value=waiting(x, generator) + 3.0 * (kind == "b"),
+            )
+        )
+    belief = study.sampler.belief(study)
+    best, mean = belief.recommend(), belief.of_estimand("mean").recommend()
+    assert mean.estimand == "mean"
+    assert mean.params == best.params
+    assert mean.value > best.value
