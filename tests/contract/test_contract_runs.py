@@ -12,6 +12,8 @@ from contract_table import PAIRS, TABULAR, Cell, Play, belief, cells, of_design,
 
 import surefoot as sf
 
+ESTIMANDS: tuple[sf.acquisition.Estimand, ...] = ("location", "median", "mean")
+
 # The first of the pairs have most of them; the rest, and searches in boxes, take long.
 LATER = set(PAIRS[12:])
 
@@ -42,7 +44,7 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
     optimizer.save(path)
     _ = optimizer.weights, optimizer.width, optimizer.pending, belief(optimizer)
     if thoroughly:
-        optimizer.recommend(), optimizer.recommend("lower")
+        optimizer.recommend(), optimizer.recommend("lower"), optimizer.recommend(estimand="mean")
         if isinstance(optimizer.space, sf.Joint):
             design = optimizer.space.design
             some = design.points if isinstance(design, sf.Arms) else design.lower[None]
@@ -70,11 +72,16 @@ def test_a_run_is_the_same_when_it_is_looked_at_saved_and_loaded(
 
 
 def check_finite(optimizer: sf.Optimizer) -> None:
-    """The recommendation is of the space; its value, the posterior and the weights are finite."""
-    found = optimizer.recommend()
-    assert of_design(optimizer.space, found.point, found.arm)
-    assert found.lower <= found.value <= found.upper
-    assert np.isfinite([found.value, found.lower, found.upper]).all()
+    """The recommendation is of the space, and the same for each estimand; numbers are finite."""
+    points = []
+    for estimand in ESTIMANDS:
+        found = optimizer.recommend(estimand=estimand)
+        points.append(found.point)
+        assert of_design(optimizer.space, found.point, found.arm)
+        assert found.lower <= found.value <= found.upper
+        assert np.isfinite([found.value, found.lower, found.upper]).all()
+    assert all(torch.equal(point, points[0]) for point in points)
+    assert optimizer.residuals().shape == optimizer.history.rewards.shape
     mean, variance = belief(optimizer)
     assert bool(torch.isfinite(mean).all())
     assert bool(torch.isfinite(variance).all())
