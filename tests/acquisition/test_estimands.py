@@ -54,6 +54,30 @@ def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
 
 
 @pytest.mark.parametrize("units", UNITS)
+def test_the_slope_is_the_derivative(units: str) -> None:
+    at = FUNCTION.clone().requires_grad_()
+    UNITS[units](at).sum().backward()
+    assert torch.allclose(UNITS[units].slope(FUNCTION), at.grad, rtol=1e-12)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_the_error_of_an_average_is_its_standard_error_to_first_order(units: str) -> None:
+    """Of a function that is known."""
+    certain, width = (FUNCTION, FUNCTION, FUNCTION), 1e-4
+    middle, lower, upper = Mean(lambda: RESIDUALS).interval(certain, UNITS[units], width)
+    rewards = UNITS[units](FUNCTION[:, None] + RESIDUALS).numpy()
+    expected = width * stats.sem(rewards, axis=-1)
+    assert np.allclose((upper - middle).numpy(), expected, rtol=1e-3)
+    assert np.allclose((middle - lower).numpy(), expected, rtol=1e-3)
+
+
+def test_the_mean_of_positive_values_has_a_positive_interval() -> None:
+    units = UNITS["logarithms"]
+    _, lower, _ = Mean(lambda: 3.0 * RESIDUALS).interval(ends(3.0), units, WIDTH)
+    assert bool((lower > 0.0).all())
+
+
+@pytest.mark.parametrize("units", UNITS)
 def test_the_median_is_that_of_the_rewards_that_the_residuals_give(units: str) -> None:
     rewards = UNITS[units](FUNCTION[:, None] + RESIDUALS).numpy()
     found = Median(lambda: RESIDUALS).values(FUNCTION, UNITS[units])

@@ -118,28 +118,29 @@ class Mean:
 
     def values(self, function: Tensor, units: BackTransformation) -> Tensor:
         """The mean where the function is this."""
-        return self._moments(function, units)[0]
+        if units.is_affine:
+            return units(function + self.residuals().to(function).mean())
+        return self._over_residuals(lambda at: units(at).mean(-1), function)
 
     def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
         """The mean and its interval, with the errors of function and average independent."""
-        middle, error = self._moments(ends[0], units)
-        lower, upper = (self._moments(end, units)[0] for end in ends[1:])
-        margin = width * error
-        middle, lower, upper = _ordered(middle, lower, upper)
-        below, above = torch.hypot(middle - lower, margin), torch.hypot(upper - middle, margin)
-        return middle, middle - below, middle + above
 
-    def _moments(self, function: Tensor, units: BackTransformation) -> tuple[Tensor, Tensor]:
-        """Averages (...) over the residuals, and their standard errors."""
+        def error(at: Tensor) -> Tensor:  # of the function, that changes the average by its own
+            own = units(at).var(-1, correction=0).sqrt() / max(at.shape[-1] - 1, 1) ** 0.5
+            return (own / units.slope(at).abs().mean(-1)).nan_to_num()
+
+        middle, lower, upper = ends
+        different = middle[:1] if units.is_affine else middle
+        margin = width * self._over_residuals(error, different)
+        low = middle - torch.hypot(middle - lower, margin)
+        high = middle + torch.hypot(upper - middle, margin)
+        return _ordered(*(self.values(end, units) for end in (middle, low, high)))
+
+    def _over_residuals(self, statistic: Callable[[Tensor], Tensor], function: Tensor) -> Tensor:
+        """A statistic, (n, t) -> (n,), of the function plus each residual (...)."""
         residuals = self.residuals().to(function)
-        if units.is_affine:
-            average, error = _average(units(residuals))
-            return units(function) + average, error.expand_as(function)
-        size = max(1, _MOST_ELEMENTS // len(residuals))
-        parts = function.reshape(-1, 1).split(size)
-        found = zip(*(_average(units(part + residuals)) for part in parts), strict=True)
-        averages, errors = (torch.cat(one).reshape(function.shape) for one in found)
-        return averages, errors
+        parts = function.reshape(-1, 1).split(max(1, _MOST_ELEMENTS // len(residuals)))
+        return torch.cat([statistic(part + residuals) for part in parts]).reshape(function.shape)
 
 
 def estimand_of(name: Estimand, residuals: Callable[[], Tensor]) -> RewardFunctional:
@@ -155,12 +156,6 @@ def estimand_of(name: Estimand, residuals: Callable[[], Tensor]) -> RewardFuncti
 
 
 LOCATION = Location()
-
-
-def _average(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Averages (...) over the last dimension (..., t), and their standard errors."""
-    number = values.shape[-1]
-    return values.mean(-1), (values.var(-1, correction=0) / max(number - 1, 1)).sqrt()
 
 
 def _ordered(middle: Tensor, one: Tensor, other: Tensor) -> Ends:

@@ -94,6 +94,12 @@ class BackTransformation:
         found = self.sign * self.warp.inverse(values)
         return found.exp() if self.log else found
 
+    def slope(self, values: Tensor) -> Tensor:
+        """The derivative at values (...)."""
+        rewards = self.warp.inverse(values)
+        slope = self.sign * (-self.warp.log_slope(rewards)).exp()
+        return slope * self(values) if self.log else slope
+
     @property
     def is_affine(self) -> bool:
         """Whether a shift of the values stays the same shift, up to the sign."""
