@@ -117,7 +117,7 @@ class StudyBelief:
             estimand: "location", "median" or "mean"; see `SurefootSampler`.
 
         Returns:
-            A copy, whose recommendation is the same configuration.
+            A copy; without branches, it recommends the same configuration.
 
         Raises:
             InvalidInput: If it is none of these.

@@ -86,8 +86,9 @@ class SurefootSampler(BaseSampler):
         estimand: What `belief` predicts of the measurements of a configuration: "location" is the
             center of the fitted noise, median and mean if that is symmetric, and robust to
             outliers; "median" and "mean" are those of the measurements, outliers included. The
-            search and the recommended configuration do not depend on it, and
-            `StudyBelief.of_estimand` changes it.
+            search does not depend on it, and neither does the recommended configuration, but for
+            which branch of undeclared conditional parameters is the best. See
+            `StudyBelief.of_estimand`.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
