@@ -70,3 +70,6 @@ def test_the_estimand_may_be_changed_and_is_named_beside_every_value(write_study
     median = summarise(*open_study(path)).recommended
     assert median.estimand == "median"
     assert median.lower <= 2.0 * share + 20.0 <= median.upper < mean["value"]
+
+    lines = run("tune", path, "--rounds", 31)
+    assert "  |  recommended with median 2" in lines

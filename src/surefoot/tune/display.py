@@ -141,6 +141,13 @@ class Progress:
             self.seconds_left = pace * max(0, self.rounds - self.finished)
         return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
 
+    @property
+    def quantity(self) -> str:
+        """What the recommended value is called."""
+        study_file = self._trials.study_file
+        risk = study_file.risk_description
+        return ESTIMAND_WORDS[study_file.objective.estimand] if risk is None else risk.name
+
     def left_behind(self, trial: FrozenTrial) -> str:
         """A line about processes that were ended after a trial; empty after the first time."""
         text = str(trial.user_attrs.get(LEFT_BEHIND, ""))
@@ -256,8 +263,8 @@ class LivePanel:
                 value, low, high = estimate_texts(best.value, best.lower, best.upper)
                 ends = f"({low} to {high})"
             ends = escape(printable(status.units.of_value(ends)))
-            what = ESTIMAND_WORDS[best.estimand]
-            body.add_row("Recommended", f"{what} [bold green]{value}[/bold green] {ends}")
+            text = f"{escape(status.quantity)} [bold green]{value}[/bold green] {ends}"
+            body.add_row("Recommended", text)
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
                 body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
@@ -326,7 +333,7 @@ def _summary(status: Progress) -> list[str]:
         if status.has_interval:
             value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
-        what = "" if best.estimand == "location" else f"{best.estimand} "
+        what = "" if status.quantity == "value" else f"with {status.quantity} "
         parts.append(f"recommended {what}{status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
