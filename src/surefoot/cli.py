@@ -463,12 +463,12 @@ def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: U
 def _show(summary: Summary) -> None:
     """Print the recommendation, if there is one, and what is known of it."""
     from surefoot.tune.definition.constraint_text import constraint_lines
-    from surefoot.tune.estimate_text import ESTIMAND_WORDS, estimate_texts
+    from surefoot.tune.estimate_text import estimate_texts, quantity
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
         return
-    what = ESTIMAND_WORDS[best.estimand] if risk is None else f"{risk.name} of"
+    what = quantity(best.estimand, None if risk is None else f"{risk.name} of")
     value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
     if summary.interval is not None:
         value, low, high = estimate_texts(best.value, *summary.interval)

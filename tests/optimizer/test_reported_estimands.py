@@ -126,3 +126,26 @@ def test_anything_else_is_refused_and_changes_nothing(estimand) -> None:
 def test_before_a_reward_there_are_no_residuals() -> None:
     with pytest.raises(NotReady, match="there are no rewards yet"):
         robust_ucb(sf.Box([0.0], [1.0])).residuals()
+
+
+def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() -> None:
+    """In batches it is redrawn when a point is chosen; having looked makes no difference."""
+    points = np.linspace(0.0, 1.0, 40)[:, None]
+    found = []
+    for looked in (False, True):
+        optimizer = sf.algorithms.bbkb(
+            sf.Arms(points), kernels.squared_exponential(0.1), norm_bound=1.0, noise=0.1, seed=0
+        )
+        generator = np.random.default_rng(0)
+        for _ in range(40):
+            queries = optimizer.ask_batch(4)
+            for query in queries:
+                reward = np.sin(6.0 * float(query.point)) + 0.1 * generator.standard_normal()
+                optimizer.tell(query, reward)
+                if looked:
+                    optimizer.residuals()
+            optimizer.ask()
+            found.append(optimizer.residuals())
+    half = len(found) // 2
+    for plain, after_looks in zip(found[:half], found[half:], strict=True):
+        assert torch.equal(plain, after_looks)

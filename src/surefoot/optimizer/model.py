@@ -142,7 +142,7 @@ class Model:
     _selected: int = 0  # outstanding pulls in it
     _look: Inference | None = field(default=None, metadata={"saved": False})
     _uncertainty: tuple[int, Uncertainty] | None = field(default=None, metadata={"saved": False})
-    _residuals: tuple[int, Tensor] | None = field(default=None, metadata={"saved": False})
+    _residuals: tuple[Posterior, Tensor] | None = field(default=None, metadata={"saved": False})
     _copy: Model | None = field(default=None, metadata={"saved": False})  # fitted to all rewards
 
     def __post_init__(self) -> None:
@@ -266,13 +266,13 @@ class Model:
         References:
             Hoaglin and Welsch 1978, "The hat matrix in regression and ANOVA".
         """
-        number = len(self.observations)
-        if self._residuals is None or self._residuals[0] != number:
-            self._residuals = number, self._current_residuals()
+        posterior = self.look().posterior
+        if self._residuals is None or self._residuals[0] is not posterior:
+            self._residuals = posterior, self._residuals_of(posterior)
         return self._residuals[1]
 
-    def _current_residuals(self) -> Tensor:
-        observations, posterior, fitted = self.without_effects(), self.look().posterior, self.fitted
+    def _residuals_of(self, posterior: Posterior) -> Tensor:
+        observations, fitted = self.without_effects(), self.fitted
         site, rewards = observations.site, observations.rewards
         with torch.no_grad():
             mean, deviation = posterior.mean_and_deviation(observations.sites)

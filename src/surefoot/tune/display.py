@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tune.estimate_text import ESTIMAND_WORDS, estimate_text, estimate_texts
+from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
@@ -146,7 +146,7 @@ class Progress:
         """What the recommended value is called."""
         study_file = self._trials.study_file
         risk = study_file.risk_description
-        return ESTIMAND_WORDS[study_file.objective.estimand] if risk is None else risk.name
+        return quantity(study_file.objective.estimand, None if risk is None else risk.name)
 
     def left_behind(self, trial: FrozenTrial) -> str:
         """A line about processes that were ended after a trial; empty after the first time."""

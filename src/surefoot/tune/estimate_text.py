@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import math
 
-ESTIMAND_WORDS = {"location": "value", "median": "median", "mean": "mean"}
-"""What an estimate is called, by its estimand."""
-
 _LEAST, _MOST = 5, 15  # significant digits
+
+
+def quantity(estimand: str, risk: str | None) -> str:
+    """What an estimate is called.
+
+    Args:
+        estimand: What it is of measurements.
+        risk: Name of the risk that it is, in a study with an environment.
+
+    Example:
+        >>> quantity("location", None), quantity("mean", None), quantity("mean", "worst case")
+        ('value', 'mean', 'worst case')
+    """
+    if risk is not None:
+        return risk
+    return "value" if estimand == "location" else estimand
 
 
 def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, str]:
