@@ -94,7 +94,7 @@ def dictionary(optimizer: sf.Optimizer, points: torch.Tensor | None = None) -> n
     """Arms (m,), or indices into the points (A, d), of the dictionary."""
     if points is None:
         points = optimizer.space.points
-    embedding = optimizer.posterior.embedding
+    embedding = optimizer.belief().posterior.embedding
     kept = getattr(embedding, "embedding", embedding).dictionary
     same = (kept[:, None, :] == points).all(-1)
     assert same.any(1).all(), "a point of the dictionary was never measured"
@@ -103,8 +103,8 @@ def dictionary(optimizer: sf.Optimizer, points: torch.Tensor | None = None) -> n
 
 def variance(optimizer: sf.Optimizer) -> np.ndarray:
     """sigma^2 of every arm (A,)."""
-    return optimizer.posterior.variance(optimizer.space.points).numpy()
+    return optimizer.belief().posterior.variance(optimizer.space.points).numpy()
 
 
 def mean(optimizer: sf.Optimizer) -> np.ndarray:
-    return optimizer.posterior.mean(optimizer.space.points).numpy()
+    return optimizer.belief().posterior.mean(optimizer.space.points).numpy()

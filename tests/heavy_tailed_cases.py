@@ -32,7 +32,7 @@ def features(optimizer: sf.Optimizer, points: torch.Tensor | None = None) -> np.
     each direction does, so that is compared with the formula in the very same features.
     """
     at = optimizer.space.points if points is None else points
-    return optimizer.posterior.embedding(at).numpy()
+    return optimizer.belief().posterior.embedding(at).numpy()
 
 
 def lost(found: heavy_tails.AdaptivelyTruncated) -> np.ndarray:

@@ -172,7 +172,7 @@ def test_the_estimate_is_that_of_the_clipped_rewards(space: str) -> None:
     info = clipped.tell_all(x, rewards, z)
     plain.tell_all(x, rewards.clamp(-3.0, 3.0), z)
     at = x if z is None else torch.cat([x, z], -1)
-    torch.testing.assert_close(clipped.posterior.mean(at), plain.posterior.mean(at))
+    torch.testing.assert_close(clipped.posterior.mean(at), plain.belief().posterior.mean(at))
     assert info.threshold == 3.0
     assert info.truncated_total == int((rewards.abs() > 3.0).sum())
 
@@ -197,17 +197,17 @@ def test_the_posterior_is_that_of_the_feature_map(space: str) -> None:
     mean = phi @ torch.linalg.solve(V, phi.T @ rewards)
     explained = RIDGE * (phi * torch.linalg.solve(V, phi.T).T).sum(-1)
     variance = 1.0 - phi.square().sum(-1) + explained
-    torch.testing.assert_close(optimizer.posterior.mean(at), mean)
-    torch.testing.assert_close(optimizer.posterior.variance(at), variance)
+    torch.testing.assert_close(optimizer.belief().posterior.mean(at), mean)
+    torch.testing.assert_close(optimizer.belief().posterior.variance(at), variance)
 
 
 def test_the_risk_is_that_of_the_bounds() -> None:
     optimizer = build("joint-arms", risk=Median())
     play(optimizer, 8)
-    value, lower, upper = optimizer.assess(LINE)
+    value, lower, upper = optimizer.belief().predict(LINE)
     assert bool(((lower <= value) & (value <= upper)).all())
     for row, x in enumerate(LINE):
         z = environment().points
-        mean = optimizer.posterior.mean(torch.cat([x.expand(3, -1), z], -1))
+        mean = optimizer.belief().posterior.mean(torch.cat([x.expand(3, -1), z], -1))
         expected = Median()(mean, environment().weights)
         torch.testing.assert_close(value[row], expected)

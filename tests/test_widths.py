@@ -251,7 +251,7 @@ def run(optimizer: sf.Optimizer, rounds: int, seed: int) -> torch.Tensor:
     for _ in range(rounds):
         query = optimizer.ask()
         optimizer.tell(query, float(query.point[0]) + float(generator.standard_t(2.5)))
-    return optimizer.posterior.mean(optimizer.space.points)
+    return optimizer.belief().posterior.mean(optimizer.space.points)
 
 
 class TestAlgorithms:
@@ -287,7 +287,7 @@ class TestAlgorithms:
 
         horizon, share = doubling.horizon(None, 0.1, len(rewards))
         guessed, told = after_all(), after_all(horizon=horizon, delta=share)
-        means = (optimizer.posterior.mean(optimizer.space.points) for optimizer in (guessed, told))
+        means = (optimizer.belief().posterior.mean(optimizer.space.points) for optimizer in (guessed, told))
         torch.testing.assert_close(*means, rtol=1e-9, atol=1e-12)
         assert guessed.width == pytest.approx(told.width, rel=1e-12)
 

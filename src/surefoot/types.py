@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,41 @@ class Query:
     repeats: int = 1
     environment: Tensor | None = None
     owner: str = field(default="", repr=False)
+
+
+OBJECTIVE = "objective"
+"""Name of the objective among the values of a measurement."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Values that were measured at one point, and under which conditions.
+
+    Args:
+        where: A query, the index of an arm or a point.
+        values: Values by outcome: the reward as `OBJECTIVE`, constraints by their names; some may
+            be missing.
+        environment: The z (dz,) that it was measured under, on a `Joint` space.
+        sem: Standard error of the reward, in reward units.
+        worker: Name of who or what measured it, None where it is unknown.
+        time: When it was measured, in any unit, None where it is unknown.
+        failed: Whether measuring failed because of the point, which the search then avoids.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+        >>> rows = [Measurement([0.2], {OBJECTIVE: 1.0}), Measurement([0.7], {OBJECTIVE: 3.0})]
+        >>> optimizer.record(rows).round
+        2
+    """
+
+    where: Query | int | Tensor | Sequence[float]
+    values: Mapping[str, float] = field(default_factory=dict)
+    environment: Tensor | Sequence[float] | float | None = None
+    sem: float = 0.0
+    worker: str | int | None = None
+    time: float | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,9 +202,3 @@ class Constraint:
         if self.maximum is not None:
             return value - self.maximum
         return self.minimum - value  # type: ignore[operator]
-
-    def value_of(self, excess: Tensor) -> Tensor:
-        """Values (n,) that are so far (n,) beyond the limit."""
-        if self.maximum is not None:
-            return excess + self.maximum
-        return self.minimum - excess  # type: ignore[operator]

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
     "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),
-    "optimizer-initial": (lambda v: sf.Optimizer(BOX, KERNEL, initial=v), less_than_none),
+    "optimizer-initial": (lambda v: sf.Optimizer(BOX, KERNEL, plan=Plan(v)), less_than_none),
     "optimizer-seed": (
         lambda v: sf.Optimizer(BOX, KERNEL, seed=v),
         st.one_of(less_than_none, st.just(2**70)),
@@ -205,7 +205,7 @@ def test_whatever_the_rewards_the_robust_posterior_is_finite(rewards: list[float
     found = optimizer.recommend()
     assert found.lower <= found.value <= found.upper
     assert bool(torch.isfinite(torch.tensor([found.lower, found.value, found.upper])).all())
-    weights = optimizer.weights
+    weights = optimizer.belief().weights
     assert bool(((weights >= 0) & (weights <= 1)).all())
 
 
@@ -236,7 +236,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
     "a hyperparameter fit and a kernel": lambda: sf.Optimizer(
-        BOX, KERNEL, hyperparameters=HyperparameterFit()
+        BOX, KERNEL, kernel=HyperparameterFit()
     ),
     "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
@@ -272,7 +272,7 @@ def test_a_plain_gpytorch_kernel_will_do() -> None:
     optimizer = gp_ucb(sf.Box([0.0], [1.0]), gpytorch.kernels.RBFKernel())
     optimizer.tell([0.5], 1.0)
     optimizer.ask()
-    mean = optimizer.posterior.mean(torch.tensor([[0.5]], dtype=torch.float64))
+    mean = optimizer.belief().posterior.mean(torch.tensor([[0.5]], dtype=torch.float64))
     assert mean.dtype == torch.float64
     assert not mean.requires_grad
 

@@ -26,8 +26,8 @@ def told(design: sf.Arms | sf.Box, **options: object) -> sf.Optimizer:
 
 def test_it_is_the_mean_over_functions_of_the_posterior():
     optimizer = told(sf.Arms(DESIGNS))
-    score = ExpectedRisk(samples=2**12)(optimizer.context)(DESIGNS)
-    posterior, rng = optimizer.posterior, np.random.default_rng(0)
+    score = ExpectedRisk(samples=2**12)(optimizer.belief())(DESIGNS)
+    posterior, rng = optimizer.belief().posterior, np.random.default_rng(0)
     for index, x in enumerate(DESIGNS[:, 0].tolist()):
         points = torch.tensor([[x, z] for z in (0.0, 0.5, 1.0)], dtype=torch.float64)
         at = posterior.evaluate(points)
@@ -48,7 +48,7 @@ def test_it_recommends_any_design_and_leaves_the_run_alone():
     optimizer, other = told(sf.Box([0.0], [1.0])), told(sf.Box([0.0], [1.0]))
     best = optimizer.recommend(by=ExpectedRisk())
     grid = torch.linspace(0, 1, 201, dtype=torch.float64).unsqueeze(-1)
-    score = ExpectedRisk()(optimizer.context)
+    score = ExpectedRisk()(optimizer.belief())
     assert float(score(best.point.unsqueeze(0))) >= float(score(grid).max()) - 1e-6
     assert torch.equal(optimizer.recommend(by=ExpectedRisk()).point, best.point)
     assert torch.equal(optimizer.ask().point, other.ask().point)
@@ -73,12 +73,12 @@ def test_values_of_a_density_differ_between_runs_and_rounds_but_not_between_call
         optimizer = sf.algorithms.v_ucb(space, KERNEL, level=0.25, initial=0, seed=seed)
         optimizer.tell_all([[0.2], [0.8]], [1.0, 0.5], [[0.3], [0.6]])
         rule = ExpectedRisk(values=4, samples=4)
-        first, again = (rule(optimizer.context)(DESIGNS) for _ in range(2))
+        first, again = (rule(optimizer.belief())(DESIGNS) for _ in range(2))
         assert torch.equal(first, again)
-        before = optimizer.context.generator.clone_state()
+        before = optimizer.belief().generator.clone_state()
         optimizer.tell(optimizer.ask(), 0.7)
-        later = rule(optimizer.context)(DESIGNS)
-        former_values = replace(optimizer.context, generator=before)
+        later = rule(optimizer.belief())(DESIGNS)
+        former_values = replace(optimizer.belief(), generator=before)
         assert not torch.equal(later, rule(former_values)(DESIGNS))
         return [first, later]
 

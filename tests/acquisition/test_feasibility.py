@@ -22,8 +22,8 @@ def chances(look: bool) -> torch.Tensor:
             optimizer.tell(query, float(torch.sin(9.0 * query.point).sum()))
         if look and step > 0:
             optimizer.recommend()
-    assert optimizer.context.feasible is not None
-    return optimizer.context.feasible(optimizer.space.points)
+    assert optimizer.belief().feasible is not None
+    return optimizer.belief().feasible(optimizer.space.points)
 
 
 def test_looking_leaves_every_bit_as_it_is() -> None:

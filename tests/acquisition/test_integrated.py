@@ -11,7 +11,7 @@ import surefoot as sf
 from surefoot.acquisition import Replication, UpperConfidenceBound
 from surefoot.algorithms import robust_ucb
 from surefoot.hyperparameters import HyperparameterFit
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Pull
 
 BOX = sf.Box([0.0, -1.0], [2.0, 1.0])
 NEW = torch.tensor([[0.3, 0.2], [1.7, -0.9], [1.0, 0.9]], dtype=torch.float64)
@@ -31,7 +31,7 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     """Without microscale variation, which intervals allow for."""
     optimizer = fitted()
     model = optimizer._model
-    found = UpperConfidenceBound(integrated=True)(optimizer.context)(NEW)
+    found = UpperConfidenceBound(integrated=True)(optimizer.belief())(NEW)
     modes = model.current_uncertainty().unit
     unit = (NEW - BOX.lower) / BOX.span
     given = [mode.given(*sample).at(unit) for mode, sample in modes._samples]
@@ -41,10 +41,10 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     variance = (second.mean(0) - means.mean(0).square()) * (number + 1.0) / (number - 1.0)
     most_likely = modes.modes[0].at_most_likely(unit)
     fit, width = model.fitted, optimizer.width
-    shift = optimizer.posterior.mean(NEW) - fit.scale * most_likely.mean
+    shift = optimizer.belief().posterior.mean(NEW) - fit.scale * most_likely.mean
     expected = shift + fit.scale * (means.mean(0) + width * variance.sqrt())
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
-    assert not torch.allclose(found, UpperConfidenceBound()(optimizer.context)(NEW), atol=1e-2)
+    assert not torch.allclose(found, UpperConfidenceBound()(optimizer.belief())(NEW), atol=1e-2)
 
 
 def test_modes_of_kernels_of_different_smoothness_count_together():
@@ -90,7 +90,7 @@ def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
 def test_a_given_kernel_has_nothing_to_integrate_over():
     optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
     optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))
-    bounds = [UpperConfidenceBound(integrated=on)(optimizer.context)(NEW) for on in (True, False)]
+    bounds = [UpperConfidenceBound(integrated=on)(optimizer.belief())(NEW) for on in (True, False)]
     torch.testing.assert_close(*bounds)
 
 
@@ -119,7 +119,7 @@ def test_queries_are_the_same_after_save_and_load(tmp_path):
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert loaded.policy == optimizer.policy
-    assert len(loaded.hyperparameters.others) == 2
+    assert len(loaded.belief().hyperparameters.others) == 2
     assert torch.equal(optimizer.ask().point, loaded.ask().point)
 
 

@@ -35,7 +35,7 @@ def bounds(opt: sf.Optimizer) -> tuple[np.ndarray, np.ndarray]:
     """l and u (8, 3) of every design with every z."""
     z = opt.space.environment.points
     points = torch.cat([LINE.repeat_interleave(len(z), 0), z.repeat(len(LINE), 1)], -1)
-    mean, deviation = opt.posterior.mean_and_deviation(points)
+    mean, deviation = opt.belief().posterior.mean_and_deviation(points)
     reach = opt.width * deviation
     return (mean - reach).reshape(8, -1).numpy(), (mean + reach).reshape(8, -1).numpy()
 
@@ -45,7 +45,7 @@ def test_each_round_is_that_of_the_definition() -> None:
     chosen = set()
     for _ in range(12):
         lower, upper = bounds(opt)
-        known = {int(torch.cdist(x.unsqueeze(0), LINE).argmin()) for x in opt.context.designs}
+        known = {int(torch.cdist(x.unsqueeze(0), LINE).argmin()) for x in opt.belief().designs}
         gaps, designs = [], []
         for level in LEVELS:
             highest = reference.var(upper, MASSES, level)
@@ -79,7 +79,7 @@ def test_the_measurement_bounds_the_gaps_of_all_levels() -> None:
         query = opt.ask()
         point = torch.cat([query.point, query.environment]).unsqueeze(0)
         # The pending query does not count yet: `posterior` is that of the rewards.
-        deviation = float(opt.posterior.mean_and_deviation(point)[1])
+        deviation = float(opt.belief().posterior.mean_and_deviation(point)[1])
         assert max(gaps) <= 2.0 * width * deviation + 1e-9
         opt.tell(query, objective(query.point, query.environment))
 
@@ -111,7 +111,7 @@ def test_one_run_finds_the_best_design_of_each_level() -> None:
     for level, best in ((0.2, 0.0), (0.8, 1.0)):
         found = opt.recommend(risk=sf.VaR(level))
         assert found.point.tolist() == [best]
-        value, lower, upper = opt.assess(found.point.unsqueeze(0), risk=sf.VaR(level))
+        value, lower, upper = opt.belief().predict(found.point.unsqueeze(0), risk=sf.VaR(level))
         assert [found.value, found.lower, found.upper] == [float(value), float(lower), float(upper)]
 
 

@@ -55,7 +55,7 @@ def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = Non
     kernel = sf.kernels.squared_exponential([0.3, 0.5] if joint else 0.3)
     risk = risk or (sf.VaR(0.3) if joint else None)
     width = sf.widths.constant(4.0)
-    return sf.Optimizer(space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, initial=3)
+    return sf.Optimizer(space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=Plan(3))
 
 
 def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
@@ -137,7 +137,7 @@ def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Pat
     optimizer = sf.Optimizer(SPACES["box"], sf.kernels.linear(), policy=Sweep())
     optimizer.tell([0.5], 1.0)
     assert [float(query.point) for query in optimizer.ask_batch(3)] == [0.0, 1 / 16, 2 / 16]
-    optimizer.policy.choose(optimizer.context, None)
+    optimizer.policy.choose(optimizer.belief(), None)
     optimizer.recommend()
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", policy=Sweep())
@@ -224,7 +224,7 @@ def test_a_memory_that_cannot_be_in_a_file_is_refused_when_it_is_saved(tmp_path:
     optimizer.ask()
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", policy=Chosen(keep))
-    assert loaded.context.memory["kept"].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+    assert loaded.belief().memory["kept"].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
     before = (tmp_path / "run").read_bytes()
     for _ in range(3):
         optimizer.ask()

@@ -37,7 +37,7 @@ def test_it_is_the_best_lower_bound_of_any_round(design: sf.Arms | sf.Box) -> No
     for step in range(12):
         query = optimizer.ask()
         optimizer.forget(query, failed=False)  # so that nothing is pending in what follows
-        lower = float(optimizer.assess(query.point.unsqueeze(0))[1])
+        lower = float(optimizer.belief().predict(query.point.unsqueeze(0))[1])
         if lower > value:
             best, value = query.point, lower
         optimizer.tell(optimizer.expect(query.point, query.environment), reward(query))
@@ -45,7 +45,7 @@ def test_it_is_the_best_lower_bound_of_any_round(design: sf.Arms | sf.Box) -> No
         assert best is not None
         assert torch.equal(recommended.point, best), step
         assert recommended.value == pytest.approx(
-            float(optimizer.assess(best.unsqueeze(0))[0]), abs=1e-9
+            float(optimizer.belief().predict(best.unsqueeze(0))[0]), abs=1e-9
         )
 
 

@@ -139,4 +139,4 @@ class TestInstability:
         assert kept.recommend().arm == 9
         assert avoided.recommend().arm != 9
         assert avoided.unstable.tolist() == [LINE[9].tolist()]
-        assert not len(kept.unstable)
+        assert not len(kept.belief().unstable)

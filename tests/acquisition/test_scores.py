@@ -22,7 +22,7 @@ def context() -> tuple[Context, np.ndarray, np.ndarray]:
     made = Context(
         optimizer.space,
         sf.Mean(),
-        optimizer.posterior,
+        optimizer.belief().posterior,
         optimizer.width,
         optimizer.history,
         PendingQueries(),

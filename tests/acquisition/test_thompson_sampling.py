@@ -191,7 +191,7 @@ def test_failed_points_are_avoided() -> None:
 def test_scale_zero_is_greedy_and_the_width_is_a_factor() -> None:
     optimizer = build(SPACES["arms"], ThompsonSampling(scale=0.0))
     drive(optimizer, 6)
-    greedy = int(optimizer.posterior.mean(SPACES["arms"].points).argmax())
+    greedy = int(optimizer.belief().posterior.mean(SPACES["arms"].points).argmax())
     assert {optimizer.ask().arm for _ in range(4)} == {greedy}
     constant = sf.widths.constant(3.0)
     by_width = build(SPACES["arms"], ThompsonSampling(0.5, by_width=True), width=constant)

@@ -37,9 +37,9 @@ class TestBatches:
         """Against the bounds of all arms, worked out from the mean of the batch's start."""
         optimizer, noise = batched(), np.random.default_rng(1)
         optimizer.tell(3, 0.0)
-        mean, ends = optimizer.posterior.mean(PLANE), 0
+        mean, ends = optimizer.belief().posterior.mean(PLANE), 0
         for _ in range(150):
-            before = optimizer.posterior
+            before = optimizer.belief().posterior
             due = optimizer._model.regression.is_due
             query = optimizer.ask()
             if due:
@@ -62,7 +62,7 @@ class TestBatches:
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
             after = optimizer._model.selection().variance(PLANE)
             torch.testing.assert_close(after, variance)
-            torch.testing.assert_close(optimizer.posterior.variance(PLANE), variance)
+            torch.testing.assert_close(optimizer.belief().posterior.variance(PLANE), variance)
         assert optimizer.pending == []
         assert len(optimizer.history) == 88
 
@@ -128,7 +128,7 @@ class TestBatches:
         right.tell(queries[1], -5.0)
         arm = queries[0].arm
         point = PLANE[arm : arm + 1]
-        assert float(left.posterior.mean(point)) > float(right.posterior.mean(point)) + 0.5
+        assert float(left.belief().posterior.mean(point)) > float(right.belief().posterior.mean(point)) + 0.5
         if not left._model.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
@@ -138,22 +138,22 @@ class TestBatches:
         for build in (bkb, bbkb):
             optimizer = build(sf.Arms(arms), sf.kernels.squared_exponential(0.2), **SETTINGS)
             play(optimizer, 25)
-            mean = optimizer.posterior.mean(arms)
+            mean = optimizer.belief().posterior.mean(arms)
             assert bool(torch.isfinite(mean).all())
             torch.testing.assert_close(mean[:-1], mean[0].expand(9_999))
 
     def test_an_incremental_dictionary_holds_pulled_arms_and_their_posterior(self) -> None:
         optimizer = batched(sf.Nystrom(sf.LeverageSampling(2.0, resample="incremental")))
         play(optimizer, 60)
-        points = optimizer.posterior.embedding.embedding.dictionary
+        points = optimizer.belief().posterior.embedding.embedding.dictionary
         assert all(bool((point == PLANE).all(-1).any()) for point in points)
         pulled = optimizer.history.sites[optimizer.history.site].numpy()
         k = covariance.squared_exponential(np.array([0.3, 0.3]))
         mean, variance = gaussian_process.on_dictionary(
             k, points.numpy(), pulled, optimizer.history.rewards.numpy(), 0.01, PLANE.numpy()
         )
-        np.testing.assert_allclose(optimizer.posterior.mean(PLANE), mean, atol=1e-6)
-        np.testing.assert_allclose(optimizer.posterior.variance(PLANE), variance, atol=1e-6)
+        np.testing.assert_allclose(optimizer.belief().posterior.mean(PLANE), mean, atol=1e-6)
+        np.testing.assert_allclose(optimizer.belief().posterior.variance(PLANE), variance, atol=1e-6)
 
     @pytest.mark.slow
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:
@@ -165,8 +165,8 @@ class TestBatches:
             query = optimizer.ask()
             spike = 20.0 if turn % 9 == 5 else 0.0
             optimizer.tell(query, 5.0 * value(query.point) + noise.normal() + spike)
-            weights, history = optimizer.weights, optimizer.history
-            fitted = optimizer.posterior.mean(history.sites[history.site])
+            weights, history = optimizer.belief().weights, optimizer.history
+            fitted = optimizer.belief().posterior.mean(history.sites[history.site])
             thresholds = (weights * (history.rewards - fitted).abs())[weights < 1.0]
             if len(thresholds):
                 torch.testing.assert_close(thresholds, thresholds[0].expand_as(thresholds))

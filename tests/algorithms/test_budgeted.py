@@ -155,7 +155,7 @@ class TestVarianceStarvation:
         assert len(S) <= min(evaluations, 30)
         sketched = budgeted.Sketched(K, pulled, S, ridge)
         exact = ridge * budgeted.exact_variance(K, pulled, ridge)
-        posterior, points = optimizer.posterior, optimizer.space.points
+        posterior, points = optimizer.belief().posterior, optimizer.space.points
         starved = (ridge * posterior.factor.leverage(posterior.embedding(points))).numpy()
         ours = variance(optimizer)
         agree(ours, ridge * sketched.variance())

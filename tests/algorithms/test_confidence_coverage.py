@@ -65,7 +65,7 @@ def is_covered(problem: ArmProblem, optimizer: sf.Optimizer, seed: int) -> bool:
         query = optimizer.ask()
         assert query.arm is not None
         optimizer.tell(query, problem.measure(query.arm, generator))
-        mean, deviation = optimizer.posterior.mean_and_deviation(optimizer.space.points)
+        mean, deviation = optimizer.belief().posterior.mean_and_deviation(optimizer.space.points)
         error = (problem.values - mean).abs()
         if bool((error > optimizer.width * deviation + 1e-9).any()):
             return False

@@ -82,7 +82,7 @@ class Geometry:
     width: float
 
     def check(self, optimizer: sf.Optimizer, info: Info) -> None:
-        agree(optimizer.posterior.variance(optimizer.space.points), self.variance)
+        agree(optimizer.belief().posterior.variance(optimizer.space.points), self.variance)
         np.testing.assert_allclose(2 * info.information_gain, self.log_det, rtol=1e-7)
         np.testing.assert_allclose([info.width, optimizer.width], self.width, rtol=1e-7)
 
@@ -106,7 +106,7 @@ def check_adaptive(
     """The mean is that of Algorithm 2 in the optimiser's features, and cut rewards are told of."""
     phi = features(optimizer)
     found = heavy_tails.adaptive_truncation(phi[pulls(case)], payoffs(case), ridge, b_t, root)
-    agree(optimizer.posterior.mean(optimizer.space.points), phi @ found.theta)
+    agree(optimizer.belief().posterior.mean(optimizer.space.points), phi @ found.theta)
     np.testing.assert_allclose(info.threshold, b_t, rtol=1e-12)
 
     assert 0 < lost(found).sum() < PULLS / 2
@@ -129,7 +129,7 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
     log_det = heavy_tails.log_determinant(K_t, ridge)
     beta = heavy_tails.truncation_width(NORM, v, alpha, DELTA, ridge, PULLS, log_det)
 
-    agree(optimizer.posterior.mean(optimizer.space.points), mean)
+    agree(optimizer.belief().posterior.mean(optimizer.space.points), mean)
     Geometry(variance, log_det, beta).check(optimizer, infos[-1])
     dropped = Y_hat != payoffs(case)
     assert 0 < dropped.sum() < PULLS / 2
@@ -222,9 +222,9 @@ def test_least_squares_on_a_dictionary_is_ridge_regression_in_its_features(
 
     Phi = literal[pulls(case)]
     theta = heavy_tails.ridge_regression(Phi, payoffs(case), ridge)
-    agree(optimizer.posterior.mean(optimizer.space.points), literal @ theta)
+    agree(optimizer.belief().posterior.mean(optimizer.space.points), literal @ theta)
     variance = heavy_tails.nystrom_variance(Phi, literal, case.gram.diagonal(), ridge)
-    agree(optimizer.posterior.variance(optimizer.space.points), variance)
+    agree(optimizer.belief().posterior.variance(optimizer.space.points), variance)
     log_det = heavy_tails.log_determinant(Phi @ Phi.T, ridge)
     np.testing.assert_allclose(2 * info.information_gain, log_det, rtol=1e-7)
 
@@ -238,7 +238,7 @@ def test_least_squares_in_folded_waves_is_ridge_regression_in_all_of_them(
     run(optimizer, case)
     literal = heavy_tails.quadrature_features(case.arms, nodes, lengthscale)
     theta = heavy_tails.ridge_regression(literal[pulls(case)], payoffs(case), ridge)
-    agree(optimizer.posterior.mean(optimizer.space.points), literal @ theta)
+    agree(optimizer.belief().posterior.mean(optimizer.space.points), literal @ theta)
 
 
 @pytest.mark.parametrize("features", [sf.QuadratureFourier(20), sf.Exact()], ids=["waves", "exact"])

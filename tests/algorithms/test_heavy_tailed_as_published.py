@@ -71,8 +71,8 @@ def check(
     variance = residual + heavy_tails.fourier_variance(literal[arms], literal, 1.0)
     beta = width.adaptive_as_published(NORM, v, alpha, 1.0, t, m, HORIZON)
     at = optimizer.space.points
-    agree(optimizer.posterior.mean(at), mean)
-    agree(optimizer.posterior.variance(at), variance)
+    agree(optimizer.belief().posterior.mean(at), mean)
+    agree(optimizer.belief().posterior.variance(at), variance)
     assert optimizer.width == pytest.approx(beta, rel=1e-12)
     score, query = mean + beta * np.sqrt(variance), optimizer.ask()
     assert score[query.arm] >= score.max() - 1e-6
@@ -98,7 +98,7 @@ def test_quadrature_has_a_cosine_and_a_sine_of_every_node(
         info = optimizer.tell(int(arm), float(reward))
         assert info.dimension == 2 * nodes ** case.arms.shape[1]
         if t % 20 == 0:
-            phi = optimizer.posterior.embedding(optimizer.space.points).numpy()
+            phi = optimizer.belief().posterior.embedding(optimizer.space.points).numpy()
             np.testing.assert_allclose(phi, literal, rtol=0.0, atol=1e-9)
             cut |= check(optimizer, case, arms[:t], rewards[:t], literal, alpha, root, none)
     assert cut
@@ -155,7 +155,7 @@ def test_former_dictionaries_are_kept_and_a_saved_run_goes_on_the_same(tmp_path:
         assert loaded.ask().arm == optimizer.ask().arm
     at = optimizer.space.points
     torch.testing.assert_close(
-        loaded.posterior.mean(at), optimizer.posterior.mean(at), rtol=0.0, atol=1e-12
+        loaded.belief().posterior.mean(at), optimizer.belief().posterior.mean(at), rtol=0.0, atol=1e-12
     )
 
 

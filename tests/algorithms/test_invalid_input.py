@@ -140,6 +140,6 @@ def test_a_point_where_the_kernel_is_zero(
     optimizer.tell([0.0], 2.0)
     both = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
     expected = torch.tensor([0.0, 1.0], dtype=torch.float64)
-    torch.testing.assert_close(optimizer.posterior.mean(both), torch.zeros_like(expected))
-    torch.testing.assert_close(optimizer.posterior.variance(both), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(optimizer.belief().posterior.mean(both), torch.zeros_like(expected))
+    torch.testing.assert_close(optimizer.belief().posterior.variance(both), expected, rtol=0, atol=1e-9)
     assert optimizer.ask().point is not None

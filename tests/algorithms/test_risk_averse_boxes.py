@@ -61,7 +61,7 @@ def test_in_a_box_the_design_is_as_good_as_any_of_a_dense_grid(
 
     def risks(x: torch.Tensor) -> np.ndarray:
         points = joint.points(x, z).flatten(0, 1)
-        mean, deviation = optimizer.posterior.mean_and_deviation(points)
+        mean, deviation = optimizer.belief().posterior.mean_and_deviation(points)
         upper = (mean + optimizer.width * deviation).reshape(len(x), -1)
         return literal(upper.numpy(), masses, level)
 

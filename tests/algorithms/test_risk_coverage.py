@@ -49,7 +49,7 @@ def is_covered(run: Run, level: Fraction, rounds: int) -> bool:
     true = reference.var(run.f, run.case.masses, level)
     designs = torch.from_numpy(run.case.designs)
     for _ in range(rounds):
-        _, lower, upper = (risk.numpy() for risk in run.optimizer.assess(designs))
+        _, lower, upper = (risk.numpy() for risk in run.optimizer.belief().predict(designs))
         if (true < lower - SLACK).any() or (true > upper + SLACK).any():
             return False
         run.round()
@@ -131,7 +131,7 @@ def test_regret_is_at_most_twice_the_reach_of_what_is_measured(name: str) -> Non
         true = literal(run.f, case.masses)
         pairs = torch.from_numpy(case.pairs)
         for _ in range(20):
-            mean, deviation = run.optimizer.posterior.mean_and_deviation(pairs)
+            mean, deviation = run.optimizer.belief().posterior.mean_and_deviation(pairs)
             reach = run.optimizer.width * deviation.numpy().reshape(run.f.shape)
             holds = bool((np.abs(run.f - mean.numpy().reshape(run.f.shape)) <= reach).all())
             x, z = run.round()

@@ -39,10 +39,10 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
             sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.15), estimator=part, ridge=0.01
         )
         optimizer.tell_all(points, rewards)
-        errors.append(float((optimizer.posterior.mean(LINE) - truth(LINE)).square().mean().sqrt()))
+        errors.append(float((optimizer.belief().posterior.mean(LINE) - truth(LINE)).square().mean().sqrt()))
         if part is estimator:
-            assert bool((optimizer.weights[spikes] < 0.5).all())
-            assert float((optimizer.weights[~spikes] > 0.5).double().mean()) > 0.85
+            assert bool((optimizer.belief().weights[spikes] < 0.5).all())
+            assert float((optimizer.belief().weights[~spikes] > 0.5).double().mean()) > 0.85
     assert errors[0] < 0.2
     assert errors[0] < 0.1 * errors[1]
 
@@ -55,7 +55,7 @@ def test_the_default_learns_through_spikes(seed: int) -> None:
     found = optimizer.recommend()
     assert float(truth(found.point)) > 0.9
     assert found.value == pytest.approx(1.0, abs=0.3)
-    weights = optimizer.weights
+    weights = optimizer.belief().weights
     assert bool((weights[spikes] < 0.5).all())
     assert float((weights[~spikes] > 0.5).double().mean()) > 0.75
 
@@ -81,7 +81,7 @@ def test_a_lone_spike_is_not_recommended() -> None:
     rewards[0] += 1000.0
     info = optimizer.tell_all(points, rewards)
     assert info.truncated_total >= 1
-    assert float(optimizer.weights[0]) < 0.5
+    assert float(optimizer.belief().weights[0]) < 0.5
     assert float(optimizer.recommend().point) == pytest.approx(0.7, abs=0.1)
 
 
@@ -95,8 +95,8 @@ def test_clean_data_lose_little_weight() -> None:
     )
     for optimizer in (robust, plain):
         optimizer.tell_all(points, rewards)
-    assert float((robust.weights > 0.5).double().mean()) > 0.9
-    difference = robust.posterior.mean(LINE) - plain.posterior.mean(LINE)
+    assert float((robust.belief().weights > 0.5).double().mean()) > 0.9
+    difference = robust.belief().posterior.mean(LINE) - plain.belief().posterior.mean(LINE)
     assert float(difference.abs().max()) < 0.15
 
 
@@ -123,7 +123,7 @@ def test_mostly_equal_rewards_with_spikes(share: float) -> None:
     for build in (robust_ucb, lambda box: robust_ucb(box, sf.kernels.matern(2.5, 0.2))):
         optimizer = build(sf.Box([0.0], [1.0]))
         optimizer.tell_all(points, rewards)
-        mean = optimizer.assess(points)[0]
+        mean = optimizer.belief().predict(points)[0]
         assert bool(((mean > 0.0) & (mean < 11.0)).all())
 
 
@@ -136,8 +136,8 @@ def test_extremes_that_agree_with_each_other_are_not_outliers() -> None:
     f = -100.0 * (points[:, 0] - 0.3).square()
     optimizer = robust_ucb(sf.Box([0.0], [1.0]))
     optimizer.tell_all(points, f + torch.from_numpy(generator.normal(size=28)))
-    assert bool((optimizer.weights[-3:] > 0.5).all())
-    mean = optimizer.assess(points[-3:])[0]
+    assert bool((optimizer.belief().weights[-3:] > 0.5).all())
+    mean = optimizer.belief().predict(points[-3:])[0]
     assert float((mean - f[-3:]).abs().max()) < 10.0
 
 
@@ -157,7 +157,7 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
     )
     optimizer.tell_all(points, rewards)
     unseen = torch.tensor([[1.5]], dtype=torch.float64)
-    deviation = float(optimizer.posterior.variance(unseen).sqrt())
+    deviation = float(optimizer.belief().posterior.variance(unseen).sqrt())
     assert 1.0 < deviation < 10.0 if standardise else deviation == pytest.approx(1.0, rel=1e-3)
 
 

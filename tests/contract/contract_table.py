@@ -338,7 +338,7 @@ def belief(optimizer: sf.Optimizer) -> tuple[Tensor, Tensor]:
     """Posterior mean and variance (n,) at the usual points."""
     points = usual_points(optimizer.space)
     with torch.no_grad():
-        return optimizer.posterior.mean(points), optimizer.posterior.variance(points)
+        return optimizer.belief().posterior.mean(points), optimizer.belief().posterior.variance(points)
 
 
 def same_belief(left: sf.Optimizer, right: sf.Optimizer, tolerance: float = 1e-9) -> None:

@@ -134,7 +134,7 @@ def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
     for optimizer in (robust, plain):
         inform(optimizer, 12)
     same_belief(robust, plain, 1e-8)
-    assert bool((robust.weights > 1.0 - 1e-9).all())
+    assert bool((robust.belief().weights > 1.0 - 1e-9).all())
 
 
 class TestOrder:
@@ -171,7 +171,7 @@ class TestOrder:
 
 def mean_at(optimizer: sf.Optimizer, point: torch.Tensor) -> float:
     with torch.no_grad():
-        return float(optimizer.posterior.mean(point[None]))
+        return float(optimizer.belief().posterior.mean(point[None]))
 
 
 def seen(cell: Cell, query: sf.Query) -> torch.Tensor:

@@ -42,7 +42,7 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
     inform(optimizer)
     design, environment = optimizer.space.design, optimizer.space.environment
     x = design.points if isinstance(design, sf.Arms) else design.sample(5, torch.Generator())
-    value, lower, upper = optimizer.assess(x)
+    value, lower, upper = optimizer.belief().predict(x)
     assert bool(((lower <= value) & (value <= upper)).all())
     if not isinstance(environment, sf.FiniteEnvironment):
         return
@@ -52,7 +52,7 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
         else:
             seen = torch.cat([x[row].expand(3, -1), environment.points], -1)
         with torch.no_grad():
-            mean, deviation = optimizer.posterior.mean_and_deviation(seen)
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(seen)
         for sign, ours in zip((-1.0, 0.0, 1.0), found, strict=True):
             bound = mean + sign * optimizer.width * deviation
             expected = optimizer.risk(bound, environment.weights)
@@ -65,6 +65,6 @@ def test_the_recommendation_is_the_best_of_the_designs_measured(cell: Cell) -> N
     designs = inform(optimizer).x
     for by, place in (("mean", 0), ("lower", 1)):
         found = optimizer.recommend(by)
-        best = optimizer.assess(designs)[place].max()
+        best = optimizer.belief().predict(designs)[place].max()
         ours = (found.value, found.lower)[place]
         assert ours == pytest.approx(float(best), abs=1e-9)

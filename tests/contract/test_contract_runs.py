@@ -42,13 +42,13 @@ def undisturbed(cell: Cell) -> list[list[float]]:
 def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
     """Use everything that only looks."""
     optimizer.save(path)
-    _ = optimizer.weights, optimizer.width, optimizer.pending, belief(optimizer)
+    _ = optimizer.belief().weights, optimizer.width, optimizer.pending, belief(optimizer)
     if thoroughly:
         optimizer.recommend(), optimizer.recommend("lower"), optimizer.recommend(estimand="mean")
         if isinstance(optimizer.space, sf.Joint):
             design = optimizer.space.design
             some = design.points if isinstance(design, sf.Arms) else design.lower[None]
-            optimizer.assess(some)
+            optimizer.belief().predict(some)
 
 
 @every
@@ -81,12 +81,12 @@ def check_finite(optimizer: sf.Optimizer) -> None:
         assert found.lower <= found.value <= found.upper
         assert np.isfinite([found.value, found.lower, found.upper]).all()
     assert all(torch.equal(point, points[0]) for point in points)
-    assert optimizer.residuals().shape == optimizer.history.rewards.shape
+    assert optimizer.belief().residuals.shape == optimizer.history.rewards.shape
     mean, variance = belief(optimizer)
     assert bool(torch.isfinite(mean).all())
     assert bool(torch.isfinite(variance).all())
     assert bool((variance >= 0.0).all())
-    weights = optimizer.weights
+    weights = optimizer.belief().weights
     assert weights.shape == optimizer.history.rewards.shape
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
 

@@ -75,7 +75,7 @@ class Heavy:
         y = self.rewards[:t]
         literal = heavy_tails.adaptive_truncation(Phi, y, self.ridge, b_t, root)
         plain = heavy_tails.ridge_regression(Phi, y, self.ridge)
-        difference = optimizer.posterior.coefficients.numpy() - literal.theta
+        difference = optimizer.belief().posterior.coefficients.numpy() - literal.theta
         scale = np.linalg.norm(literal.theta) + np.linalg.norm(plain)
         assert np.linalg.norm(difference) <= 1e-10 * scale
         check_counts(info, literal)

@@ -157,8 +157,8 @@ def test_the_order_of_rewards_does_not_matter(estimator: Estimator) -> None:
     first = fitted(estimator, site, rewards)
     second = fitted(estimator, site[order], rewards[order])
     np.testing.assert_allclose(first.mean, second.mean, rtol=1e-9, atol=1e-12)
-    if first.weights is not None and second.weights is not None:
-        np.testing.assert_allclose(first.weights[order], second.weights, rtol=1e-9)
+    if first.belief().weights is not None and second.belief().weights is not None:
+        np.testing.assert_allclose(first.belief().weights[order], second.belief().weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,6 @@ def test_hubers_estimate_does_not_depend_on_how_far_out_an_outlier_is() -> None:
             ridge=0.1,
         )
         optimizer.tell_all(arms.tolist(), rewards.tolist())
-        means.append(optimizer.posterior.mean(optimizer.space.points))
+        means.append(optimizer.belief().posterior.mean(optimizer.space.points))
     torch.testing.assert_close(means[1], means[0], atol=1e-3, rtol=0.0)
     torch.testing.assert_close(means[2], means[0], atol=1e-3, rtol=0.0)

@@ -74,7 +74,7 @@ def test_it_is_the_literal_estimate(number: int) -> None:
     points = LINE[:, 0].numpy()
     mean, threshold, truncated = literal(points[arms], y, 0.2, 0.7, points)
     assert torch.allclose(
-        optimizer.posterior.mean(optimizer.space.points), torch.from_numpy(mean), atol=1e-7
+        optimizer.belief().posterior.mean(optimizer.space.points), torch.from_numpy(mean), atol=1e-7
     )
     assert info.truncated_total == truncated
     logarithm = math.log(math.pi**2 * number**2 / (3 * DELTA))
@@ -94,7 +94,7 @@ def test_the_bounds_hold_where_tails_are_regular() -> None:
             arms = generator.integers(0, len(LINE), 10)
             noise = generator.choice([-1.0, 1.0], 10) * generator.pareto(2.0, 10)
             optimizer.tell_all(arms.tolist(), (truth[arms].numpy() + noise).tolist())
-            mean, deviation = optimizer.posterior.mean_and_deviation(optimizer.space.points)
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(optimizer.space.points)
             outside.append(bool(((truth - mean).abs() > optimizer.width * deviation).any()))
     assert sum(outside) == 0
 
@@ -107,7 +107,7 @@ def test_outliers_do_not_bend_it() -> None:
     bent.tell_all(arms, [*y[:-3], 1e9, -1e12, 1e15])
     points = plain.space.points
     assert torch.allclose(
-        plain.posterior.mean(points), bent.posterior.mean(bent.space.points), atol=0.1
+        plain.belief().posterior.mean(points), bent.posterior.mean(bent.space.points), atol=0.1
     )
 
 

@@ -23,7 +23,7 @@ class TestBoxes:
         rewards = [value(point) for point in pulled]
         for point, y in zip(pulled, rewards, strict=True):
             optimizer.tell(point, y)
-        dictionary = optimizer.posterior.embedding.dictionary
+        dictionary = optimizer.belief().posterior.embedding.dictionary
         assert 5 < len(dictionary) < 100
         at = torch.rand(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
         mean, variance = gaussian_process.on_dictionary(
@@ -34,8 +34,8 @@ class TestBoxes:
             0.01,
             at.numpy(),
         )
-        np.testing.assert_allclose(optimizer.posterior.mean(at), mean, atol=1e-5)
-        np.testing.assert_allclose(optimizer.posterior.variance(at), variance, atol=1e-5)
+        np.testing.assert_allclose(optimizer.belief().posterior.mean(at), mean, atol=1e-5)
+        np.testing.assert_allclose(optimizer.belief().posterior.variance(at), variance, atol=1e-5)
 
     @pytest.mark.slow
     def test_bkb_finds_the_top_of_a_box(self) -> None:

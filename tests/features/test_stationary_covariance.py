@@ -52,7 +52,7 @@ class Rule:
 def covariance(embedding: Any) -> torch.Tensor:
     optimizer = sf.Optimizer(SPACE, KERNEL, features=Rule(embedding), ridge=0.1, risk=sf.VaR(0.25))
     optimizer.tell([0.2], 1.0, environment=[0.5])
-    context = optimizer.context.sampled(3)
+    context = optimizer.belief().sampled(3)
     designs = torch.tensor([[0.1], [0.7]], dtype=torch.float64)
     groups = context.posterior.evaluate(SPACE.points(designs, context.z).flatten(0, 1)).groups(3)
     return context.covariance_over_z(groups)

@@ -17,7 +17,7 @@ class TestArms:
         optimizer = gp_ucb(sf.Arms(points), sf.kernels.squared_exponential(0.2), ridge=0.01)
         for arm, reward in ((1, 1.0), (2, 3.0), (0, 0.0)):
             optimizer.tell(arm, reward)
-        mean = optimizer.posterior.mean(points)
+        mean = optimizer.belief().posterior.mean(points)
         assert float(mean[1]) == pytest.approx(float(mean[2]))
         assert float(mean[1]) == pytest.approx(2.0, abs=0.1)
 

@@ -137,7 +137,7 @@ def test_noisy_improvement_is_over_feasible_points(optimizer):
 
     def score(constraints):
         generator = torch.Generator().manual_seed(0)
-        context = replace(optimizer.context, constraints=constraints, generator=generator)
+        context = replace(optimizer.belief(), constraints=constraints, generator=generator)
         return float(policy(context)(x))
 
     everywhere = score(lambda x: torch.ones_like(x[:, 0]))
@@ -156,7 +156,7 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
 
     def score(constraints):
         generator = torch.Generator().manual_seed(0)
-        return policy(replace(optimizer.context, constraints=constraints, generator=generator))
+        return policy(replace(optimizer.belief(), constraints=constraints, generator=generator))
 
     drawn = score(None)
     best = drawn(torch.tensor([[0.0], [0.2], [0.4]], dtype=torch.float64)).max()
@@ -185,7 +185,7 @@ def test_a_constraint_may_be_any_number(value: object) -> None:
     limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
     optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
     optimizer.tell([0.3], 1.0, constraints={"p": value}, worker=np.int64(3))
-    assert optimizer.context.success is None
+    assert optimizer.belief().success is None
 
 
 @pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])

@@ -28,11 +28,11 @@ def told(rewards: list[float], at_once: bool) -> sf.Optimizer:
 
 def shown(optimizer: sf.Optimizer) -> list[float]:
     found, points = optimizer.recommend(), torch.linspace(0, 1, 5, dtype=torch.float64)[:, None]
-    mean, deviation = optimizer.posterior.mean_and_deviation(points)
-    fitted = optimizer.hyperparameters
+    mean, deviation = optimizer.belief().posterior.mean_and_deviation(points)
+    fitted = optimizer.belief().hyperparameters
     assert fitted is not None
     ends = [*found.point, found.value, found.lower, found.upper, fitted.noise, fitted.scale]
-    return [float(value) for value in (*ends, *mean, *deviation, *optimizer.weights)]
+    return [float(value) for value in (*ends, *mean, *deviation, *optimizer.belief().weights)]
 
 
 @pytest.mark.parametrize("number", range(1, len(REWARDS) + 1))

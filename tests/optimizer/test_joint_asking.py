@@ -58,7 +58,7 @@ class TestAsking:
 
     def test_of_the_designs_listed_the_one_of_largest_upper_bound(self) -> None:
         optimizer = inform(build("arms"))
-        _, _, upper = optimizer.assess(LINE)
+        _, _, upper = optimizer.belief().predict(LINE)
         among = [0, 3, 5, 6]
         assert optimizer.ask(arms=among).arm == among[int(upper[among].argmax())]
 
@@ -94,7 +94,7 @@ class TestAsking:
         optimizer = inform(build("arms", repeat_until=3.0), 4)
         repeats = []
         for step in range(14):
-            posterior, told = optimizer.posterior, len(optimizer.history)
+            posterior, told = optimizer.belief().posterior, len(optimizer.history)
             query = optimizer.ask()
             pair = torch.cat([query.point, query.environment]).unsqueeze(0)
             wanted = int(np.ceil(2.0 * RIDGE / float(posterior.variance(pair))))

@@ -51,7 +51,7 @@ class TestBelief:
         rewards = optimizer.history.rewards.numpy()
         points = pulled[:7] + (0.0 if name == "bare" else 0.07)
         mean, variance = gaussian_process.exact(k, pulled, rewards, RIDGE, points)
-        ours = optimizer.posterior.mean_and_deviation(torch.from_numpy(points))
+        ours = optimizer.belief().posterior.mean_and_deviation(torch.from_numpy(points))
         np.testing.assert_allclose(ours[0], mean, atol=1e-6)
         np.testing.assert_allclose(ours[1], np.sqrt(variance), atol=1e-6)
 
@@ -68,8 +68,8 @@ class TestBelief:
         optimizer = sf.Optimizer(joint, kernel, risk=sf.VaR(0.3), ridge=RIDGE)
         optimizer.tell([0.5], 1.0, 0.1)
         assert optimizer.history.sites.tolist() == [[0.55]]
-        value, lower, upper = optimizer.assess([[0.0]])  # where there is none
-        mean, deviation = optimizer.posterior.mean_and_deviation(torch.zeros(1, 1).double())
+        value, lower, upper = optimizer.belief().predict([[0.0]])  # where there is none
+        mean, deviation = optimizer.belief().posterior.mean_and_deviation(torch.zeros(1, 1).double())
         reach = optimizer.width * deviation
         torch.testing.assert_close(value, mean)
         torch.testing.assert_close(
@@ -96,11 +96,11 @@ class TestBelief:
         seen = np.array([[x, z] for x in LINE[:, 0].tolist() for z in VALUES])
         points = torch.from_numpy(numbers if name == "bare" else seen)
         mean, deviation = (
-            part.numpy().reshape(-1, 3) for part in optimizer.posterior.mean_and_deviation(points)
+            part.numpy().reshape(-1, 3) for part in optimizer.belief().posterior.mean_and_deviation(points)
         )
         reach = optimizer.width * deviation
         expected = [literal(values) for values in (mean, mean - reach, mean + reach)]
-        for ours, theirs in zip(optimizer.assess(designs), expected, strict=True):
+        for ours, theirs in zip(optimizer.belief().predict(designs), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
     @either
@@ -108,7 +108,7 @@ class TestBelief:
     def test_the_best_design_of_those_measured(self, name: str, observed: bool) -> None:
         optimizer = inform(build(name, observed=observed), 10)
         x, _ = places(optimizer.space, 10)
-        value, lower, upper = optimizer.assess(x)
+        value, lower, upper = optimizer.belief().predict(x)
         assert bool(((lower <= value) & (value <= upper)).all())
         for by, score in (("mean", value), ("lower", lower)):
             found, best = optimizer.recommend(by=by), int(score.argmax())
@@ -136,11 +136,11 @@ class TestBelief:
     )
     def test_a_kernel_is_learnt(self, name: str, estimator: object) -> None:
         optimizer = v_ucb(JOINTS[name](), level=0.3, estimator=estimator)
-        assert optimizer.hyperparameters is None
+        assert optimizer.belief().hyperparameters is None
         inform(optimizer, 24, spike=0.0)
         assert of_the_space(optimizer.space, optimizer.ask())
-        assert optimizer.hyperparameters is not None
-        scales = optimizer.hyperparameters.kernel.base_kernel.lengthscale
+        assert optimizer.belief().hyperparameters is not None
+        scales = optimizer.belief().hyperparameters.kernel.base_kernel.lengthscale
         assert scales.numel() == optimizer.space.seen.dimension
         found = optimizer.recommend()
         assert found.lower <= found.value <= found.upper
@@ -167,7 +167,7 @@ def test_assessing_a_space_without_an_environment_gives_the_mean_and_the_bounds(
         plain = sf.Optimizer(space, KERNEL, ridge=RIDGE)
         plain.tell_all([[0.0], [0.4]] if isinstance(space, sf.Box) else [0, 2], [0.5, -0.2])
         points = LINE[:3]
-        mean, deviation = plain.posterior.mean_and_deviation(points)
+        mean, deviation = plain.belief().posterior.mean_and_deviation(points)
         expected = mean, mean - plain.width * deviation, mean + plain.width * deviation
-        for found, wanted in zip(plain.assess(points), expected, strict=True):
+        for found, wanted in zip(plain.belief().predict(points), expected, strict=True):
             torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)

@@ -189,10 +189,10 @@ class TestRefusals:
         optimizer = build(name, observed=observed)
         for call in (
             lambda: optimizer.recommend(),
-            lambda: optimizer.assess(LINE),
-            lambda: optimizer.posterior,
+            lambda: optimizer.belief().predict(LINE),
+            lambda: optimizer.belief().posterior,
             lambda: optimizer.ask(arms=[0] if "box" not in name else [[0.5]]),
         ):
             with pytest.raises(sf.NotReady, match="no rewards yet"):
                 call()
-        assert len(optimizer.weights) == 0
+        assert len(optimizer.belief().weights) == 0

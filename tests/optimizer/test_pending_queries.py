@@ -8,7 +8,7 @@ import torch
 import surefoot as sf
 from plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
 from surefoot.algorithms import gp_ucb
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Pull
 
 
 class TestPending:
@@ -19,7 +19,7 @@ class TestPending:
         optimizer = cell.build()
         optimizer.tell(points_of(optimizer.space, 1)[0], 1.0)
         point = points_of(optimizer.space, 4, seed=8)[-1:]
-        posterior = optimizer.posterior
+        posterior = optimizer.belief().posterior
         variance = float(posterior.variance(point))
         at = optimizer.space.locate(point[0])
         after = float(posterior.updated([Pull(at.point, at.arm, 1)]).variance(point))
@@ -137,5 +137,5 @@ def test_zero_has_no_sign(z: list[float] | None) -> None:
         optimizer.tell([-0.0], 0.0, z)
         plain.tell([0.0], 0.0, None if z is None else [0.0])
     assert len(optimizer.pending) == 0
-    assert len(optimizer.context.observations.sites) == 1
+    assert len(optimizer.belief().observations.sites) == 1
     assert torch.equal(optimizer.ask().point, plain.ask().point)

@@ -112,5 +112,5 @@ class TestRefusals:
             with pytest.raises(sf.NotReady, match="tell"):
                 optimizer.recommend()
             with pytest.raises(sf.NotReady, match="tell"):
-                _ = optimizer.posterior
-            assert len(optimizer.weights) == 0
+                _ = optimizer.belief().posterior
+            assert len(optimizer.belief().weights) == 0

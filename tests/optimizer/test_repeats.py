@@ -34,16 +34,16 @@ class TestRepeats:
                 assert [q.id for q in optimizer.pending] == [query.id], count
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
             assert optimizer.pending == []
-            seen.append((query.repeats, float(optimizer.posterior.variance(point))))
+            seen.append((query.repeats, float(optimizer.belief().posterior.variance(point))))
         assert max(repeats for repeats, _ in seen) > 3
         if part == "exact":
             before = batched(sf.Exact(), repeat_until=2.0)
             before.tell_all([5] * 50 + [90] * 10, [0.0] * 60)
             query = before.ask(arms=[5])
-            old = float(before.posterior.variance(PLANE[5:6]))
+            old = float(before.belief().posterior.variance(PLANE[5:6]))
             for _ in range(query.repeats):
                 before.tell(query, 0.0)
-            new = float(before.posterior.variance(PLANE[5:6]))
+            new = float(before.belief().posterior.variance(PLANE[5:6]))
             assert 0.9 * old / 2.0 <= new <= old / 2.0 * (1 + 1e-9)
 
     def test_missing_measurements_are_saved_and_lower_the_variance(self, tmp_path: Path) -> None:

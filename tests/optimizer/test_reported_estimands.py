@@ -35,32 +35,32 @@ def test_residuals_of_least_squares_are_those_of_the_hat_matrix() -> None:
     gram = covariance.gram(covariance.squared_exponential(np.array([0.2])), x, x)
     hat = gram @ np.linalg.inv(gram + np.diag(0.1 + sems**2))
     expected = (y - hat @ y) / np.sqrt(1.0 - np.diag(hat))
-    assert np.allclose(optimizer.residuals().numpy(), expected, atol=1e-6)
+    assert np.allclose(optimizer.belief().residuals.numpy(), expected, atol=1e-6)
 
 
 def test_residuals_of_weighted_rewards_are_those_of_the_weighted_hat_matrix() -> None:
     optimizer = skewed(40)
-    fitted, weights = optimizer.hyperparameters, optimizer.weights.numpy()
+    fitted, weights = optimizer.belief().hyperparameters, optimizer.belief().weights.numpy()
     points, rewards = optimizer.history.sites, optimizer.history.rewards
     with torch.no_grad():
         gram = kernels.block(fitted.kernel, points, points).numpy()
     hat = gram @ np.linalg.inv(gram + np.diag(fitted.noise / weights))
     y = (fitted.warp(rewards).numpy() - fitted.center) / fitted.scale
     expected = fitted.scale * (y - hat @ y) / np.sqrt(1.0 - np.diag(hat))
-    assert np.allclose(optimizer.residuals().numpy(), expected, atol=0.01 * expected.std())
+    assert np.allclose(optimizer.belief().residuals.numpy(), expected, atol=0.01 * expected.std())
 
 
 def test_the_mean_is_the_mean_of_the_rewards_and_the_location_is_not() -> None:
     optimizer = skewed(400)
     x = torch.tensor([[0.5]], dtype=torch.float64)
-    value, lower, upper = (float(end) for end in optimizer.assess(x, estimand="mean"))
+    value, lower, upper = (float(end) for end in optimizer.belief().predict(x, estimand="mean"))
     assert lower <= 0.0 <= upper
     assert abs(value) < 0.2
     median = 1.0 - np.log(2.0)
-    value, lower, upper = (float(end) for end in optimizer.assess(x, estimand="median"))
+    value, lower, upper = (float(end) for end in optimizer.belief().predict(x, estimand="median"))
     assert lower <= median <= upper
     assert abs(value - median) < 0.2
-    assert float(optimizer.assess(x)[0]) > 0.2  # the location, between mode (1) and mean (0)
+    assert float(optimizer.belief().predict(x)[0]) > 0.2  # the location, between mode (1) and mean (0)
 
 
 def test_outliers_belong_to_the_mean_alone() -> None:
@@ -101,8 +101,8 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
     optimizer = robust_ucb(space, risk=sf.VaR(0.4), seed=0)
     optimizer.tell_all(x, x[:, 0] + z - generator.exponential(0.5, 60), z[:, None])
     designs = torch.tensor([[0.2], [0.7]], dtype=torch.float64)
-    location, mean = optimizer.assess(designs), optimizer.assess(designs, estimand="mean")
-    shift = optimizer.residuals().mean()
+    location, mean = optimizer.belief().predict(designs), optimizer.belief().predict(designs, estimand="mean")
+    shift = optimizer.belief().residuals.mean()
     assert float(shift) < 0.0
     assert torch.allclose(mean[0], location[0] + shift)
     assert bool((mean[2] - mean[1] > location[2] - location[1]).all())
@@ -117,7 +117,7 @@ def test_anything_else_is_refused_and_changes_nothing(estimand) -> None:
         return
     optimizer = skewed(12)
     before = optimizer.recommend()
-    for call in (optimizer.recommend, lambda **of: optimizer.assess([[0.5]], **of)):
+    for call in (optimizer.recommend, lambda **of: optimizer.belief().predict([[0.5]], **of)):
         with pytest.raises(InvalidInput, match=expected):
             call(estimand=estimand)
     assert optimizer.recommend().value == before.value
@@ -143,9 +143,9 @@ def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() ->
                 reward = np.sin(6.0 * float(query.point)) + 0.1 * generator.standard_normal()
                 optimizer.tell(query, reward)
                 if looked:
-                    optimizer.residuals()
+                    optimizer.belief().residuals
             optimizer.ask()
-            found.append(optimizer.residuals())
+            found.append(optimizer.belief().residuals)
     half = len(found) // 2
     for plain, after_looks in zip(found[:half], found[half:], strict=True):
         assert torch.equal(plain, after_looks)

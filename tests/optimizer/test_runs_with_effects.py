@@ -48,7 +48,7 @@ def test_predictions_are_for_the_latest_reward(drifted):
 
 def test_without_support_the_run_is_the_same_to_the_last_bit():
     plain, known = told((), step=0.0), told(step=0.0)
-    assert known.contrasts() == {}
+    assert known.belief().effects == {}
     assert known.recommend().value == plain.recommend().value
     assert torch.equal(known.ask().point, plain.ask().point)
 
@@ -67,16 +67,16 @@ def test_a_saved_run_goes_on_alike(drifted, tmp_path):
 
 def test_rewards_between_fits_are_corrected_too():
     fit = sf.hyperparameters.HyperparameterFit(every=1000, passes=1)
-    optimizer = sf.Optimizer(SPACE, hyperparameters=fit, estimator=sf.StudentT())
+    optimizer = sf.Optimizer(SPACE, kernel=fit, estimator=sf.StudentT())
     generator = np.random.default_rng(0)
     points = generator.random((40, 1))
     level = 2.0 * (np.arange(40) < 20)
     rewards = np.sin(6.0 * points[:, 0]) + level + 0.05 * generator.standard_normal(40)
     optimizer.tell_all(points, rewards, times=range(40))
-    before = float(optimizer.posterior.mean([[0.5]]))
+    before = float(optimizer.belief().posterior.mean([[0.5]]))
     for _ in range(10):
         optimizer.tell([0.5], math.sin(3.0) + 2.0, time=5.0)  # as of the time before the step
-    assert float(optimizer.posterior.mean([[0.5]])) == pytest.approx(before, abs=0.4)
+    assert float(optimizer.belief().posterior.mean([[0.5]])) == pytest.approx(before, abs=0.4)
 
 
 @pytest.mark.parametrize(

@@ -110,10 +110,10 @@ def test_a_run_saved_within_a_batch_goes_on_the_same(
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert [query.id for query in loaded.pending] == [query.id for query in optimizer.pending]
-    torch.testing.assert_close(loaded.weights, optimizer.weights, rtol=0.0, atol=0.0)
+    torch.testing.assert_close(loaded.belief().weights, optimizer.belief().weights, rtol=0.0, atol=0.0)
     for left, right in zip(
-        loaded.posterior.mean_and_deviation(LINE),
-        optimizer.posterior.mean_and_deviation(LINE),
+        loaded.belief().posterior.mean_and_deviation(LINE),
+        optimizer.belief().posterior.mean_and_deviation(LINE),
         strict=True,
     ):
         torch.testing.assert_close(left, right, rtol=0.0, atol=0.0)
@@ -133,9 +133,9 @@ def test_a_run_with_fitted_hyperparameters_goes_on_the_same(
     _ = ask(optimizer)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.hyperparameters is not None
-    assert optimizer.hyperparameters is not None
-    assert loaded.hyperparameters.noise == optimizer.hyperparameters.noise
+    assert loaded.belief().hyperparameters is not None
+    assert optimizer.belief().hyperparameters is not None
+    assert loaded.belief().hyperparameters.noise == optimizer.belief().hyperparameters.noise
     assert torch.equal(asked(loaded, 3), asked(optimizer, 3))
 
 
@@ -169,9 +169,9 @@ def test_local_optima_and_kernel_of_a_fit_are_saved(
     optimizer.tell_all(points, rewards)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.hyperparameters is not None
-    assert loaded.hyperparameters.kernel.base_kernel.nu == smoothness
-    assert len(loaded.hyperparameters.rivals) == rivals
+    assert loaded.belief().hyperparameters is not None
+    assert loaded.belief().hyperparameters.kernel.base_kernel.nu == smoothness
+    assert len(loaded.belief().hyperparameters.rivals) == rivals
     assert str(loaded.recommend()) == str(optimizer.recommend())
 
 

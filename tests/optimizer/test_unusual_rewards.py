@@ -11,8 +11,8 @@ from plain_cells import LINE, MOMENT, Cell, feasible, in_turn, noisy, points_of
 def same_posterior(left: sf.Optimizer, right: sf.Optimizer, **tolerance: float) -> None:
     at = points_of(left.space, 15, seed=9)
     with torch.no_grad():
-        mean, deviation = left.posterior.mean_and_deviation(at)
-        expected, spread = right.posterior.mean_and_deviation(at)
+        mean, deviation = left.belief().posterior.mean_and_deviation(at)
+        expected, spread = right.belief().posterior.mean_and_deviation(at)
     torch.testing.assert_close(mean, expected, **tolerance)
     torch.testing.assert_close(deviation, spread, **tolerance)
 
@@ -28,7 +28,7 @@ class TestUnusualRewards:
         optimizer.tell_all(points, [0.0, 1.0, 2.0, 3.0, 4.0])
         rewards = 7.0 + torch.linspace(-0.5, 0.5, 1000, dtype=torch.float64)
         optimizer.tell_all(points[:1].repeat(1000, 1), rewards)
-        found = optimizer.posterior.mean(points[:1])
+        found = optimizer.belief().posterior.mean(points[:1])
         assert float(found) == pytest.approx(7.0, abs=0.2)
         assert feasible(optimizer.space, optimizer.ask().point)
 
@@ -68,9 +68,9 @@ class TestUnusualRewards:
         scaled.tell_all(points, unit * rewards.double())
         at = points_of(plain.space, 10, seed=4)
         torch.testing.assert_close(
-            scaled.posterior.mean(at) / unit, plain.posterior.mean(at), rtol=1e-3, atol=1e-3
+            scaled.posterior.mean(at) / unit, plain.belief().posterior.mean(at), rtol=1e-3, atol=1e-3
         )
-        torch.testing.assert_close(scaled.weights, plain.weights, rtol=1e-2, atol=1e-2)
+        torch.testing.assert_close(scaled.weights, plain.belief().weights, rtol=1e-2, atol=1e-2)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ class TestWeights:
         rewards = noise.normal(size=told)
         rewards[7] = 1000.0
         optimizer.tell_all(arms, rewards)
-        assert optimizer.weights.shape == (told,)
-        assert float(optimizer.weights[7]) < 0.1
-        assert float(optimizer.weights.median()) > 0.9
+        assert optimizer.belief().weights.shape == (told,)
+        assert float(optimizer.belief().weights[7]) < 0.1
+        assert float(optimizer.belief().weights.median()) > 0.9

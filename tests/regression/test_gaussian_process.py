@@ -16,7 +16,7 @@ from reference import covariance, gaussian_process, width
 from reference.agreement import agree
 from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding, pivoted_cholesky
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Pull
 
 PULLS = 120
 
@@ -77,8 +77,8 @@ class TestAgainstFormulas:
         mean, variance = gaussian_process.exact(case.formula, pulled, rewards, ridge, points)
 
         at = torch.from_numpy(points)
-        agree(optimizer.posterior.mean(at), mean)
-        agree(optimizer.posterior.variance(at), variance)
+        agree(optimizer.belief().posterior.mean(at), mean)
+        agree(optimizer.belief().posterior.variance(at), variance)
 
     def test_information_gain_and_widths(self, case: Case, ridge: float) -> None:
         space = case.space()
@@ -110,7 +110,7 @@ class TestAgainstFormulas:
 
         at = torch.from_numpy(points)
         located = [space.locate(point) for point in pending]
-        posterior = optimizer.posterior.updated([Pull(x.point, x.arm, 1) for x in located])
+        posterior = optimizer.belief().posterior.updated([Pull(x.point, x.arm, 1) for x in located])
         agree(posterior.mean(at), mean)
         agree(posterior.variance(at), variance)
 
@@ -123,7 +123,7 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
         case.space(), case.kernel(), features=sf.Nystrom(sf.PivotedCholesky(15)), ridge=ridge
     )
     optimizer.tell_all(pulled, rewards)
-    embedding = optimizer.posterior.embedding
+    embedding = optimizer.belief().posterior.embedding
     assert isinstance(embedding, NystromEmbedding)
     dictionary = embedding.dictionary.numpy()
     assert dictionary.shape == (12, 2)  # four fifths of it, the rest is for points to come
@@ -133,8 +133,8 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     )
 
     at = torch.from_numpy(points)
-    agree(optimizer.posterior.mean(at), mean)
-    agree(optimizer.posterior.variance(at), variance)
+    agree(optimizer.belief().posterior.mean(at), mean)
+    agree(optimizer.belief().posterior.variance(at), variance)
 
 
 def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
@@ -152,7 +152,7 @@ def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
     sizes = {}
     for number, point in enumerate(points, 1):
         optimizer.tell(point, 0.0)
-        sizes[number] = len(optimizer.posterior.embedding.dictionary)
+        sizes[number] = len(optimizer.belief().posterior.embedding.dictionary)
     assert sizes[40] == 40  # exact
     assert max(sizes.values()) == 40
     assert max(sizes[number] for number in range(320, 331)) == 20
@@ -177,8 +177,8 @@ def test_a_scaled_kernel_is_a_variance_times_the_kernel() -> None:
 
     mean, variance = gaussian_process.exact(formula, pulled, rewards, 0.5, points)
     at = torch.from_numpy(points)
-    agree(optimizer.posterior.mean(at), mean)
-    agree(optimizer.posterior.variance(at), variance)
+    agree(optimizer.belief().posterior.mean(at), mean)
+    agree(optimizer.belief().posterior.variance(at), variance)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_agrees_with_scikit_learn(kernel: gpytorch.kernels.Kernel, theirs: objec
     optimizer.tell_all(pulled, rewards)
     peer = GaussianProcessRegressor(ConstantKernel(1.0) * theirs, alpha=0.1, optimizer=None)
     mean, deviation = peer.fit(pulled, rewards).predict(points, return_std=True)
-    ours = optimizer.posterior.mean_and_deviation(torch.from_numpy(points))
+    ours = optimizer.belief().posterior.mean_and_deviation(torch.from_numpy(points))
     agree(ours[0], mean)
     agree(ours[1], deviation)
 
@@ -223,5 +223,5 @@ def test_agrees_with_gpytorch() -> None:
     at = torch.from_numpy(points)
     with torch.no_grad(), gpytorch.settings.fast_computations(False, False, False):
         theirs = peer(at)
-    agree(optimizer.posterior.mean(at), theirs.mean)
-    agree(optimizer.posterior.variance(at), theirs.variance)
+    agree(optimizer.belief().posterior.mean(at), theirs.mean)
+    agree(optimizer.belief().posterior.variance(at), theirs.variance)

@@ -48,7 +48,7 @@ def check_gaussian(draws: Tensor, mean: Tensor, covariance: Tensor, slack: float
 def check(
     optimizer: sf.Optimizer, points: Tensor, number: int, slack: float = 0.0, width: float = 1.0
 ) -> None:
-    posterior, prior = optimizer.posterior, optimizer.context.prior
+    posterior, prior = optimizer.belief().posterior, optimizer.belief().prior
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         paths = [posterior.path(generator, prior, width)(points) for _ in range(number)]
@@ -96,9 +96,9 @@ def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -
         ridge=0.2,
     )
     optimizer.tell_all([3, 20, 20, 33, 50], [1.0, 5.0, 4.0, 60.0, -2.0])
-    every = optimizer.posterior
+    every = optimizer.belief().posterior
     generator = torch.Generator().manual_seed(5)
-    paths = [every.path(generator, optimizer.context.prior, 1.0) for _ in range(600)]
+    paths = [every.path(generator, optimizer.belief().prior, 1.0) for _ in range(600)]
     points = optimizer.space.points
     chosen = torch.arange(0, 60, 7)
     at = every.evaluate(points[chosen])
@@ -112,11 +112,11 @@ def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -
 def test_a_width_multiplies_the_deviation() -> None:
     optimizer = sf.Optimizer(sf.Arms(LINE), sf.kernels.squared_exponential(0.3), ridge=0.2)
     optimizer.tell_all([3, 20, 50], [1.0, 2.0, -2.0])
-    points, prior = optimizer.space.points, optimizer.context.prior
+    points, prior = optimizer.space.points, optimizer.belief().prior
 
     def path(width: float) -> Tensor:
-        draw = optimizer.posterior.path(torch.Generator().manual_seed(5), prior, width)
-        return draw(points) - optimizer.posterior.mean(points)
+        draw = optimizer.belief().posterior.path(torch.Generator().manual_seed(5), prior, width)
+        return draw(points) - optimizer.belief().posterior.mean(points)
 
     torch.testing.assert_close(path(3.0), 3.0 * path(1.0), rtol=0.0, atol=1e-12)
     torch.testing.assert_close(path(0.0), 0.0 * path(1.0), rtol=0.0, atol=1e-12)
@@ -179,7 +179,7 @@ def test_draws_stay_accurate_among_many_points_that_are_close() -> None:
 def test_draws_are_differentiable_functions() -> None:
     optimizer = sf.Optimizer(SQUARE, KERNELS["squared-exponential"], ridge=0.1)
     optimizer.tell_all(PLANE, PLANE.sum(-1).sin())
-    path = optimizer.posterior.path(torch.Generator().manual_seed(0), optimizer.context.prior)
+    path = optimizer.belief().posterior.path(torch.Generator().manual_seed(0), optimizer.belief().prior)
     points = TRIED.clone().requires_grad_()
     assert torch.autograd.gradcheck(path, points)
 

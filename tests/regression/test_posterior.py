@@ -15,10 +15,10 @@ class TestPosterior:
         optimizer = cell.build(ridge=0.01)
         points = points_of(optimizer.space, 12)
         optimizer.tell(points[0], 1.0)
-        before = optimizer.posterior.variance(points)
+        before = optimizer.belief().posterior.variance(points)
         for step, point in enumerate(points):
             optimizer.tell(point, noisy(point, step))
-            now = optimizer.posterior.variance(points)
+            now = optimizer.belief().posterior.variance(points)
             assert bool((now >= 0).all())
             if cell.parts.startswith("exact"):
                 assert bool((now <= before + 1e-9).all())

@@ -84,7 +84,7 @@ def test_the_worst_case_is_at_an_end_that_hardly_ever_comes() -> None:
         optimizer.tell(1, -1.0, environment=z)
     best = optimizer.recommend()
     assert best.arm == 1
-    value, _, _ = optimizer.assess([[0.0]])
+    value, _, _ = optimizer.belief().predict([[0.0]])
     assert float(value) < -10.0
 
 
@@ -100,7 +100,7 @@ def test_a_density_may_be_infinite_at_an_end() -> None:
             ends = torch.tensor([[0.0], [1.0]]).double()
             z = torch.cat([ends, query.environment.unsqueeze(0)])
             pairs = torch.cat([query.point.expand(3, 1), z], -1)
-            mean, deviation = optimizer.posterior.mean_and_deviation(pairs)
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(pairs)
             lower = mean - optimizer.width * deviation
             assert float(lower[2]) <= float(lower[:2].min()) + 0.05
         optimizer.tell(query, 4.0 * value(query))

@@ -47,14 +47,14 @@ def told(design: sf.Arms | sf.Box, lacing: str = "prob", **options: bool) -> sf.
 
 def bounds(optimizer: sf.Optimizer, x: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     points = torch.tensor([[x, z] for z in VALUES], dtype=torch.float64)
-    mean, deviation = (part.numpy() for part in optimizer.posterior.mean_and_deviation(points))
+    mean, deviation = (part.numpy() for part in optimizer.belief().posterior.mean_and_deviation(points))
     return mean, mean - optimizer.width * deviation, mean + optimizer.width * deviation
 
 
 @pytest.mark.parametrize("design", [sf.Arms(DESIGNS), sf.Box([0.0], [1.0])])
 def test_risks_are_those_of_the_weights_at_each_design(design):
     optimizer = told(design)
-    parts = optimizer.assess(DESIGNS)
+    parts = optimizer.belief().predict(DESIGNS)
     for index, x in enumerate(DESIGNS[:, 0].tolist()):
         expected = [var(one, literal(x), 0.3) for one in bounds(optimizer, x)]
         assert [float(part[index]) for part in parts] == pytest.approx(expected, abs=1e-9)
@@ -75,7 +75,7 @@ def test_a_risk_of_several_rows_of_weights_is_that_of_each(risk):
 @pytest.mark.parametrize("lacing", ["prob", "unif", "prob-random"])
 def test_the_lacing_value_is_by_the_weights_at_the_chosen_design(lacing):
     optimizer = told(sf.Arms(DESIGNS), lacing)
-    context = optimizer.context.sampled(16)
+    context = optimizer.belief().sampled(16)
     for x in DESIGNS[:, 0].tolist():
         _, lower, upper = bounds(optimizer, x)
         weights = literal(x)

@@ -235,13 +235,13 @@ class OptimizerMachine(RuleBasedStateMachine):
     @rule(by=st.sampled_from(["mean", "lower"]))
     def look(self, by: str) -> None:
         self.optimizer.save(self.file)
-        _ = self.optimizer.width, self.optimizer.weights
+        _ = self.optimizer.width, self.optimizer.belief().weights
         if not self.told.rewards:
             return
         found = self.optimizer.recommend(by)
         assert found.lower <= found.value <= found.upper
         if self.is_joint:
-            self.optimizer.assess(found.point[None])
+            self.optimizer.belief().predict(found.point[None])
 
     @rule(renewed=st.booleans())
     def save_and_load(self, renewed: bool) -> None:
@@ -399,7 +399,7 @@ class OptimizerMachine(RuleBasedStateMachine):
 
     def belief(self, optimizer: sf.Optimizer) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            posterior = optimizer.posterior
+            posterior = optimizer.belief().posterior
             return posterior.mean(self.points), posterior.variance(self.points)
 
 

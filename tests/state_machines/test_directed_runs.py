@@ -55,7 +55,7 @@ def recommended(optimizer: sf.Optimizer, path: Path) -> sf.Optimizer:
 
 def looked_at(optimizer: sf.Optimizer, path: Path) -> sf.Optimizer:
     optimizer.save(path)
-    _ = optimizer.posterior.mean(ARMS), optimizer.weights, optimizer.width
+    _ = optimizer.belief().posterior.mean(ARMS), optimizer.belief().weights, optimizer.width
     return optimizer
 
 
@@ -117,7 +117,7 @@ class TestManyRewards:
             for optimizer, query in zip((alone, other), queries, strict=True):
                 optimizer.tell(query, value(query.point, MANY + step))
         for name in ("mean", "variance"):
-            ours, expected = (getattr(one.posterior, name)(ARMS) for one in (other, alone))
+            ours, expected = (getattr(one.belief().posterior, name)(ARMS) for one in (other, alone))
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-10)
 
     @pytest.mark.parametrize("build", [batched, tabulated])
@@ -130,7 +130,7 @@ class TestManyRewards:
             optimizer.tell(query, value(query.point, step))
         loaded = saved(optimizer, tmp_path / "run")
         for name in ("mean", "variance"):
-            ours, expected = (getattr(one.posterior, name)(ARMS) for one in (loaded, optimizer))
+            ours, expected = (getattr(one.belief().posterior, name)(ARMS) for one in (loaded, optimizer))
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-9)
 
 
@@ -250,9 +250,9 @@ class TestWhoseQueryItIs:
         pulls = [0, 1, 2, 3, *[5] * (2 if again == "told" else 1)]
         exact = sf.Optimizer(space, kernel, ridge=0.1)
         exact.tell_all(pulls, [0.0] * len(pulls))
-        of_rewards = exact.posterior.variance(space.points)
+        of_rewards = exact.belief().posterior.variance(space.points)
         exact.tell(5, 0.0)
-        of_all = exact.posterior.variance(space.points)
-        ours = optimizer.posterior.variance(space.points)
+        of_all = exact.belief().posterior.variance(space.points)
+        ours = optimizer.belief().posterior.variance(space.points)
         differences = [float((ours - expected).abs().max()) for expected in (of_rewards, of_all)]
         assert min(differences) < 1e-7, differences

@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from surefoot.types import Constraint, InvalidInput
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+_Kind = TypeVar("_Kind")
 
 LARGEST = 1e100  # magnitude up to which squares of rewards and coordinates can be summed
 _NO_NUMBERS = (bool, np.bool_, complex, np.complexfloating, str, bytes, bytearray, memoryview)
@@ -137,6 +139,23 @@ def standard_error(value: object) -> float:
             f"`sem` is {shown(value)}, expected {expected}: leave it out where it is unknown."
         )
     return min(number, LARGEST)
+
+
+def worker(value: object) -> str | None:
+    """Convert to the name of a worker that is not empty, or None where it is unknown."""
+    number = integer(value)
+    name = value if isinstance(value, str) else "" if number is None else str(number)
+    if value is not None and not name.strip():
+        raise InvalidInput(
+            f"`worker` is {shown(value)}, expected a name that is not empty, or None where it is "
+            "unknown."
+        )
+    return None if value is None else name
+
+
+def time(value: object) -> float | None:
+    """Convert to a finite time, or None where it is unknown."""
+    return None if value is None else finite("time", value)
 
 
 def standard_errors(value: object, length: int) -> list[float]:
@@ -327,3 +346,16 @@ def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tens
     if not bool(torch.isfinite(converted).all()):
         raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
     return converted.detach().clone()  # later changes by the caller must not affect the copy
+
+
+def rule(name: str, value: object, example: str) -> None:
+    """`InvalidInput` unless a rule is a function or an object that can be called, not a class."""
+    if not callable(value) or isinstance(value, type):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected one such as `{example}`.")
+
+
+def instance(name: str, value: _Kind, kind: type[_Kind]) -> _Kind:
+    """`InvalidInput` unless a value is of a class."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"`{name}` is {shown(value)}, expected a `{kind.__name__}(...)`.")
+    return value

@@ -12,15 +12,16 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import maximise
-from surefoot.acquisition.context import Context
 from surefoot.acquisition.partition import Partition
 from surefoot.acquisition.policy import UpperConfidenceBound
+from surefoot.acquisition.scores import PolicyState
+from surefoot.beliefs import Belief
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
-_CELLS = "cells"  # of the context's memory: those that are not split, (n, d + 1)
+_CELLS = "cells"  # of the policy's memory: those that are not split, (n, d + 1)
 _MOST_CELLS = 100_000
 _LIKELY = 0.5  # probability of success from which the center of a cell is measured
 
@@ -89,16 +90,18 @@ class AdaptivePartition:
             )
         self._partition(space, self.max_depth)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The center of the cell of largest index; of points that are listed, the largest bound."""
         if among is not None:
-            return maximise(UpperConfidenceBound()(context), context, among)
-        box: Box = context.space  # type: ignore[assignment]
-        cells: Tensor = context.memory.get(_CELLS, Partition.root(box)).cpu()
+            return maximise(
+                UpperConfidenceBound()(belief, state.generator), belief, state.generator, among
+            )
+        box: Box = belief.space  # type: ignore[assignment]
+        cells: Tensor = state.memory.get(_CELLS, Partition.root(box)).cpu()
         partition = self._partition(box, max(self.max_depth, int(cells[:, 0].max())))
         variation = self.norm_bound * kernels.variation(self.kernel, partition.half_sides)
-        upper, settled = _bounds(context, partition, variation, cells)
-        index = torch.minimum(upper, _caps(context, partition, variation, cells))
+        upper, settled = _bounds(belief, partition, variation, cells)
+        index = torch.minimum(upper, _caps(belief, partition, variation, cells))
         index += variation[cells[:, 0]]
         while True:
             best = int(index.argmax())
@@ -107,7 +110,7 @@ class AdaptivePartition:
                 break
             self._check_number(len(cells) + self.branching - 1)
             children = partition.children(cells[best])
-            child_upper, child_settled = _bounds(context, partition, variation, children)
+            child_upper, child_settled = _bounds(belief, partition, variation, children)
             cap = upper[best] + variation[depth]
             child_index = torch.minimum(child_upper, cap) + variation[depth + 1]
             others = torch.arange(len(cells)) != best
@@ -115,7 +118,7 @@ class AdaptivePartition:
             upper = torch.cat([upper[others], child_upper])
             settled = torch.cat([settled[others], child_settled])
             index = torch.cat([index[others], child_index])
-        context.memory[_CELLS] = cells
+        state.memory[_CELLS] = cells
         return box.location(partition.centroids(cells[best].unsqueeze(0))[0])
 
     def _partition(self, box: Box, depth: int) -> Partition:
@@ -132,27 +135,27 @@ class AdaptivePartition:
 
 
 def _bounds(
-    context: Context, partition: Partition, variation: Tensor, cells: Tensor
+    belief: Belief, partition: Partition, variation: Tensor, cells: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Upper bounds (n,) at the centers of cells, and whether nothing is left to measure there."""
     points = partition.centroids(cells)
     with torch.no_grad():
-        mean, deviation = context.posterior.mean_and_deviation(points)
-        reach = context.width * deviation
+        mean, deviation = belief.posterior.mean_and_deviation(points)
+        reach = belief.width * deviation
         settled = reach.cpu() <= variation[cells[:, 0]]
-        if context.feasible is None:
+        if belief.feasible.is_certain:
             return (mean + reach).cpu(), settled
-        failing = context.feasible(points).cpu() < _LIKELY
-        return context.bound(points, context.width).cpu(), settled | failing
+        failing = belief.feasible(points).cpu() < _LIKELY
+        return belief.bound(points, belief.width).cpu(), settled | failing
 
 
-def _caps(context: Context, partition: Partition, variation: Tensor, cells: Tensor) -> Tensor:
+def _caps(belief: Belief, partition: Partition, variation: Tensor, cells: Tensor) -> Tensor:
     """Upper bounds (n,) at the centers of cells that follow from those of their parents."""
     caps = torch.full((len(cells),), torch.inf, dtype=torch.float64)
     below = cells[:, 0] > 0
     if bool(below.any()):
         # Siblings have the same cap to the last bit, so that the first of them is split first.
         parents, which = partition.parents(cells[below]).unique(dim=0, return_inverse=True)
-        upper, _ = _bounds(context, partition, variation, parents)
+        upper, _ = _bounds(belief, partition, variation, parents)
         caps[below] = (upper + variation[parents[:, 0]])[which]
     return caps

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefoot._internal.threads import one_thread
 from surefoot.acquisition.ascent import ascend
-from surefoot.acquisition.context import Context, Score
 from surefoot.acquisition.local_search import neighbors
+from surefoot.beliefs import Belief
+from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
@@ -50,12 +50,18 @@ class ArmBound:
         return self.space.location(self.space.points[arm], arm)
 
 
-def maximise(score: Score, context: Context, among: list[Location] | None = None) -> Location:
+def maximise(
+    score: Score,
+    belief: Belief,
+    generator: torch.Generator,
+    among: list[Location] | None = None,
+) -> Location:
     """The design of largest score, which on a space without an environment is the location.
 
     Args:
         score: Function of designs (n, dx) -> (n,), differentiable where they fill a box.
-        context: The state of the optimisation.
+        belief: The belief, by whose mean the measured designs to start from are chosen.
+        generator: Source of randomness.
         among: The only designs to choose from, None for all of the space.
 
     Returns:
@@ -68,24 +74,24 @@ def maximise(score: Score, context: Context, among: list[Location] | None = None
         ...     def check(self, space, risk):
         ...         pass
         ...
-        ...     def choose(self, context, among):
-        ...         return maximise(context.mean, context, among)
+        ...     def choose(self, belief, among, state):
+        ...         return maximise(belief.mean, belief, state.generator, among)
     """
     if isinstance(score, ArmBound):
         return score.best(among)
     if among is not None:
         return among[best_row(score, torch.stack([location.design for location in among]))]
-    design = context.space.design
+    design = belief.space.design
     if isinstance(design, Arms):
-        if context.posterior.tabulates(design.points):  # all of them are looked up at once
+        if belief.posterior.tabulates(design.points):  # all of them are looked up at once
             arm = int(_checked(score(design.points), design.points).argmax())
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_of(context.designs, context.mean)
-    with one_thread(), torch.enable_grad():
-        found = best_point(score, design, context.generator, anchors)
-    return design.location(_measured_or(found, context.designs, design))
+    anchors = best_of(belief.designs, belief.mean)
+    with torch.enable_grad():
+        found = best_point(score, design, generator, anchors)
+    return design.location(_measured_or(found, belief.designs, design))
 
 
 def _measured_or(point: Tensor, measured: Tensor, box: Box) -> Tensor:

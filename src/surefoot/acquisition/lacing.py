@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.acquisition.context import Context
+from surefoot.beliefs import Belief
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
 
@@ -34,32 +34,33 @@ def _by_density(space: Arms | Box | Joint, risk: Risk, lacing: Lacing) -> bool:
     return lacing != "unif" and not space.observed and not support_only(risk)
 
 
-def lacing_value(context: Context, x: Tensor, lacing: Lacing) -> Tensor:
+def lacing_value(belief: Belief, x: Tensor, lacing: Lacing, generator: torch.Generator) -> Tensor:
     """A lacing value (dz,) for a design (dx,), among the values that represent Z.
 
     Args:
-        context: The state of the optimisation on a `Joint` space, with values of Z.
+        belief: The belief on a `Joint` space, with values of Z.
         x: The design.
         lacing: Which of them.
+        generator: Source of randomness.
 
     References:
         Nguyen et al. 2021, Definition 1 and Theorem 1.
     """
-    space, z = context.space, context.z
+    space, z = belief.space, belief.z
     environment = space.environment
-    _, lower, upper = context.bounds(x.unsqueeze(0))
-    likely = context.weights_at(x.unsqueeze(0)).reshape(-1)
-    laces = context.risk.lacing(lower[0], upper[0], likely)
+    _, lower, upper = belief.bounds(x.unsqueeze(0))
+    likely = belief.weights_at(x.unsqueeze(0)).reshape(-1)
+    laces = belief.risk.lacing(lower[0], upper[0], likely)
     if lacing != "unif" and int(laces.sum()) == 1:
         return z[int(laces.int().argmax())]
-    if lacing == "unif" or not (environment.finite or _by_density(space, context.risk, lacing)):
-        return z[_random(laces, context.generator)]
+    if lacing == "unif" or not (environment.finite or _by_density(space, belief.risk, lacing)):
+        return z[_random(laces, generator)]
     likely = environment.likelihood(z, likely)
     most = likely[laces].max()
     # A density may be infinite at an end, where a difference is not a number.
     best = laces & ((likely == most) | (likely >= most - 1e-12 * most.abs()))
     if lacing == "prob-random":
-        return z[_random(best, context.generator)]
+        return z[_random(best, generator)]
     return z[int((upper - lower)[0].masked_fill(~best, -torch.inf).argmax())]
 
 

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import maximise, scores
-from surefoot.acquisition.context import Context
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
+from surefoot.acquisition.scores import PolicyState
+from surefoot.beliefs import Belief
 from surefoot.risks import Risk, WeightedVaR
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -78,30 +79,32 @@ class LargestGap:
             )
         check_density(space, risk, self.lacing)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The optimistic design of the level with the largest gap, under a lacing value."""
-        space: Joint = context.space  # type: ignore[assignment]
-        risk: WeightedVaR = context.risk  # type: ignore[assignment]
+        space: Joint = belief.space  # type: ignore[assignment]
+        risk: WeightedVaR = belief.risk  # type: ignore[assignment]
         with torch.no_grad():
-            context = context.sampled(self.values)
-            levels = [context.under(level) for level in risk.parts]
-            best = [_optimistic(level, among) for level in levels]
+            belief = belief.sampled(self.values, state.generator)
+            levels = [belief.under(level) for level in risk.parts]
+            best = [_optimistic(level, among, state.generator) for level in levels]
             gaps = [_gap(*each) for each in zip(levels, best, strict=True)]
             first = gaps.index(max(gaps))
-            z = lacing_value(levels[first], best[first].design, self.lacing)
+            z = lacing_value(levels[first], best[first].design, self.lacing, state.generator)
             return space.location(best[first].design, best[first].design_arm, z.cpu())
 
 
-def _optimistic(context: Context, among: list[Location] | None) -> Location:
-    return maximise(lambda x: context.bound(x, context.width), context, among)
+def _optimistic(
+    belief: Belief, among: list[Location] | None, generator: torch.Generator
+) -> Location:
+    return maximise(lambda x: belief.bound(x, belief.width), belief, generator, among)
 
 
-def _gap(context: Context, best: Location) -> float:
+def _gap(belief: Belief, best: Location) -> float:
     """The largest upper bound, less the largest lower bound known of the level."""
-    x = best.design.to(context.designs).unsqueeze(0)
+    x = best.design.to(belief.designs).unsqueeze(0)
 
     def lower(designs: Tensor) -> Tensor:
-        return context.bound(designs, -context.width)
+        return belief.bound(designs, -belief.width)
 
-    known = scores(lower, torch.cat([context.designs, x]))
-    return float(context.bound(x, context.width) - known.max())
+    known = scores(lower, torch.cat([belief.designs, x]))
+    return float(belief.bound(x, belief.width) - known.max())

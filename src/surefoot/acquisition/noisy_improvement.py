@@ -10,7 +10,9 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import maximise
-from surefoot.acquisition.context import Context, Score
+from surefoot.acquisition.scores import PolicyState
+from surefoot.beliefs import Belief
+from surefoot.beliefs.probability import Score
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
@@ -55,21 +57,21 @@ class NoisyExpectedImprovement:
         if space.has_environment:
             raise InvalidInput(
                 "`NoisyExpectedImprovement` is for spaces without an environment: pass "
-                "`UpperConfidenceBound()` or `RiskKnowledgeGradient()` as the policy."
+                "`UpperConfidenceBound()` as the policy."
             )
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The point of largest score."""
-        return maximise(self(context), context, among)
+        return maximise(self(belief, state.generator), belief, state.generator, among)
 
-    def __call__(self, context: Context) -> Score:
+    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
         """The score of one round, whose samples are drawn here."""
-        posterior, embedding = context.posterior, context.posterior.embedding
-        feasible = context.feasible
+        posterior, embedding = belief.posterior, belief.posterior.embedding
+        feasible = belief.feasible
         alone = posterior.of_rewards
-        normals = _normals(self.samples, embedding.dimension, context.generator)
-        theta = alone.sample_coefficients(normals.to(context.sites.device))  # (s, m)
-        best = (theta @ embedding(_incumbents(context)).T).amax(-1)  # (s,)
+        normals = _normals(self.samples, embedding.dimension, generator)
+        theta = alone.sample_coefficients(normals.to(belief.sites.device))  # (s, m)
+        best = (theta @ embedding(_incumbents(belief)).T).amax(-1)  # (s,)
         floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
 
         def score(points: Tensor) -> Tensor:
@@ -80,18 +82,18 @@ class NoisyExpectedImprovement:
             value = log_improvement + deviation.log()
             if alone is not posterior:
                 value = value + _log_share_left(posterior, alone, points)
-            return value if feasible is None else value + feasible(points).log()
+            return value if feasible.is_certain else value + feasible(points).log()
 
         return score
 
 
-def _incumbents(context: Context) -> Tensor:
+def _incumbents(belief: Belief) -> Tensor:
     """The sites where it is likely that all constraints hold, all of them if there are none."""
-    sites = context.sites
-    if context.constraints is None:
+    sites = belief.sites
+    if belief.constraints.probability.is_certain:
         return sites
     with torch.no_grad():
-        holds = context.constraints(sites) >= 0.5
+        holds = belief.constraints.probability(sites) >= 0.5
     return sites[holds] if bool(holds.any()) else sites
 
 

@@ -7,13 +7,14 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from surefoot import risks
 from surefoot._internal import checks
 from surefoot.acquisition.argmax import ArmBound, maximise
-from surefoot.acquisition.context import Context, Score, ScoreRule
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
+from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.beliefs import Belief
+from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_posterior import ArmPosterior
-from surefoot.risks import Mean, Risk
+from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
@@ -25,18 +26,18 @@ _MOST_INTEGRATED = 150  # rewards: with 300 a choice would take more than a seco
 class Policy(Protocol):
     """Chooses where to measure next; a user-defined policy implements these two methods.
 
-    Where a score of designs is all that differs, pass the score itself: a function of a `Context`
-    that returns a function of designs, which `ScorePolicy` maximises.
+    Where a score of designs is all that differs, pass the score itself: a function of a
+    belief and a generator that returns a function of designs, which `ScorePolicy` maximises.
 
     Example:
         >>> import surefoot as sf
         >>> class Uniform:
         ...     def check(self, space, risk):
         ...         pass
-        ...     def choose(self, context, among):
+        ...     def choose(self, belief, among, state):
         ...         number = 1 if among is None else len(among)
-        ...         point = context.space.sample(number, context.generator)[0]
-        ...         return context.space.location(point)
+        ...         point = belief.space.sample(number, state.generator)[0]
+        ...         return belief.space.location(point)
         >>> kernel = sf.kernels.squared_exponential(0.2)
         >>> optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, policy=Uniform())
         >>> bool(0.0 <= optimizer.ask().point <= 1.0)
@@ -51,15 +52,16 @@ class Policy(Protocol):
         """
         ...
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """Choose a location.
 
         Args:
-            context: The state of the optimisation.
+            belief: All that follows from the measurements, and from pending queries.
             among: The only designs to choose from, None for all of the space.
+            state: Randomness and memory of the policy.
 
         Returns:
-            A location of `context.space`, as `maximise` finds or `context.space.location` makes it.
+            A location of `belief.space`, as `maximise` finds or `belief.space.location` makes it.
         """
         ...
 
@@ -94,15 +96,15 @@ class UpperConfidenceBound:
     def __post_init__(self) -> None:
         checks.truth("integrated", self.integrated)
 
-    def __call__(self, context: Context) -> Score:
-        if self.integrated and len(context.observations) <= _MOST_INTEGRATED:
-            context = context.integrated(context.hyperparameter_uncertainty.smooth)
-        space = context.space
-        posterior = context.posterior
+    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
+        if self.integrated and len(belief.observations) <= _MOST_INTEGRATED:
+            belief = belief.integrated(belief.outcome.uncertainty.smooth)
+        space = belief.space
+        posterior = belief.posterior
         tabulated = isinstance(space, Arms) and isinstance(posterior, ArmPosterior)
-        if tabulated and context.feasible is None:
-            return ArmBound(space, posterior, context.width)  # type: ignore[arg-type]
-        return lambda x: context.bound(x, context.width)
+        if tabulated and belief.feasible.is_certain:
+            return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]
+        return lambda x: belief.bound(x, belief.width)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class ScorePolicy:
     each round. With the default score this is V-UCB, for any risk that has lacing values.
 
     Args:
-        score: Function of a `Context` that returns a function of designs (n, dx) -> (n,),
+        score: Function of a belief that returns a function of designs (n, dx) -> (n,),
             differentiable where they fill a box.
         lacing: Which lacing value to take.
         values: How many values represent a continuous environment.
@@ -130,7 +132,7 @@ class ScorePolicy:
     Example:
         >>> import surefoot as sf
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> greedy = sf.acquisition.ScorePolicy(lambda context: context.mean)
+        >>> greedy = sf.acquisition.ScorePolicy(lambda belief, generator: belief.mean)
         >>> optimizer = sf.Optimizer(space, kernel, policy=greedy)
         >>> _ = optimizer.tell(0, 1.0)
         >>> optimizer.ask().arm
@@ -144,7 +146,7 @@ class ScorePolicy:
     def __post_init__(self) -> None:
         if not callable(self.score) or isinstance(self.score, type):
             raise InvalidInput(
-                f"`score` is {checks.shown(self.score)}, expected a function of a `Context` such "
+                f"`score` is {checks.shown(self.score)}, expected a function of a belief such "
                 "as `UpperConfidenceBound()`."
             )
         check_lacing(self.lacing)
@@ -154,55 +156,18 @@ class ScorePolicy:
         """Refuse an environment without a density where that is needed."""
         check_density(space, risk, self.lacing)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The design of largest score, under a lacing value."""
-        if not context.space.has_environment:
-            return maximise(self.score(context), context, among)
+        if not belief.space.has_environment:
+            score = self.score(belief, state.generator)
+            return maximise(score, belief, state.generator, among)
         with torch.no_grad():
-            context = context.sampled(self.values)
-            best = maximise(self.score(context), context, among)
-            z = lacing_value(context, best.design, self.lacing)
-            space: Joint = context.space  # type: ignore[assignment]
+            belief = belief.sampled(self.values, state.generator)
+            score = self.score(belief, state.generator)
+            best = maximise(score, belief, state.generator, among)
+            z = lacing_value(belief, best.design, self.lacing, state.generator)
+            space: Joint = belief.space  # type: ignore[assignment]
             return space.location(best.design, best.design_arm, z.cpu())
-
-
-@dataclass(frozen=True)
-class Alternating:
-    """Two policies in turn, so that neither one's blind spot lasts.
-
-    Args:
-        even: Policy, or score, of the even rounds.
-        odd: Policy, or score, of the odd rounds.
-
-    Raises:
-        InvalidInput: If one is neither, such as a class.
-
-    Example:
-        >>> import surefoot as sf
-        >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
-        >>> policy = Alternating(UpperConfidenceBound(), NoisyExpectedImprovement())
-        >>> space, kernel = sf.Arms(3), sf.kernels.precomputed(torch.eye(3))
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
-        >>> _ = optimizer.tell_all([0, 1], [1.0, 0.0])
-        >>> optimizer.ask().arm
-        2
-    """
-
-    even: Policy | ScoreRule
-    odd: Policy | ScoreRule
-
-    def __post_init__(self) -> None:
-        for policy in (self.even, self.odd):
-            as_policy(policy)
-
-    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse what either policy refuses."""
-        for policy in (self.even, self.odd):
-            as_policy(policy).check(space, risk)
-
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
-        """What the policy of this round chooses."""
-        return as_policy(self.odd if context.round % 2 else self.even).choose(context, among)
 
 
 def as_policy(given: object) -> Policy:
@@ -216,25 +181,3 @@ def as_policy(given: object) -> Policy:
             f"`policy` is {given!r}, expected a policy such as `UpperConfidenceBound()`."
         )
     return given if isinstance(given, Policy) else ScorePolicy(given)
-
-
-def risk_on(space: Arms | Box | Joint, risk: object) -> Risk:
-    """The risk to maximise, `Mean()` on a space without an environment.
-
-    Raises:
-        InvalidInput: If there is an environment and no risk, or the reverse.
-    """
-    if space.has_environment:
-        if risk is None:
-            raise InvalidInput(
-                "a `Joint` space requires a `risk`: pass one, such as `risk=VaR(0.1)`, "
-                "`CVaR(0.1)`, `Mean()` or `WorstCase()`, or use `algorithms.v_ucb`, `cvar_ucb`, "
-                "`cvar_ts`, `stable_opt` or `rho_kg`."
-            )
-        return risks.checked(risk)
-    if risk is not None:
-        raise InvalidInput(
-            f"`risk` is {risk!r}, but the space has no environment: pass "
-            "`Joint(design, environment)`."
-        )
-    return Mean()

@@ -5,19 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot._internal.threads import one_thread
 from surefoot.acquisition.argmax import best_of, best_point, best_row, maximise, scores
-from surefoot.acquisition.context import Context, Score, ScoreRule
-from surefoot.acquisition.feasibility import Feasibility
-from surefoot.acquisition.intervals import Interval
+from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.beliefs import Belief
+from surefoot.beliefs.constraints import NO_CONSTRAINTS
+from surefoot.beliefs.probability import Probability, Score
+from surefoot.beliefs.success import Feasibility
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
-from surefoot.regression.units import BackTransformation
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from surefoot.hyperparameters import CrossValidation
 
 CROSS_VALIDATED = "cross-validated"
-ROUNDS = "rounds"  # and of the context's memory: the best design, and its value, of `Recorded`
+ROUNDS = "rounds"  # and in the policy's memory: the best design, and its value, of `Recorded`
 By = Literal["mean", "lower", "rounds", "cross-validated"] | ScoreRule
 """How designs are recommended: by the risk of the mean or of the lower bound, or by a score.
 
@@ -41,24 +41,25 @@ left out, and the rewards themselves where it does not; on a `Joint` space it is
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
 _CANDIDATES = 64  # for the first location, after failures
-_VALUES = 1024  # that represent a continuous environment where a risk is reported
+_STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
+_SAFE = 0.97
 
 
 def check_by(name: str, by: object) -> None:
-    """Refuse anything but the four words of `By` and functions of a context."""
+    """Refuse anything but the four words of `By` and functions of a belief."""
     if isinstance(by, type) or not callable(by):
         checks.choice(name, by, "mean", "lower", ROUNDS, CROSS_VALIDATED)
-    elif isinstance(by, torch.nn.Module) or inspect.isbuiltin(by) or not _takes_one(by):
+    elif isinstance(by, torch.nn.Module) or inspect.isbuiltin(by) or not _takes_two(by):
         raise InvalidInput(
-            f"`{name}` is {checks.shown(by)}, expected a function of a `Context` that returns a "
-            "score of designs."
+            f"`{name}` is {checks.shown(by)}, expected a function of a belief and a generator "
+            "that returns a score of designs."
         )
 
 
-def _takes_one(function: Callable[..., object]) -> bool:
-    """Whether a function can be called with one argument; true if that cannot be seen."""
+def _takes_two(function: Callable[..., object]) -> bool:
+    """Whether a function can be called with two arguments; true if that cannot be seen."""
     try:
-        inspect.signature(function).bind(None)
+        inspect.signature(function).bind(None, None)
     except TypeError:
         return False
     except ValueError:  # of a builtin
@@ -66,109 +67,122 @@ def _takes_one(function: Callable[..., object]) -> bool:
     return True
 
 
-def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
+def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
     """The design of largest risk of the mean, or of the lower bound, or of largest score.
 
     Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
-    Section 3.2); by a score any design.
+    Section 3.2); by a score any design. With constraints, the best of those designs for which all
+    of them hold with the confidence asked for; if none is found, the measured one for which that is
+    most probable.
 
     Args:
-        context: The state of the optimisation, without pending queries.
-        by: "mean", "lower", "rounds", "cross-validated", or a function of a `Context` that returns
-            a score.
-        interval: What the ends of its interval are.
+        belief: All that follows from the measurements.
+        by: "mean", "lower", "rounds", "cross-validated", or a function of a belief and a generator
+            that returns a score.
+        state: A copy of the policy's randomness and memory.
 
     Raises:
         NotReady: If no round was recorded.
     """
-    context = represented(context)
-    if by == ROUNDS:
-        return _of_rounds(context, interval)
-    if callable(by):
-        return _best_by(by, context, interval)
-    width = -context.width if by == "lower" else 0.0
-
-    def value(x: Tensor) -> Tensor:
-        return context.bound(x, width)
-
-    space = context.space
-    if space.has_environment:
-        x = context.designs[best_row(value, context.designs)]
-        arm = space.design.locate(x).arm
-    else:
-        x, arm = _best_alone(by, value, context)
-    return reported(context, x, arm, interval)
+    if belief.constraints.probability.is_certain:
+        best = _best(belief.represented, by, state)
+        return reported(belief, best.design, best.design_arm)
+    x = _best_assured(belief.represented, by, state)
+    chance = float(belief.feasibility(x.unsqueeze(0)))
+    return reported(belief, x, belief.space.design.locate(x).arm, chance)
 
 
 def reported(
-    context: Context, x: Tensor, arm: int | None, interval: Interval, feasibility: float = 1.0
+    belief: Belief, x: Tensor, arm: int | None, feasibility: float = 1.0
 ) -> Recommendation:
     """A design (dx,) as a recommendation, with its value and interval."""
-    value, lower, upper = map(float, assess(context, x.unsqueeze(0), interval))
-    estimand = context.estimand.name
+    value, lower, upper = map(float, belief.at_designs(x.unsqueeze(0)))
+    estimand = belief.estimand.name
     return Recommendation(x.clone(), arm, value, lower, upper, feasibility, estimand)
 
 
-def _best_alone(by: By, value: Score, context: Context) -> tuple[Tensor, int | None]:
-    """The best design without an environment, and its arm."""
-    design, measured = context.space.design, _are_of_space(context)
+def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
+    """The best design (dx,) of those for which the constraints hold with confidence."""
+    assurance = belief.constraints.assurance
+
+    def safe(points: Tensor) -> Tensor:
+        return torch.sigmoid(_STEEPNESS * (assurance(points) - _SAFE))
+
+    within = replace(
+        belief, success=belief.success & Probability((safe,)), constraints=NO_CONSTRAINTS
+    )
+    best = _best(within, by, state).design
+    if bool(belief.is_assured(best.unsqueeze(0))):
+        return best
+    designs = belief.designs
+    assured = designs[belief.is_assured(designs)]
+    if not len(assured):
+        return designs[int(belief.feasibility(designs).argmax())]
+    return assured[best_row(within.alone.mean, assured)]
+
+
+def _best(belief: Belief, by: By, state: PolicyState) -> Location:
+    """The best design by a rule, constraints aside unless they are in its bounds."""
+    space = belief.space
+    if by == ROUNDS:
+        return _of_rounds(belief, state.memory)
+    if callable(by):
+        return _best_by(by, belief, state)
+    width = -belief.width if by == "lower" else 0.0
+
+    def value(x: Tensor) -> Tensor:
+        return belief.bound(x, width)
+
+    if not space.has_environment:
+        return _best_alone(by, value, belief)
+    return space.design.locate(belief.designs[best_row(value, belief.designs)])
+
+
+def _best_alone(by: By, value: Score, belief: Belief) -> Location:
+    """The best design without an environment."""
+    design, measured = belief.space.design, _are_of_space(belief)
     if by == CROSS_VALIDATED and bool(measured.any()):
-        validation = context.hyperparameter_uncertainty.cross_validation()
+        validation = belief.cross_validation
         if not validation.is_predictive:
-            x = _best_rewarded(context, validation, measured)
-            return x, design.locate(x).arm
+            return design.locate(_best_rewarded(belief, validation, measured))
     if design.finite:
-        best = _best_arm(value, context)
-        return best.design, best.design_arm
-    return _best_in_box(value, context, measured), None
+        return _best_arm(value, belief)
+    return design.location(_best_in_box(value, belief, measured))
 
 
-def _best_rewarded(context: Context, validation: CrossValidation, among: Tensor) -> Tensor:
+def _best_rewarded(belief: Belief, validation: CrossValidation, among: Tensor) -> Tensor:
     """Of some of the designs, as a mask (D,), that of best average reward, outliers left out."""
-    designs, kept = context.designs, validation.weights >= OUTLIER_WEIGHT
-    site, rewards = context.observations.site.cpu()[kept], validation.rewards[kept]
+    designs, kept = belief.designs, validation.weights >= OUTLIER_WEIGHT
+    site, rewards = belief.observations.site.cpu()[kept], validation.rewards[kept]
     sums = rewards.new_zeros(len(designs)).index_add(0, site, rewards)
     counts = site.bincount(minlength=len(designs))
     lowest = rewards.min().to(designs)
     value = (sums / counts).to(designs).where(counts.to(designs) > 0.0, lowest)
-    if context.feasible is not None:
+    if not belief.feasible.is_certain:
         with torch.no_grad():
-            value = lowest + context.feasible(designs) * (value - lowest)
+            value = lowest + belief.feasible(designs) * (value - lowest)
     return designs[value.where(among, lowest - 1.0).argmax()]
 
 
-def _best_by(rule: ScoreRule, context: Context, interval: Interval) -> Recommendation:
-    """The design of largest score, found without a trace in the run."""
-    score = rule(replace(context, generator=context.generator.clone_state()))
+def _best_by(rule: ScoreRule, belief: Belief, state: PolicyState) -> Location:
+    """The design of largest score."""
+    score = rule(belief, state.generator)
     if not callable(score):
         raise InvalidInput(
             f"the score to recommend by is {checks.shown(score)}, expected a function of designs "
             "(n, d) that returns a tensor (n,)."
         )
-    best = maximise(score, replace(context, generator=torch.Generator().manual_seed(0)))
-    return reported(context, best.design, best.design_arm, interval)
+    return maximise(score, belief, torch.Generator().manual_seed(0))
 
 
-def _of_rounds(context: Context, interval: Interval) -> Recommendation:
-    best = context.memory.get(ROUNDS)
+def _of_rounds(belief: Belief, memory: dict[str, Any]) -> Location:
+    best = memory.get(ROUNDS)
     if best is None:
         raise NotReady(
             "no round was recorded, by whose lower bounds to recommend: pass "
             "`policy=acquisition.Recorded(policy)`, and ask until the initial design is over."
         )
-    x = best["design"].to(context.designs.device)
-    return reported(context, x, context.space.design.locate(x).arm, interval)
-
-
-def assess(context: Context, designs: Tensor, interval: Interval) -> tuple[Tensor, Tensor, Tensor]:
-    """The risks of mean, lower and upper bound (n,) at designs (n, dx), failures aside.
-
-    They are of the estimand of the context, in reward units.
-    """
-    with torch.no_grad():
-        reported = interval(replace(context, success=None, constraints=None))
-        ends = represented(reported).risks(designs)
-        return context.estimand.interval(ends, BackTransformation(context.warp), reported.width)
+    return belief.space.design.locate(best["design"].to(belief.designs.device))
 
 
 def first_location(
@@ -203,37 +217,31 @@ def first_location(
     return space.locate(int(best[torch.randint(len(best), (), generator=generator)]))
 
 
-def _are_of_space(context: Context) -> Tensor:
+def _are_of_space(belief: Belief) -> Tensor:
     """Which designs (D,) are of the space: others, such as between two levels, may be measured."""
-    design, designs = context.space.design, context.designs
+    design, designs = belief.space.design, belief.designs
     if isinstance(design, Arms):
         return torch.ones(len(designs), dtype=torch.bool, device=designs.device)
     return design.alike(designs, design.snap(designs))
 
 
-def represented(context: Context) -> Context:
-    """With values of Z that are the same in every call and leave the run's generator alone."""
-    return context.sampled(_VALUES, torch.Generator().manual_seed(0))
-
-
-def _best_arm(value: Score, context: Context) -> Location:
+def _best_arm(value: Score, belief: Belief) -> Location:
     """The best arm, a measured one unless another is better: some that tie may always fail."""
-    best = maximise(value, context)
-    if bool((context.designs == best.design).all(-1).any()):
+    best = maximise(value, belief, torch.Generator().manual_seed(0))
+    if bool((belief.designs == best.design).all(-1).any()):
         return best
-    measured = best_of(context.designs, value, 1)[0]
+    measured = best_of(belief.designs, value, 1)[0]
     gain = scores(value, torch.stack([best.design, measured]))
-    return best if float(gain[0]) > float(gain[1]) else context.space.design.locate(measured)
+    return best if float(gain[0]) > float(gain[1]) else belief.space.design.locate(measured)
 
 
-def _best_in_box(value: Score, context: Context, eligible: Tensor) -> Tensor:
+def _best_in_box(value: Score, belief: Belief, eligible: Tensor) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves."""
-    box: Box = context.space  # type: ignore[assignment]
-    measured = best_of(context.designs[eligible], value)
-    with one_thread():
-        point = best_point(value, box, torch.Generator().manual_seed(0), measured)
+    box: Box = belief.space  # type: ignore[assignment]
+    measured = best_of(belief.designs[eligible], value)
+    point = best_point(value, box, torch.Generator().manual_seed(0), measured)
     if not len(measured):
         return point
     gain = scores(value, torch.stack([point, measured[0]]))
-    better = float(gain[0] - gain[1]) > _NO_BETTER * context.posterior.scale
+    better = float(gain[0] - gain[1]) > _NO_BETTER * belief.posterior.scale
     return point if better else measured[0]

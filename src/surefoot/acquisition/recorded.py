@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from surefoot.acquisition.context import Context, ScoreRule
 from surefoot.acquisition.policy import Policy, as_policy
-from surefoot.acquisition.recommendation import ROUNDS, represented
+from surefoot.acquisition.recommendation import ROUNDS
+from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.beliefs import Belief
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -52,14 +53,16 @@ class Recorded:
         """Raise what the wrapped policy raises."""
         as_policy(self.policy).check(space, risk)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """What the policy chooses."""
-        location = as_policy(self.policy).choose(context, among)
+        location = as_policy(self.policy).choose(belief, among, state)
         design = location.design.unsqueeze(0)
         with torch.no_grad():
-            bound = represented(context).bound(design, -context.width)
-            value = float(context.warp.inverse(bound))  # the warp of each round is another
-        best = context.memory.get(ROUNDS)
+            bound = belief.represented.bound(design, -belief.width)
+            value = float(
+                belief.outcome.transform.inverse(bound)
+            )  # the transformation of each round is another
+        best = state.memory.get(ROUNDS)
         if best is None or value > best["value"]:
-            context.memory[ROUNDS] = {"value": value, "design": location.design}
+            state.memory[ROUNDS] = {"value": value, "design": location.design}
         return location

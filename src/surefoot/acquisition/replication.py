@@ -12,8 +12,9 @@ import torch
 from scipy import special
 
 from surefoot._internal import checks
-from surefoot.acquisition.context import Context, ScoreRule
 from surefoot.acquisition.policy import Policy, UpperConfidenceBound, as_policy
+from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.beliefs import Belief
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.types import InvalidInput
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from surefoot.risks import Risk
     from surefoot.spaces.locations import Location
 
-SINCE = "rounds since replication"  # of the context's memory
+SINCE = "rounds since replication"  # in the policy's memory
 _LEAST = 3  # replicates of a point that is called unstable
 _OTHERS = 3  # other points with replicates, to compare it with
 _OUTLYING = 3.5  # robust deviations
@@ -158,27 +159,27 @@ class Replication:
             )
         as_policy(self.policy).check(space, risk)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The best known point where it is due, else what the other policy chooses."""
-        since = context.memory.get(SINCE, 0)
+        since = state.memory.get(SINCE, 0)
         if among is None:
-            observations = context.observations
+            observations = belief.observations
             with torch.no_grad():
-                best = int(context.bound(observations.sites, 0.0).argmax())
-            space = context.space.seen  # the space itself, as there is no environment
+                best = int(belief.bound(observations.sites, 0.0).argmax())
+            space = belief.space.seen  # the space itself, as there is no environment
             arm = observations.arms[best] if space.finite else None
             location = space.location(observations.sites[best].clone(), arm)
-            rewards = int(observations.counts[best]) + _pending(context, location)
+            rewards = int(observations.counts[best]) + _pending(belief, location)
             if rewards < self.most and since >= rewards:
-                context.memory[SINCE] = 0
+                state.memory[SINCE] = 0
                 return location
-        context.memory[SINCE] = since + 1
-        return as_policy(self.policy).choose(context, among)
+        state.memory[SINCE] = since + 1
+        return as_policy(self.policy).choose(belief, among, state)
 
 
-def _pending(context: Context, location: Location) -> int:
+def _pending(belief: Belief, location: Location) -> int:
     """Rewards of a location that are still to come."""
-    waiting = context.pending.by_id.values()
+    waiting = belief.pending.by_id.values()
     return sum(one.missing for one in waiting if torch.equal(one.location.point, location.point))
 
 

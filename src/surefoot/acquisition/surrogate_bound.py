@@ -10,9 +10,10 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.acquisition import lacing_search
 from surefoot.acquisition.argmax import best_of
-from surefoot.acquisition.context import Context
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing
 from surefoot.acquisition.neural_surrogate import Surrogate, maximise_var
+from surefoot.acquisition.scores import PolicyState
+from surefoot.beliefs import Belief
 from surefoot.risks import Risk, VaR
 from surefoot.risks.pinball import quantile_by_pinball
 from surefoot.spaces import Arms, Box, ContinuousEnvironment, Joint
@@ -72,15 +73,15 @@ class SurrogateBound:
             )
         check_density(space, risk, self.lacing)
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The best end of the ascents, under a lacing value."""
         if among is not None:
             raise InvalidInput("a surrogate is for a `Box` of designs: use `UpperConfidenceBound`.")
-        space: Joint = context.space  # type: ignore[assignment]
-        level: float = context.risk.level  # type: ignore[attr-defined]
+        space: Joint = belief.space  # type: ignore[assignment]
+        level: float = belief.risk.level  # type: ignore[attr-defined]
         environment: ContinuousEnvironment = space.environment  # type: ignore[assignment]
         design: Box = space.design  # type: ignore[assignment]
-        generator = context.generator
+        generator = state.generator
 
         pool = environment.sample(_POOL, generator).to(design.lower)  # one call for thousands
 
@@ -88,10 +89,10 @@ class SurrogateBound:
             return pool[torch.randint(_POOL, (number,), generator=generator)]
 
         def upper(x: Tensor, z: Tensor) -> Tensor:  # (b, n, dx), (k, dz) -> (b, n, k)
-            return context.bounds(x.flatten(0, 1), z).upper.reshape(*x.shape[:2], len(z))
+            return belief.bounds(x.flatten(0, 1), z).upper.reshape(*x.shape[:2], len(z))
 
         z = draw(256)
-        sampled = replace(context, z=z, weights=torch.full_like(z[:, 0], 1.0 / len(z)))
+        sampled = replace(belief, z=z, weights_of_z=torch.full_like(z[:, 0], 1.0 / len(z)))
         known = best_of(sampled.designs, sampled.mean, self.starts // 2)
         starts = torch.cat([known, design.sample(self.starts - len(known), generator)])
         with torch.no_grad():
@@ -106,15 +107,15 @@ class SurrogateBound:
                 self.surrogate,
             )
             candidates = design.snap(torch.cat([ends, starts]))
-            values = quantile_by_pinball(lambda k: context.bounds(candidates, draw(k)).upper, level)
+            values = quantile_by_pinball(lambda k: belief.bounds(candidates, draw(k)).upper, level)
             x = candidates[int(values.argmax())]
             low, high = quantile_by_pinball(
-                lambda k: torch.cat(context.bounds(x.unsqueeze(0), draw(k))[1:]), level
+                lambda k: torch.cat(belief.bounds(x.unsqueeze(0), draw(k))[1:]), level
             ).tolist()
         density = self.lacing != "unif" and not space.observed
         found = lacing_search.search(
-            lambda z: context.bounds(x.unsqueeze(0), z).lower[0],
-            lambda z: context.bounds(x.unsqueeze(0), z).upper[0],
+            lambda z: belief.bounds(x.unsqueeze(0), z).lower[0],
+            lambda z: belief.bounds(x.unsqueeze(0), z).upper[0],
             low,
             high,
             (lambda z: environment.log_prob(z.cpu()).to(z)) if density else None,

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.acquisition.context import Context, Score
+from surefoot.beliefs import Belief
+from surefoot.beliefs.probability import Score
 from surefoot.regression.draws import Path
 
 
@@ -70,22 +71,22 @@ class ThompsonSampling:
         checks.non_negative("scale", self.scale)
         checks.truth("by_width", self.by_width)
 
-    def __call__(self, context: Context) -> Score:
+    def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
         """The score of one round, whose function is drawn here."""
-        width = self.scale * (context.width if self.by_width else 1.0)
-        path = context.posterior.of_rewards.path(context.generator, context.prior, width)
-        drawn = path if context.success is None else _discounted(path, context.success, context)
-        if context.constraints is None:
-            return lambda x: context.risk_of(drawn, x)
+        width = self.scale * (belief.width if self.by_width else 1.0)
+        path = belief.posterior.of_rewards.path(generator, belief.outcome.prior, width)
+        drawn = path if belief.success.is_certain else _discounted(path, belief.success, belief)
+        if belief.constraints.probability.is_certain:
+            return lambda x: belief.risk_of(drawn, x)
         with torch.no_grad():
-            at_designs = context.risk_of(drawn, context.designs)
-        return lambda x: context.constrained(x, context.risk_of(drawn, x), at_designs)
+            at_designs = belief.risk_of(drawn, belief.designs)
+        return lambda x: belief.constrained(x, belief.risk_of(drawn, x), at_designs)
 
 
-def _discounted(path: Path, success: Score, context: Context) -> Path:
+def _discounted(path: Path, success: Score, belief: Belief) -> Path:
     """A function drawn, where a failure counts as its lowest value at a site."""
     with torch.no_grad():
-        worst = path(context.sites).min()
+        worst = path(belief.sites).min()
 
     def weighed(points: Tensor) -> Tensor:
         chance = success(points)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import torch
+
+from surefoot._internal import checks
+from surefoot.optimizer.arguments import check_space
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
+_Space = TypeVar("_Space", Arms, Box, Joint)
+
 
 def initial_design_size(space: Space | Joint) -> int:
     """Size of the initial design where the kernel is fitted."""
-    if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+    check_space(space)
     return min(max(8, 2 * (space.seen.dimension + 1)), 12)
 
 
@@ -27,3 +34,9 @@ def width_or(given: Width | None, scale: float, default: Width) -> Width:
             f"width, as in `widths.srinivas(scale={scale!r})`."
         )
     return default if given is None else given
+
+
+def placed(space: _Space, device: str | torch.device) -> _Space:
+    """The space with its tensors on a device."""
+    check_space(space)
+    return space.to(checks.device(device))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot.acquisition import Policy
+from surefoot.acquisition import Plan, Policy, Reporting
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import initial_design_size
+from surefoot.algorithms._defaults import initial_design_size, placed
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
@@ -51,17 +51,15 @@ def risk_averse(
     plain: Features = Exact() if kernel is not None else Nystrom(PivotedCholesky())
     first = 0 if kernel is not None else initial_design_size(space)
     return Optimizer(
-        space,
-        kernel,
+        placed(space, device),
+        fit if kernel is None else kernel,
         risk=risk,
         features=plain if features is None else features,
         estimator=estimator,
         width=width,
         policy=policy,
-        hyperparameters=fit,
-        recommendation=recommendation,
         ridge=1.0 if ridge is None else ridge,
-        initial=first if initial is None else initial,
+        plan=Plan(first if initial is None else initial),
+        reporting=Reporting(recommendation),
         seed=seed,
-        device=device,
     )

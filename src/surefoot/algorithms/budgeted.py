@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot import widths
-from surefoot.acquisition import Policy, ScoreRule
-from surefoot.algorithms._defaults import width_or
+from surefoot.acquisition import Plan, Policy, ScoreRule
+from surefoot.algorithms._defaults import placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
 from surefoot.optimizer import Optimizer
@@ -88,16 +88,15 @@ def bkb(
         oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
     )
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
         width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
         policy=policy,
         ridge=ridge,
-        initial=1,
+        plan=Plan(1),
         seed=seed,
-        device=device,
     )
 
 
@@ -175,14 +174,13 @@ def bbkb(
         oversampling, "adaptive", ratio, inclusion, horizon, delta, accuracy
     )
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
         width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
         policy=policy,
         ridge=ridge,
-        initial=1,
+        plan=Plan(1),
         seed=seed,
-        device=device,
     )

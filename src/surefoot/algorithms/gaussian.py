@@ -8,7 +8,7 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import ThompsonSampling
-from surefoot.algorithms._defaults import width_or
+from surefoot.algorithms._defaults import placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import Optimizer
@@ -69,14 +69,13 @@ def gp_ucb(
         True
     """
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares(),
         width=width_or(width, scale, srinivas(scale=scale)),
         ridge=ridge,
         seed=seed,
-        device=device,
     )
 
 
@@ -146,7 +145,7 @@ def gp_ts(
     """
     half = checks.probability("delta", delta) / 2.0  # v_t has ln(2 / delta)
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares() if estimator is None else estimator,
@@ -154,5 +153,4 @@ def gp_ts(
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,
         seed=seed,
-        device=device,
     )

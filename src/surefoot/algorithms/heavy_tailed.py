@@ -8,7 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.algorithms._defaults import width_or
+from surefoot.algorithms._defaults import placed, width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTruncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
@@ -69,14 +69,13 @@ def tgp_ucb(
     """
     _require_bounded(kernel, space)
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
         width=width_or(width, scale, truncated(moment, norm_bound, delta, scale)),
         ridge=ridge,
         seed=seed,
-        device=device,
     )
 
 
@@ -161,14 +160,13 @@ def ata_gp_ucb(
         theorem = adaptive_nystrom(moment, norm_bound, horizon, delta, accuracy, scale)
     unions = 4 if features == "nystrom" else 2
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=maps[features],
         estimator=AdaptiveTruncation(moment, horizon, delta, root, unions),
         width=width_or(width, scale, theorem),
         ridge=ridge,
         seed=seed,
-        device=device,
     )
 
 
@@ -228,14 +226,13 @@ def tuning_free_gp_ucb(
     """
     _require_bounded(kernel, space)
     return Optimizer(
-        space,
+        placed(space, device),
         kernel,
         features=Exact() if features is None else features,
         estimator=TuningFreeTruncation(delta),
         width=width_or(width, scale, tuning_free(norm_bound, delta, tail, scale)),
         ridge=ridge,
         seed=seed,
-        device=device,
     )
 
 

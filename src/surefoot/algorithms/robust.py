@@ -9,11 +9,20 @@ import torch
 
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import Estimand
-from surefoot.acquisition import Credible, Instability, Policy, ScoreRule, UpperConfidenceBound
-from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size
+from surefoot.acquisition import (
+    Credible,
+    Instability,
+    Plan,
+    Policy,
+    Reporting,
+    ScoreRule,
+    UpperConfidenceBound,
+)
+from surefoot.acquisition.replication import STABLE
+from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
-from surefoot.hyperparameters import HyperparameterFit
+from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Box, Joint, Space
@@ -35,7 +44,7 @@ def robust_ucb(
     initial: int | None = None,
     constraints: Mapping[str, Constraint] | None = None,
     effects: Sequence[str] = EFFECTS,
-    instability: Instability | None = None,
+    instability: Instability = STABLE,
     estimand: Estimand = "location",
     seed: int = 0,
     device: str | torch.device = "cpu",
@@ -96,38 +105,31 @@ def robust_ucb(
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
         return Optimizer(
-            space,
+            placed(space, device),
+            _fit(space, risk, effects),
             risk=risk,
             features=Nystrom(PivotedCholesky()),
             estimator=StudentT(),
             width=width,
             policy=_search_policy(space, risk) if policy is None else policy,
-            hyperparameters=_fit(space, risk, effects),
-            recommendation="cross-validated",
-            interval=Credible(),
-            initial=initial_design_size(space) if initial is None else initial,
+            plan=Plan(
+                initial_design_size(space) if initial is None else initial, instability=instability
+            ),
+            reporting=Reporting("cross-validated", Credible(), estimand),
             constraints=constraints,
-            instability=instability,
-            estimand=estimand,
             seed=seed,
-            device=device,
         )
     return Optimizer(
-        space,
-        kernel,
+        placed(space, device),
+        GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
         risk=risk,
         estimator=Huber(),
         width=width,
         policy=policy,
-        standardise=True,
-        interval=Credible(),
-        ridge=1.0 if ridge is None else ridge,
-        initial=0 if initial is None else initial,
+        plan=Plan(0 if initial is None else initial, instability=instability),
+        reporting=Reporting(interval=Credible(), estimand=estimand),
         constraints=constraints,
-        instability=instability,
-        estimand=estimand,
         seed=seed,
-        device=device,
     )
 
 

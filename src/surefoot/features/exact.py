@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefoot.features.features import fixed_features
 from surefoot.features.nystrom_embedding import NystromEmbedding
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
 from surefoot.spaces import Arms, Space
 

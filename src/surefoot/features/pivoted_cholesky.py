@@ -12,7 +12,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
 from surefoot.spaces import Space
 

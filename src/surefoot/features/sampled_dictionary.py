@@ -11,8 +11,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.features.sketched import Sampling
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Pull
+from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.ridge import RidgeFactor
 
 if TYPE_CHECKING:

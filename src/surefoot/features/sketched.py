@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +12,8 @@ from torch import Tensor
 from surefoot.features.kernel_rows import KernelRows
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.arm_posterior import ArmPosterior
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
@@ -110,17 +111,21 @@ class Sketched:
         else:
             self.tabulated.update(pull)
 
-    def redraw(self, observations: Observations) -> None:
-        self._draw()
-        version, table = self.tabulated.version + 1, self._table()
-        self.tabulated = Tabulated(table, self.ridge, _rewarded(observations), version)
-        variance = self.tabulated.variance
-        if sum(self.pulls.values()) != len(observations):
-            arms = torch.tensor(list(self.pulls), device=self.prior.device)
-            counts = torch.tensor(list(self.pulls.values()), dtype=torch.float64)
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Sketched:
+        """The regression with a new dictionary, which is drawn from all pulls."""
+        other = copy.copy(self)
+        other.generator, other.pulls = generator, dict(self.pulls)
+        other._draw()
+        version, table = self.tabulated.version + 1, other._table()
+        other.tabulated = Tabulated(table, self.ridge, _rewarded(observations), version)
+        variance = other.tabulated.variance
+        if sum(other.pulls.values()) != len(observations):
+            arms = torch.tensor(list(other.pulls), device=self.prior.device)
+            counts = torch.tensor(list(other.pulls.values()), dtype=torch.float64)
             factor = RidgeFactor.of(table.at(arms).cpu(), self.ridge, counts)
             variance = table.variance(factor.to(self.prior.device))
-        self._start_from(variance)
+        other._start_from(variance)
+        return other
 
     def current(self, observations: Observations) -> Tabulated:
         if not self.batched:

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
-from surefoot.regression.units import IDENTITY, RewardUnits, Warp
+from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -69,7 +70,7 @@ class Fitted:
     scale: float
     weights: Tensor
     empirical: bool = False
-    warp: Warp = IDENTITY
+    warp: Warp = UNWARPED
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()

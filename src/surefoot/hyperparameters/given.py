@@ -15,6 +15,7 @@ from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
+from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -31,6 +32,7 @@ class GivenHyperparameters:
         kernel: The prior covariance.
         ridge: Regularisation, the noise variance in the units of the model.
         standardise: Whether rewards are centred by their median and scaled by their MAD.
+        known_noise: Known part of the noise, which may depend on the point.
 
     Raises:
         InvalidInput: If an argument is none of these.
@@ -39,6 +41,7 @@ class GivenHyperparameters:
     kernel: Kernel
     ridge: float
     standardise: bool = False
+    known_noise: KnownNoise = NO_KNOWN_NOISE
 
     lasting = True
     effects = ()
@@ -47,6 +50,7 @@ class GivenHyperparameters:
         kernels.check(self.kernel)
         checks.positive("ridge", self.ridge)
         checks.truth("standardise", self.standardise)
+        check_known_noise(self.known_noise)
 
     def is_due(self, number: int, fitted_at: int) -> bool:
         """Whether to fit again after so many rewards, given those at the last fit."""

@@ -43,7 +43,9 @@ from surefoot.hyperparameters.nuisance_effects import (
 )
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
-from surefoot.regression.units import IDENTITY, RewardUnits, Warp
+from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
+from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.units import RewardUnits
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -128,6 +130,8 @@ class HyperparameterFit:
         microscale: Prior mean of the share of the fitted noise that is microscale variation: a
             deviation of the value at each point from the smooth function, which intervals allow
             for. Only replicates tell both apart. 0 for none.
+        known_noise: Known part of the noise, which may depend on the point, in addition to the
+            noise that is fitted.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -158,6 +162,7 @@ class HyperparameterFit:
     effects: Sequence[str] = EFFECTS
     other_nus: Sequence[float] = ()
     microscale: float = 0.0
+    known_noise: KnownNoise = NO_KNOWN_NOISE
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -177,6 +182,7 @@ class HyperparameterFit:
                 f"or 2.5, other than `nu`, which is {self.nu}."
             )
         object.__setattr__(self, "other_nus", others)
+        check_known_noise(self.known_noise)
         if checks.non_negative("microscale", self.microscale) >= 1.0:
             raise InvalidInput(
                 f"`microscale` is {checks.shown(self.microscale)}, expected a share below 1."
@@ -208,7 +214,7 @@ class HyperparameterFit:
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
         subset = _subset(len(rewards), _MAX_STARTED)
-        plain = best = self._start(data, subset, IDENTITY)
+        plain = best = self._start(data, subset, UNWARPED)
         for warp in _warps(rewards) if self.warped else []:
             other = self._start(data, subset, warp)
             if other.score <= best.score:

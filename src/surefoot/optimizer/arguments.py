@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal import checks
+from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
-from surefoot.regression.observations import Conditions
+from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.types import Constraint, InvalidInput
+from surefoot.types import OBJECTIVE, Constraint, InvalidInput, Measurement
+
+
+def check_space(space: object) -> None:
+    """`InvalidInput` for anything but a space."""
+    if not isinstance(space, Arms | Box | Joint):
+        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
 
 
 def check_parts(space: object, features: object, estimator: object, width: object) -> None:
     """`InvalidInput` for a part that is none, such as its name or its class."""
-    if not isinstance(space, Arms | Box | Joint):
-        raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
+    check_space(space)
     if width is not None and (not callable(width) or isinstance(width, type)):
         example = f"constant({width!r})" if isinstance(width, int | float) else "srinivas()"
         raise InvalidInput(
@@ -29,33 +38,31 @@ def check_parts(space: object, features: object, estimator: object, width: objec
         raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 
-def check_rules(hyperparameters: object, interval: object, instability: object) -> None:
-    """`InvalidInput` for one that is none, such as its name or its class; None is a default."""
-    for name, rule, example in (
-        ("interval", interval, "Credible(0.95)"),
-        ("instability", instability, "Instability(0.3)"),
-    ):
-        if rule is not None and (not callable(rule) or isinstance(rule, type)):
-            raise InvalidInput(
-                f"`{name}` is {checks.shown(rule)}, expected one such as `acquisition.{example}`."
-            )
-    if hyperparameters is not None and (
-        not hasattr(hyperparameters, "uncertainty") or isinstance(hyperparameters, type)
-    ):
-        raise InvalidInput(
-            f"`hyperparameters` is {checks.shown(hyperparameters)}, expected a `HyperparameterFit`."
-        )
-
-
-def check_kernel(space: Space | Joint, kernel: object, hyperparameters: object) -> None:
-    """`InvalidInput` if a kernel is missing, or given beside the way to fit one."""
-    if kernel is not None and hyperparameters is not None:
-        raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
+def check_kernel(space: Space | Joint, kernel: object) -> None:
+    """`InvalidInput` if a kernel is missing on a space on which none can be fitted."""
     if kernel is None and not space.design.has_coordinates:
         raise InvalidInput(
             "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
             "or `Arms(points)` with their coordinates."
         )
+
+
+def hyperparameters(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
+    """The rule for kernel and noise: the one given, or a fit, or a kernel that stays.
+
+    Args:
+        given: A kernel, a rule, or None.
+        ridge: Noise variance where a kernel is given.
+        space: Where the function is defined.
+    """
+    if given is None:
+        return HyperparameterFit()
+    if isinstance(given, type) or not hasattr(given, "uncertainty"):
+        kernel = kernels.validated(given, space.seen)
+        return GivenHyperparameters(kernel.to(space.seen.lower.device), ridge)
+    if isinstance(given, GivenHyperparameters):
+        return replace(given, kernel=kernels.validated(given.kernel, space.seen))
+    return given
 
 
 def check_constraints(space: Space | Joint, constraints: object) -> None:
@@ -118,14 +125,14 @@ def conditions(
     times: Sequence[float | None] | Tensor | None,
     rewards: int,
     effects: Sequence[str],
-) -> list[Conditions]:
-    """The conditions of each reward, if effects of those that are known are looked for.
+) -> list[tuple[str | None, float | None]]:
+    """Worker and time of each reward, if the model includes effects of those that are known.
 
     Args:
         workers: Workers (n,), some of which may be None; None if all are unknown.
         times: Times (n,), likewise.
         rewards: How many rewards there are.
-        effects: Names of the effects that are looked for.
+        effects: Names of the effects that the model includes.
     """
     columns: dict[str, list] = {}
     for name, value in (("workers", workers), ("times", times)):
@@ -138,13 +145,16 @@ def conditions(
             raise InvalidInput(
                 f"{rewards} rewards came with {len(columns[name])} `{name}`, expected as many."
             )
-    found = [Conditions.validated(*each) for each in zip(*columns.values(), strict=True)]
-    for name, effect in (("worker", "worker"), ("time", "drift")):
-        if effect not in effects and any(getattr(each, name) is not None for each in found):
+    found = [
+        (checks.worker(who), checks.time(at)) for who, at in zip(*columns.values(), strict=True)
+    ]
+    for index, (name, effect) in enumerate((("worker", "worker"), ("time", "drift"))):
+        known = [one[index] for one in found]
+        if effect not in effects and any(one is not None for one in known):
             raise InvalidInput(
                 f"`{name}` requires a fitted effect of it: pass "
-                f"`hyperparameters=HyperparameterFit(effects=[{effect!r}])` and no kernel, or "
-                f"tell the reward without its {name}."
+                f"`HyperparameterFit(effects=[{effect!r}])` as the kernel, or tell the reward "
+                f"without its {name}."
             )
     return found
 
@@ -183,3 +193,39 @@ def constraint_values(
         {name: finite(f"constraints[{name!r}]", value) for name, value in (one or {}).items()}
         for one in rows
     ]
+
+
+def checked_measurement(
+    given: Measurement,
+    estimator: Estimator,
+    effects: Sequence[str],
+    limits: Mapping[str, Constraint],
+    *,
+    undeclared: bool = False,
+) -> Measurement:
+    """The measurement with finite numbers, a name of its worker, and known outcomes only.
+
+    Args:
+        given: The measurement.
+        estimator: The estimator in use.
+        effects: Names of the effects that the model includes.
+        limits: The constraints that are declared.
+        undeclared: Whether values of other constraints are accepted.
+    """
+    if not isinstance(given, Measurement):
+        raise InvalidInput(
+            f"{checks.shown(given)} came as a measurement, expected `Measurement(where, values)`."
+        )
+    others = {name: one for name, one in given.values.items() if name != OBJECTIVE}
+    if undeclared:
+        values = others
+    else:
+        (values,) = constraint_values([others], 1, limits)
+    if OBJECTIVE in given.values:
+        values = {OBJECTIVE: checks.reward(given.values[OBJECTIVE]), **values}
+    error = checks.standard_error(given.sem)
+    standard_errors([error] if error else None, 1, estimator)
+    worker, time = given.worker, given.time
+    if worker is not None or time is not None:
+        ((worker, time),) = conditions([worker], [time], 1, effects)
+    return replace(given, values=values, sem=error, worker=worker, time=time)

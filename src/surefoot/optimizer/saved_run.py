@@ -6,56 +6,117 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal import checks
+from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
-from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces import Arms, Box, Joint
 from surefoot.types import InvalidInput
 
+if TYPE_CHECKING:
+    from surefoot.optimizer.optimizer import Optimizer
 
-def save(
-    path: Path,
-    space: Space | Joint,
-    parts: dict[str, Any],
-    options: dict[str, Any],
-    state: dict[str, Any],
-) -> None:
+_FEW = 4  # points by which a kernel is recognised
+
+_STATE = ("_history", "_generator", "_pending", "_initial", "_initial_used", "_memory")
+
+
+def save(path: Path, optimizer: Optimizer) -> None:
     """Write a run to a file.
 
     Args:
         path: The file.
-        space: The space.
-        parts: The parts that the optimizer is composed of, by their names.
-        options: Its other arguments, numbers and truth values.
-        state: All that changes, as dataclasses, tensors and numbers.
+        optimizer: The run.
 
     Raises:
-        InvalidInput: If a policy keeps something in `context.memory` that cannot be in a file;
+        InvalidInput: If a policy keeps something in `state.memory` that cannot be in a file;
             nothing is written then.
     """
-    encoder = Encoder()
-    for key, kept in state["_memory"].items():
+    encoder, model = Encoder(), optimizer._history.model
+    for key, kept in optimizer._memory.items():
         if not is_whole(encoder.encode({key: kept})):
             raise InvalidInput(
-                f"`context.memory[{checks.shown(key)}]` is {checks.shown(kept)}, which cannot be "
+                f"`state.memory[{checks.shown(key)}]` is {checks.shown(kept)}, which cannot be "
                 "in a file, expected numbers, texts, tensors, arrays of numbers, or lists, tuples "
                 "and dictionaries of these."
             )
+    parts = {
+        "kernel": model.hyperparameters,
+        "risk": optimizer.risk if optimizer.space.has_environment else None,
+        "features": model.features,
+        "estimator": model.estimator,
+        "width": model.width,
+        "policy": optimizer.policy,
+        "plan": optimizer.plan,
+        "reporting": optimizer.reporting,
+        "constraints": optimizer.constraints.limits,
+    }
+    state = {name: getattr(optimizer, name) for name in _STATE}
+    state |= optimizer._told.saved
+    if model.hyperparameters.lasting:
+        state["covariance"] = _prior_covariance(optimizer)
     values = {
-        "space": encoder.encode(space),
+        "space": encoder.encode(optimizer.space),
         "parts": {name: encoder.encode(part) for name, part in parts.items()},
-        "options": options,
+        "options": {"seed": optimizer.seed, "ridge": optimizer.ridge},
         "state": {name: encoder.encode(one) for name, one in state.items()},
     }
     write(path, encoder.tensors, values)
 
 
+def load(
+    kind: type[Optimizer], path: Path, device: torch.device, given: dict[str, Any]
+) -> Optimizer:
+    """Read a run from a file.
+
+    Args:
+        kind: Class of the run.
+        path: The file.
+        device: Device of the tensors.
+        given: Parts that are not in the file, by their names, and a `space`.
+
+    Returns:
+        The run.
+
+    Raises:
+        InvalidInput: If the file is not one of `save`, or a part is missing, unknown or another.
+    """
+    with _refusing(path):
+        run = _read(path, device, given)
+        optimizer = kind(run.space.to(device), **run.parts, **run.options)
+        known, decoder = run.state, run.decoder
+        dimension = run.dimension
+        if dimension != optimizer.space.seen.dimension:
+            raise InvalidInput(
+                f"{path} has points of {dimension} coordinates and the `space` that came has "
+                f"{optimizer.space.seen.dimension}: pass the one it was saved with."
+            )
+        if optimizer._history.model.hyperparameters.lasting:
+            before = decoder.decode(known["covariance"])
+            _check_covariance(path, before, _prior_covariance(optimizer))
+        optimizer._history.restore(known["_history"], decoder)
+        optimizer._generator.set_state(decoder.decode(known["_generator"]))
+        for name in _STATE[2:]:
+            setattr(optimizer, name, decoder.decode(known[name]))
+        optimizer._told.restore(known, decoder)
+    return optimizer
+
+
+def _prior_covariance(optimizer: Optimizer) -> Tensor:
+    """Covariance (p, p) at a few points, by which a kernel is recognised in a file."""
+    few = optimizer.space.seen.spread(_FEW, torch.Generator().manual_seed(0))
+    points = torch.stack([location.point for location in few])
+    with torch.no_grad():
+        return kernels.block(optimizer._history.fitted.kernel, points, points)
+
+
 @contextmanager
-def refusing(path: Path) -> Iterator[None]:
+def _refusing(path: Path) -> Iterator[None]:
     """Context in which content that no `save` has written is an `InvalidInput`."""
     try:
         yield
@@ -68,7 +129,7 @@ def refusing(path: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRun:
+class _SavedRun:
     """A run in a file.
 
     Args:
@@ -85,21 +146,14 @@ class SavedRun:
     state: dict[str, Any]
     decoder: Decoder
 
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of its points."""
+        return self.state["_history"]["fields"]["observations"]["fields"]["dimension"]
 
-def load(path: Path, device: torch.device, given: dict[str, Any]) -> SavedRun:
-    """Read a run from a file.
 
-    Args:
-        path: The file.
-        device: Device of the tensors.
-        given: Parts that are not in the file, by their names, and a `space`.
-
-    Returns:
-        The run.
-
-    Raises:
-        InvalidInput: If the file is not one of `save`, or a part is missing, unknown or another.
-    """
+def _read(path: Path, device: torch.device, given: dict[str, Any]) -> _SavedRun:
+    """The run in a file, with the parts that are passed again."""
     tensors, values = read(path)
     decoder, given = Decoder(tensors, device), dict(given)
     space = given.pop("space", None)
@@ -115,7 +169,7 @@ def load(path: Path, device: torch.device, given: dict[str, Any]) -> SavedRun:
     parts = {}
     for name, saved in values["parts"].items():
         if name in given:
-            parts[name] = given.pop(name)
+            parts[name] = _given_part(name, saved, given.pop(name))
             _check_part(path, name, saved, parts[name])
         elif is_whole(saved):
             parts[name] = decoder.decode(saved)
@@ -130,10 +184,10 @@ def load(path: Path, device: torch.device, given: dict[str, Any]) -> SavedRun:
             + ", ".join(f"`{name}`" for name in parts)
             + "."
         )
-    return SavedRun(space, parts, values["options"], values["state"], decoder)
+    return _SavedRun(space, parts, values["options"], values["state"], decoder)
 
 
-def check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:
+def _check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:
     """`InvalidInput` unless a kernel has the covariance (p, p) at a few points of that in the file.
 
     What is in the file was computed with that kernel.
@@ -145,6 +199,15 @@ def check_covariance(path: Path, saved: Tensor, now: Tensor) -> None:
             f"{float(now[0, -1]):.4g}. Pass the one it was saved with, "
             "or tell a new optimizer the rewards of `history`."
         )
+
+
+def _given_part(name: str, saved: Any, came: Any) -> Any:
+    """A part that came; a kernel alone becomes the rule that the file has it in."""
+    is_rule = name == "kernel" and isinstance(saved, dict) and "fields" in saved
+    if not is_rule or "kernel" not in saved["fields"] or hasattr(came, "uncertainty"):
+        return came
+    fields = saved["fields"]
+    return GivenHyperparameters(came, fields["ridge"], fields["standardise"])
 
 
 def _check_part(path: Path, name: str, saved: Any, came: object) -> None:

@@ -18,11 +18,12 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 12
+FORMAT = 13
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
     "surefoot.acquisition",
+    "surefoot.beliefs",
     "surefoot.estimators",
     "surefoot.features",
     "surefoot.hyperparameters",

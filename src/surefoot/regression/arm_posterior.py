@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.draws import Path
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior, Pull
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.table import Table
 

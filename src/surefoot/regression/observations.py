@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot.types import InvalidInput
 
+class Pull(NamedTuple):
+    """Measurements of one point, whatever their rewards."""
 
-@dataclass(frozen=True)
-class Conditions:
-    """Under which conditions a reward was measured.
-
-    Args:
-        worker: Name of who or what measured it, None where it is unknown.
-        time: When, in any unit, None where it is unknown.
-    """
-
-    worker: str | None = None
-    time: float | None = None
-
-    @classmethod
-    def validated(cls, worker: object, time: object) -> Conditions:
-        """Those of a name or a number of a worker, and a finite time, or None.
-
-        Raises:
-            InvalidInput: For anything else.
-        """
-        number = checks.integer(worker)
-        name = worker if isinstance(worker, str) else "" if number is None else str(number)
-        if worker is not None and not name.strip():
-            raise InvalidInput(
-                f"`worker` is {checks.shown(worker)}, expected a name that is not empty, or None "
-                "where it is unknown."
-            )
-        when = None if time is None else checks.finite("time", time)
-        return cls(None if worker is None else name, when)
-
-
-UNKNOWN = Conditions()
+    point: Tensor  # (d,)
+    arm: int | None
+    times: int
 
 
 def grown(buffer: np.ndarray, index: int) -> np.ndarray:
@@ -139,7 +113,8 @@ class Observations:
         reward: float,
         arm: int | None = None,
         sem: float = 0.0,
-        conditions: Conditions = UNKNOWN,
+        worker: str | None = None,
+        time: float | None = None,
     ) -> int:
         """Record a reward.
 
@@ -149,7 +124,8 @@ class Observations:
             arm: Index of the arm, on a space of arms; arms are sites of their own even where
                 their coordinates are equal.
             sem: Standard error of the reward.
-            conditions: Who measured it, and when.
+            worker: Name of who measured it, None where it is unknown.
+            time: When it was measured, None where it is unknown.
 
         Returns:
             The index of the site.
@@ -172,8 +148,8 @@ class Observations:
         self._sem, self._time = grown(self._sem, number), grown(self._time, number)
         self._worker = grown(self._worker, number)
         self._reward[number], self._site[number], self._sem[number] = reward, site, sem
-        self._worker[number] = self._index_of(conditions.worker)
-        self._time[number] = math.nan if conditions.time is None else conditions.time
+        self._worker[number] = self._index_of(worker)
+        self._time[number] = math.nan if time is None else time
         self.has_errors = self.has_errors or sem > 0.0
         self._count[site] += 1.0
         self._sum[site] += reward
@@ -187,6 +163,63 @@ class Observations:
         other._reward = values
         other._sum = np.bincount(self._site[: self._number], values, self._sites_number)
         return other
+
+    @property
+    def frozen(self) -> Observations:
+        """The same observations, which later ones do not change; nothing may be appended."""
+        other = copy.copy(self)
+        sites = self._sites_number
+        other.arms, other.worker_names = self.arms[:sites], self.worker_names.copy()
+        other._count, other._sum = self._count[:sites].copy(), self._sum[:sites].copy()
+        return other
+
+    def first(self, number: int) -> Observations:
+        """The first `number` observations; nothing may be appended."""
+        if number == self._number:
+            return self.frozen
+        other = copy.copy(self)
+        site, rewards = self._site[:number], self._reward[:number]
+        other._number, other._sites_number = number, int(site.max(initial=-1)) + 1
+        other.arms = self.arms[: other._sites_number]
+        other._count = np.bincount(site, minlength=other._sites_number).astype(np.float64)
+        other._sum = np.bincount(site, rewards, other._sites_number)
+        other.has_errors = bool(self._sem[:number].any())
+        return other
+
+    @property
+    def writable(self) -> Observations:
+        """A copy to which observations may be appended."""
+        other = copy.deepcopy(self)
+        room = len(other._points)
+        for name in ("_count", "_sum"):
+            buffer = getattr(other, name)
+            setattr(other, name, np.concatenate([buffer, np.zeros(room - len(buffer))]))
+        return other
+
+    @property
+    def digest(self) -> bytes:
+        """Digest that observations of the same rewards in the same order have in common."""
+        found, number = hashlib.sha256(), self._number
+        for column in (self._site, self._reward, self._sem, self._worker, self._time):
+            found.update(column[:number].tobytes())
+        found.update(self._points[: self._sites_number].tobytes())
+        return found.digest()
+
+    @property
+    def last(self) -> Observations:
+        """The last observation alone, at its site; nothing may be appended."""
+        other = copy.copy(self)
+        for name in ("_reward", "_sem", "_site", "_worker", "_time"):
+            setattr(other, name, getattr(self, name)[self._number - 1 : self._number])
+        other._number = 1
+        return other
+
+    @property
+    def pulls(self) -> list[Pull]:
+        """Counts of the rewards of each site, in order of first observation."""
+        arms = self.arms or [None] * self._sites_number
+        counts = self._count[: self._sites_number].astype(np.int64).tolist()
+        return [Pull(*each) for each in zip(self.sites, arms, counts, strict=True)]
 
     def _index_of(self, worker: str | None) -> int:
         if worker is None:

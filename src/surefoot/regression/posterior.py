@@ -13,18 +13,10 @@ from torch import Tensor
 from surefoot._internal.linalg import cholesky, square_root
 from surefoot.regression.draws import Path, residual_draw
 from surefoot.regression.embedding import Embedding
-from surefoot.regression.observations import Observations
+from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.ridge import RidgeFactor
 
 LEAST_VARIANCE = 1e-18  # so that its root has a gradient
-
-
-class Pull(NamedTuple):
-    """Measurements of one point whose rewards are not known."""
-
-    point: Tensor  # (d,)
-    arm: int | None
-    times: int
 
 
 class Evaluation(NamedTuple):

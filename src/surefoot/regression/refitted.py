@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.embedding import Embedding
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import FeaturePosterior, Posterior, Pull
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import FeaturePosterior, Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
@@ -65,8 +65,9 @@ class Refitted:
         self.version += 1
         self.choice.update(pull)
 
-    def redraw(self, observations: Observations) -> None:
-        """The features are chosen for each sample."""
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Refitted:
+        """Itself: features are chosen for each sample."""
+        return self
 
     def current(self, observations: Observations) -> Refitted:
         return self

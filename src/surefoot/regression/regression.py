@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
 
@@ -42,8 +43,13 @@ class Regression(Protocol):
         """
         ...
 
-    def redraw(self, observations: Observations) -> None:
-        """Choose the features again, from the pulls so far; of no effect on fixed features."""
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Regression:
+        """The regression with features chosen again from the pulls so far; itself if they stay.
+
+        Args:
+            observations: The rewards.
+            generator: Source of the draws, of this time and of later ones.
+        """
         ...
 
     def current(self, observations: Observations) -> Regression:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from surefoot.regression.arm_posterior import ArmPosterior
-from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Posterior, Pull
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
@@ -77,8 +77,9 @@ class Tabulated:
         if crowded or step.growth > _LARGEST_STEP:
             self._refresh()
 
-    def redraw(self, observations: Observations) -> None:
-        """The features last."""
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Tabulated:
+        """Itself: the features stay."""
+        return self
 
     def current(self, observations: Observations) -> Tabulated:
         return self

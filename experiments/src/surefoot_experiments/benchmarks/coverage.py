@@ -95,7 +95,7 @@ def run(trial: Trial) -> Rows:
     for round_ in range(1, trial.rounds + 1):
         query = optimizer.ask()
         optimizer.tell(query, problem.measure(int(query.arm or 0), noise))
-        mean, deviation = optimizer.posterior.mean_and_deviation(problem.space.points)
+        mean, deviation = optimizer.belief().posterior.mean_and_deviation(problem.space.points)
         reach = float(((problem.values - mean).abs() / (optimizer.width * deviation)).max())
         if reach > needed:
             needed, when = reach, round_

@@ -82,14 +82,14 @@ def run(trial: Trial) -> Rows:
         best = optimizer.recommend()
         truth = float(function(best.point[None]))
         with torch.no_grad():
-            mean, deviation = optimizer.posterior.mean_and_deviation(best.point[None])
-        hyperparameters = optimizer.hyperparameters
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(best.point[None])
+        hyperparameters = optimizer.belief().hyperparameters
         inverse = hyperparameters.warp.inverse if hyperparameters else torch.clone
         lower, upper = (
             float(inverse(mean + sign * optimizer.width * deviation)) for sign in (-1.0, 1.0)
         )
         others = torch.from_numpy(generator.uniform(size=(ELSEWHERE, dimension)))
-        _, low, high = optimizer.assess(others)
+        _, low, high = optimizer.belief().predict(others)
         true = function(others)
         rows.append(
             {

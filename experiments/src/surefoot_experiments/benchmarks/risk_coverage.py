@@ -127,12 +127,12 @@ def run(trial: Trial) -> Rows:
     for round_ in range(trial.rounds + 1):
         holds, reach = False, torch.zeros_like(f)
         if round_ > 0:
-            mean, deviation = optimizer.posterior.mean_and_deviation(problem.points)
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(problem.points)
             reach = optimizer.width * deviation.reshape(f.shape)
             error = (f - mean.reshape(f.shape)).abs()
             needed = float((error / reach).max())
             holds = needed <= 1.0
-            _, lower, upper = optimizer.assess(designs)
+            _, lower, upper = optimizer.belief().predict(designs)
             held = bool(((lower - SLACK <= true) & (true <= upper + SLACK)).all())
             outcome.intervals &= held
             outcome.bounds &= holds

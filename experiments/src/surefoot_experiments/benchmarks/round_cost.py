@@ -257,7 +257,7 @@ def drift(number: int) -> list[Row]:
     mean = phi @ np.linalg.solve(gram, phi.T @ sums)
     variance = (phi * np.linalg.solve(gram, phi.T).T).sum(1)
     gain = 0.5 * np.linalg.slogdet(gram)[1]
-    ours, rows = optimizer.posterior, []
+    ours, rows = optimizer.belief().posterior, []
     found = info.information_gain
     for name, a, b in (
         ("mean", ours.mean(points).numpy(), mean),

@@ -91,8 +91,8 @@ def run(trial: Trial) -> Rows:
         kept = regrets(optimizer, problem, trial)
         numbers += [{"algorithm": name, **row} for row in kept]
         points = problem.space.points
-        mean = optimizer.posterior.mean(points).tolist()
-        deviation = optimizer.posterior.variance(points).sqrt().tolist()
+        mean = optimizer.belief().posterior.mean(points).tolist()
+        deviation = optimizer.belief().posterior.variance(points).sqrt().tolist()
         bounds += [
             {
                 "algorithm": name,

@@ -106,12 +106,12 @@ def _bounds(
     return [
         (REGRESSORS, mean, starved.sqrt().numpy()),
         (SKETCH, mean, posterior.variance(points).sqrt().numpy()),
-        (EXACT, _mean(exact, points), exact.posterior.variance(points).sqrt().numpy()),
+        (EXACT, _mean(exact, points), exact.belief().posterior.variance(points).sqrt().numpy()),
     ]
 
 
 def _mean(optimizer: Optimizer, points: Tensor) -> np.ndarray:
-    return np.asarray(optimizer.posterior.mean(points).numpy())
+    return np.asarray(optimizer.belief().posterior.mean(points).numpy())
 
 
 def checks(tables: Tables) -> list[Check]:

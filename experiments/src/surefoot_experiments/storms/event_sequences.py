@@ -170,7 +170,7 @@ class _Sequence:
                 estimator=ESTIMATORS[one["estimator"]](),
                 ridge=0.1,
                 standardise=standardise and not fits,
-                initial=initial,
+                plan=Plan(initial),
                 repeat_until=repeat_until,
                 seed=3,
             )

@@ -16,7 +16,6 @@ from surefoot.integrations.optuna.search_space import SearchSpace
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import StudyBelief
     from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
         PredictedConstraint,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         StudyRecommendation,
     )
     from surefoot.integrations.optuna.sampler import SurefootSampler
+    from surefoot.integrations.optuna.study_belief import StudyBelief
 
 __all__ = [
     "BLAMELESS",

@@ -23,7 +23,6 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.integrations.optuna.snapshots import Snapshots
 from surefoot.types import Constraint, InvalidInput, NotReady
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.integrations.optuna.model import StudyBelief
+    from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.risks import Risk
 
@@ -162,7 +161,6 @@ class SurefootSampler(BaseSampler):
         self._estimand: Estimand = estimand
         self._independent = RandomSampler(seed=self._draw_seed())
         self._tracker: StudyTracker | None = None
-        self._snapshots = Snapshots()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -322,7 +320,6 @@ class SurefootSampler(BaseSampler):
             NotReady: If no trial has finished with a value.
         """
         from surefoot.integrations.optuna.encoding import Encoding
-        from surefoot.integrations.optuna.model import StudyBelief
 
         if not isinstance(study, Study):
             raise InvalidInput(
@@ -345,28 +342,41 @@ class SurefootSampler(BaseSampler):
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
                 tracker = self._new_tracker(study, encoding, seed=0)
-            tracker = self._snapshots.take(study, tracker, trials)
-            if not tracker.numbers:
-                raise _no_value(study, complete, space, self._log)
+            try:
+                found = self._belief_of(tracker, trials)
+            except NotReady as error:
+                raise _no_value(study, complete, space, self._log) from error
             if space.when:
-                return StudyBelief(tracker)
-            branches = branches_of(trials, {*tracker.numbers})
+                return found
+            branches = branches_of(trials, {*found.trials})
             if len(branches) == 1 and branches[0].space == space.distributions:
-                return StudyBelief(tracker, branches[0].constant)
-            return StudyBelief(tracker, {}, lambda: self._branch_models(study, branches))
+                return replace(found, constant=branches[0].constant)
+            return replace(found, branches=lambda: self._branch_models(study, branches))
+
+    def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
+        """Belief from the trials of a study, in its units."""
+        from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
+        from surefoot.integrations.optuna.study_belief import StudyBelief
+
+        found, over = tracker.belief(trials), None
+        if self.environment is not None and self.risk is not None:
+            over = RiskOverEnvironment(self.environment, self.risk)
+        by = tracker.optimizer.reporting.by
+        return StudyBelief(
+            found.belief, tracker.encoding, found.numbers, found.configuration, by, over
+        )
 
     def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:
         """A model of each branch with all its parameters, from its own trials."""
         from surefoot.integrations.optuna.encoding import Encoding
-        from surefoot.integrations.optuna.model import StudyBelief
 
         models = []
         for branch in branches:
             encoding = Encoding.of(branch.space)
             if encoding is not None:
                 tracker = self._new_tracker(study, encoding, seed=0)
-                tracker.read(branch.trials)
-                models.append(StudyBelief(tracker, branch.constant))
+                found = self._belief_of(tracker, branch.trials)
+                models.append(replace(found, constant=branch.constant))
         return models
 
     def _propose(self, study: Study, trial: FrozenTrial, tracker: StudyTracker) -> dict[str, Any]:
@@ -401,8 +411,8 @@ class SurefootSampler(BaseSampler):
         if tracker is None or not tracker.matches(study, search_space.distributions):
             tracker = self._new_tracker(study, encoding, self._draw_seed())
         self._tracker = tracker
-        self._tracker = self._snapshots.read(study, tracker, study.get_trials(deepcopy=False))
-        return self._tracker
+        tracker.read(study.get_trials(deepcopy=False))
+        return tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
         from surefoot.acquisition import Instability, Replication

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,12 +29,13 @@ from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
-from surefoot.spaces.locations import Location
-from surefoot.types import InvalidInput, Query
+from surefoot.regression.transforms import Affine, Chain, Log
+from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
+    from surefoot.beliefs import Belief
     from surefoot.optimizer import Optimizer
 
 _ATTEMPTS = 1000  # more than any trial makes
@@ -64,6 +66,35 @@ class _Pending:
     place: _Place
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """A finished trial, as the optimizer is told about it."""
+
+    trial: FrozenTrial
+    measurements: tuple[Measurement, ...]
+    configuration: Mapping[bytes, dict[str, Any]]  # by its point, of a trial with a value
+
+    @property
+    def has_value(self) -> bool:
+        """Whether it has a value that can be modelled."""
+        return bool(self.configuration)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedBelief:
+    """Belief from the trials of a study.
+
+    Args:
+        belief: The belief, in the units of the study.
+        numbers: Numbers of the trials whose values it follows from, in their order.
+        configuration: Function that returns the configuration of a point (d,).
+    """
+
+    belief: Belief
+    numbers: list[int]
+    configuration: Callable[[Tensor], dict[str, Any]]
+
+
 class StudyTracker:
     """Keeps an optimizer up to date with a study; each trial is read once.
 
@@ -88,6 +119,7 @@ class StudyTracker:
         log: bool = False,
     ) -> None:
         self.log = log
+        self._units = Chain((*((Log(),) if log else ()), Affine(scale=sign)))
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
@@ -96,7 +128,6 @@ class StudyTracker:
         self._device = device
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
-        self.reads = 0  # how often the study was read
         self._configurations: dict[bytes, dict[str, Any]] = {}  # of the values, by their points
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
@@ -124,57 +155,70 @@ class StudyTracker:
         Raises:
             InvalidInput: If a trial has a value but no environment; nothing is changed then.
         """
-        self.reads += 1
         fresh = self._fresh(trials)
-        finished = [t for t in fresh if t.state.is_finished()]
-        located = [(t, self.encoding.encode(t.params), self._environment(t)) for t in finished]
-        measured, values, constrained, limits = [], [], [], []
-        sems: list[float] = []
-        effects = self.optimizer.effects
-        under, limits_under = [], []
-        for trial, point, z in located:
-            self._read.add(trial.number)
-            self._release(trial.number)
-            if point is None:
-                continue
-            constraints = constraints_of(trial, self.optimizer.constraints.limits)
-            warn_of_unusable(trial, constraints, self.optimizer.constraints.limits)
-            if constraints:
-                inputs = point if z is None else torch.cat([point, z])
-                constrained.append(Location(inputs.to(self._device), None, point, None))
-                limits.append(constraints)
-                limits_under.append(conditions_of(trial, effects))
-            if math.inf in constraints.values():
-                self._fail(point, z)
-            if _has_value(trial, self.log):
-                measured.append(_elsewhere_asked(point, z))
-                value, sem = float(trial.value or 0.0), _standard_error(trial)
-                values.append(self.sign * (math.log(value) if self.log else value))
-                sems.append(min(sem / value, checks.LARGEST) if self.log else sem)
-                under.append(conditions_of(trial, effects))
-                self.numbers.append(trial.number)
-                self._configurations[(point + 0.0).numpy().tobytes()] = dict(trial.params)
-            elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
-                self._fail(point, z)
+        readings = self._readings(fresh)
+        for one in readings:
+            self._read.add(one.trial.number)
+            self._release(one.trial.number)
+            if one.has_value:
+                self.numbers.append(one.trial.number)
+                self._configurations |= one.configuration
         while self._read_below in self._read:
             self._read.remove(self._read_below)
             self._read_below += 1
         self.read_running(t for t in fresh if t.state == TrialState.RUNNING)
-        if measured:
-            known = [query.environment for query in measured if query.environment is not None]
-            self.optimizer.tell_all(
-                measured,
-                torch.tensor(values, dtype=torch.float64),
-                torch.stack(known) if known else None,
-                sems=sems,
-                workers=[one.worker for one in under],
-                times=[one.time for one in under],
-            )
-        self.optimizer.constraints.tell(constrained, limits, limits_under)
+        self.optimizer.record(
+            [measured for one in readings for measured in one.measurements], undeclared=True
+        )
 
-    def unread(self, trials: Sequence[FrozenTrial]) -> frozenset[int]:
-        """Numbers of the finished trials that were not read yet."""
-        return frozenset(t.number for t in self._fresh(trials) if t.state.is_finished())
+    def belief(self, trials: Sequence[FrozenTrial]) -> TrackedBelief:
+        """Belief from all finished trials, read or not; the run goes on as if it was not formed.
+
+        Args:
+            trials: All trials of the study, in order.
+
+        Raises:
+            NotReady: If no trial has a value that can be modelled.
+            InvalidInput: If a trial has a value but no environment.
+        """
+        readings = self._readings(self._fresh(trials))
+        more = [measured for one in readings for measured in one.measurements]
+        known, numbers = dict(self._configurations), list(self.numbers)
+        for one in readings:
+            if one.has_value:
+                numbers.append(one.trial.number)
+                known |= one.configuration
+        belief = self.optimizer.belief(more, undeclared=True).in_units(self._units)
+        return TrackedBelief(belief, numbers, partial(self._configuration, known))
+
+    def _readings(self, trials: Sequence[FrozenTrial]) -> list[_Reading]:
+        """What finished trials say, with nothing changed."""
+        finished = [t for t in trials if t.state.is_finished()]
+        return [
+            self._reading(t, self.encoding.encode(t.params), self._environment(t)) for t in finished
+        ]
+
+    def _reading(self, trial: FrozenTrial, point: Tensor | None, z: Tensor | None) -> _Reading:
+        if point is None:
+            return _Reading(trial, (), {})
+        limits, effects = self.optimizer.constraints.limits, self.optimizer.effects
+        constraints = constraints_of(trial, limits)
+        warn_of_unusable(trial, constraints, limits)
+        worker, time = conditions_of(trial, effects)
+        where = _elsewhere_asked(point, z)
+        finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
+        failed, configuration = math.inf in constraints.values(), {}
+        values, sem = dict(finite), 0.0
+        if _has_value(trial, self.log):
+            value, sem = float(trial.value or 0.0), _standard_error(trial)
+            values[OBJECTIVE] = self.sign * (math.log(value) if self.log else value)
+            sem = min(sem / value, checks.LARGEST) if self.log else sem
+            configuration = {(point + 0.0).numpy().tobytes(): dict(trial.params)}
+        elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
+            failed = True
+        measured = Measurement(where, values, z, sem, worker, time, failed)
+        told = (measured,) if values or failed else ()
+        return _Reading(trial, told, configuration)
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -226,7 +270,12 @@ class StudyTracker:
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """The configuration of a point (d,): for a measured one exactly the one measured."""
-        known = self._configurations.get(point.cpu().numpy().tobytes())
+        return self._configuration(self._configurations, point)
+
+    def _configuration(
+        self, measured: Mapping[bytes, dict[str, Any]], point: Tensor
+    ) -> dict[str, Any]:
+        known = measured.get(point.cpu().numpy().tobytes())
         if known is None:
             return self.encoding.decode(point)
         return {name: known[name] for name in self.encoding.distributions if name in known}
@@ -279,9 +328,6 @@ class StudyTracker:
     def _fresh(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         return [t for t in trials[self._read_below :] if t.number not in self._read]
 
-    def _fail(self, point: Tensor, z: Tensor | None) -> None:
-        self.optimizer.forget(_elsewhere_asked(point, z), z)
-
     def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
         self._pending[number] = proposal
         return self.configuration(proposal.query.point)
@@ -308,7 +354,7 @@ class StudyTracker:
     def _ask_elsewhere(self, query: Query, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
         generator = torch.Generator().manual_seed(number * _ATTEMPTS + attempt)
-        if not len(self.optimizer.history) and self.optimizer.risk is not None:
+        if not len(self.optimizer.history) and self.environment is not None:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask()  # of the initial design, or at random
         taken = [p.place.point for other, p in self._pending.items() if other != number]

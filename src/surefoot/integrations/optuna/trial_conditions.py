@@ -1,4 +1,4 @@
-"""Under which conditions a trial was measured: by which worker, and when."""
+"""Worker and time of the measurement of a trial."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
 from surefoot.integrations.optuna.attributes import TIME, WORKER
-from surefoot.regression.observations import UNKNOWN, Conditions
 from surefoot.types import InvalidInput
 
 
-def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> Conditions:
-    """The conditions of a trial, as far as effects of them are looked for.
+def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | None, float | None]:
+    """Worker and time of a trial, as far as the model includes effects of them.
 
     Those that are recorded wrongly are left out with a warning: a finished trial cannot be
     corrected.
@@ -33,7 +32,7 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> Conditions:
         start = None if trial.datetime_start is None else trial.datetime_start.timestamp()
         time = trial.user_attrs.get(TIME, start)
     try:
-        return Conditions.validated(worker, time)
+        return checks.worker(worker), checks.time(time)
     except InvalidInput as error:
         recorded = {WORKER: worker, TIME: time}
         warnings.warn(
@@ -41,4 +40,4 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> Conditions:
             f"used without them ({error})",
             stacklevel=2,
         )
-        return UNKNOWN
+        return None, None

@@ -1,4 +1,4 @@
-r"""What is reported of the rewards at a point: their location, their median or their mean.
+r"""Functionals of the rewards at a point that are reported: location, median or mean.
 
 The model has y = T(g(x) + e), with a monotone back-transformation T, a function g and noise e that
 is symmetric. Where the measured noise is not, its location, median and mean are different numbers.
@@ -16,7 +16,7 @@ from scipy import special
 from torch import Tensor
 
 from surefoot._internal.estimands import Estimand
-from surefoot.regression.units import BackTransformation
+from surefoot.regression.transforms import Chain
 
 _MOST_ELEMENTS = 2**22  # of a temporary array
 
@@ -31,16 +31,16 @@ class RewardFunctional(Protocol):
         """Its name."""
         ...
 
-    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+    def values(self, function: Tensor, units: Chain) -> Tensor:
         """The functional (...) where the transformed function is `function` (...)."""
         ...
 
-    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
         """The functional (n,) and its interval.
 
         Args:
             ends: Transformed function (n,), and the ends of its interval.
-            units: Takes them to the units to report in.
+            units: Transformation from the units to report in to those of the function.
             width: The interval has the level of so many standard deviations.
 
         Returns:
@@ -58,13 +58,13 @@ class Location:
 
     name: Estimand = "location"
 
-    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+    def values(self, function: Tensor, units: Chain) -> Tensor:
         """The function in other units."""
-        return units(function)
+        return units.inverse(function)
 
-    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
         """The ends in other units."""
-        return _ordered(*map(units, ends))
+        return _ordered(*map(units.inverse, ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,11 @@ class Median:
     residuals: Callable[[], Tensor]
     name: Estimand = "median"
 
-    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+    def values(self, function: Tensor, units: Chain) -> Tensor:
         """The median where the function is this."""
-        return units(function + self.residuals().to(function).quantile(0.5))
+        return units.inverse(function + self.residuals().to(function).quantile(0.5))
 
-    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
         """The median and its interval, with the errors of function and median independent."""
         middle, lower, upper = ends
         ranked = self.residuals().to(middle).sort().values
@@ -96,7 +96,7 @@ class Median:
         below = torch.hypot(middle - lower, median - low)
         above = torch.hypot(upper - middle, high - median)
         center = middle + median
-        return _ordered(units(center), units(center - below), units(center + above))
+        return _ordered(*map(units.inverse, (center, center - below, center + above)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,18 +116,19 @@ class Mean:
     residuals: Callable[[], Tensor]
     name: Estimand = "mean"
 
-    def values(self, function: Tensor, units: BackTransformation) -> Tensor:
+    def values(self, function: Tensor, units: Chain) -> Tensor:
         """The mean where the function is this."""
         if units.is_affine:
-            return units(function + self.residuals().to(function).mean())
-        return self._over_residuals(lambda at: units(at).mean(-1), function)
+            return units.inverse(function + self.residuals().to(function).mean())
+        return self._over_residuals(lambda at: units.inverse(at).mean(-1), function)
 
-    def interval(self, ends: Ends, units: BackTransformation, width: float) -> Ends:
+    def interval(self, ends: Ends, units: Chain, width: float) -> Ends:
         """The mean and its interval, with the errors of function and average independent."""
 
         def error(at: Tensor) -> Tensor:  # of the function, that changes the average by its own
-            own = units(at).var(-1, correction=0).sqrt() / max(at.shape[-1] - 1, 1) ** 0.5
-            return (own / units.slope(at).abs().mean(-1)).nan_to_num()
+            values = units.inverse(at)
+            own = values.var(-1, correction=0).sqrt() / max(at.shape[-1] - 1, 1) ** 0.5
+            return (own / (-units.log_slope(values)).exp().mean(-1)).nan_to_num()
 
         middle, lower, upper = ends
         different = middle[:1] if units.is_affine else middle

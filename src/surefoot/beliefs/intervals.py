@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from surefoot._internal import checks
-from surefoot.acquisition.context import Context
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.beliefs.belief import Belief
 
 
 class Interval(Protocol):
-    """What the ends of the intervals of `recommend` and `assess` are."""
+    """Rule for the ends of reported intervals."""
 
-    def __call__(self, context: Context) -> Context:
-        """The context whose bounds are those to report."""
+    def __call__(self, belief: Belief) -> Belief:
+        """The belief whose bounds are the ends of the intervals."""
         ...
 
 
@@ -31,9 +33,9 @@ class ConfidenceBounds:
         >>> interval = sf.acquisition.ConfidenceBounds()
     """
 
-    def __call__(self, context: Context) -> Context:
-        """The context itself."""
-        return context
+    def __call__(self, belief: Belief) -> Belief:
+        """The belief itself."""
+        return belief
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,11 @@ class Credible:
         if not 0.0 < checks.positive("level", self.level) < 1.0:
             raise InvalidInput(f"`level` is {self.level!r}, expected a number between 0 and 1.")
 
-    def __call__(self, context: Context) -> Context:
-        """The context whose bounds are the ends of the intervals."""
+    def __call__(self, belief: Belief) -> Belief:
+        """The belief whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
-        integrated = context.integrated(context.hyperparameter_uncertainty)
+        integrated = belief.integrated(belief.outcome.uncertainty)
         return replace(integrated, width=float(torch.special.ndtri(tail)))
+
+
+CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -104,7 +105,7 @@ class Feasibility:
     def updated(
         self, kernel: Kernel, succeeded: Tensor, counts: Tensor, failed: Tensor
     ) -> Feasibility:
-        """That of all measurements so far, under a kernel.
+        """The model of all measurements so far, under a kernel.
 
         Args:
             kernel: The kernel.
@@ -123,11 +124,12 @@ class Feasibility:
         worse = failed[len(self._failed) :]
         if not len(worse) and not bool(more.any()):
             return self
-        self._succeeded, self._counts, self._failed = succeeded, counts.clone(), failed
-        if len(self._arms):
-            self._add_to_arms(more, worse)
-        self._typical = self._typical_rate()
-        return self
+        after = copy.copy(self)
+        after._succeeded, after._counts, after._failed = succeeded, counts.clone(), failed
+        if len(after._arms):
+            after._add_to_arms(more, worse)
+        after._typical = after._typical_rate()
+        return after
 
     def _add_to_arms(self, more: Tensor, worse: Tensor) -> None:
         """Count new successes (s,) of the sites, and failures at new sites (f, d), for the arms."""

@@ -1,0 +1,604 @@
+"""Belief: all that follows from a history of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot._internal.estimands import ESTIMANDS, Estimand
+from surefoot._internal.process_settings import with_own_settings
+from surefoot.beliefs import gains
+from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
+from surefoot.beliefs.differences import difference_of, difference_of_transformed
+from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estimand_of
+from surefoot.beliefs.integrated import Integrated
+from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
+from surefoot.beliefs.probability import CERTAIN, Probability, Score
+from surefoot.regression.draws import Path
+from surefoot.regression.embedding import stationary_covariance
+from surefoot.regression.observations import Pull
+from surefoot.regression.posterior import Evaluation, Posterior
+from surefoot.regression.transforms import UNCHANGED, Chain
+from surefoot.risks.on_space import on_space
+from surefoot.risks.risk import Risk, support_only
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.finite_environment import NO_ENVIRONMENT, WeightFunction
+from surefoot.spaces.pending import PendingQueries
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.beliefs.outcome import OutcomeBelief
+    from surefoot.hyperparameters import Contrast, CrossValidation, Fitted, Uncertainty
+    from surefoot.regression.observations import Observations
+
+_STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
+_VALUES = 1024  # that represent a continuous environment where a risk is reported
+_POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
+_NONE = torch.zeros(0, 0, dtype=torch.float64)
+
+
+class Bounds(NamedTuple):
+    """Bounds of the function for every design with every environment, in reward units.
+
+    Args:
+        mean: Posterior mean (n, m).
+        lower: Lower confidence bound (n, m).
+        upper: Upper confidence bound (n, m).
+    """
+
+    mean: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+class Moments(NamedTuple):
+    """Joint posterior of the transformed function at points.
+
+    Args:
+        mean: Means (..., q).
+        covariance: Covariance (..., q, q), without noise.
+    """
+
+    mean: Tensor
+    covariance: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Posterior of the objective and of all other outcomes, given a history of measurements.
+
+    A policy is a function of it, a recommendation too, and so is every prediction. It is frozen:
+    later measurements do not change it, and nothing that is asked of it changes the run.
+
+    A space without an environment is treated as one whose environment has a single value of no
+    coordinates, so that a risk over it is the function itself, and its designs are its points.
+
+    `bound`, `bounds`, `risks`, `mean` and `joint` are in units of the posterior, those of the
+    rewards as they are transformed; `predict`, `difference` and `draws` are in reward units.
+
+    Args:
+        space: Domain to choose from.
+        risk: Risk over the environment that is maximised, `Mean()` without one.
+        outcome: Belief of the objective.
+        posterior: Posterior of the function, conditioned on pending queries if there are any.
+        width: Multiplier beta of the standard deviation in the bounds.
+        pending: Pending queries that the posterior is conditioned on.
+        measured: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
+        success: Probability (n,) that measuring at model inputs (n, d) succeeds.
+        constraints: Beliefs of the constraints.
+        interval: Rule for the ends of reported intervals.
+        estimand: Functional of the rewards at a design that is reported.
+        units: Transformation from the units to report in to reward units.
+        unstable: Measured points (k, d) whose replicates differ too much.
+        z: Values (m, dz) that represent the environment; see `sampled`.
+        weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+        >>> info = optimizer.tell_all([[0.1], [0.5], [0.9]], [0.0, 1.0, 0.5])
+        >>> belief = optimizer.belief()
+        >>> value, lower, upper = belief.predict([[0.5], [0.7]])
+        >>> bool((lower < value).all()), belief.weights.shape
+        (True, torch.Size([3]))
+    """
+
+    space: Arms | Box | Joint
+    risk: Risk
+    outcome: OutcomeBelief
+    posterior: Posterior
+    width: float
+    pending: PendingQueries = field(default_factory=PendingQueries)
+    measured: Tensor = _NONE
+    success: Probability = CERTAIN
+    constraints: ConstraintBeliefs = NO_CONSTRAINTS
+    interval: Interval = CONFIDENCE_BOUNDS
+    estimand: RewardFunctional = LOCATION
+    units: Chain = UNCHANGED
+    unstable: Tensor = _NONE
+    z: Tensor = NO_ENVIRONMENT.points
+    weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
+
+    # Predictions
+
+    @with_own_settings
+    def predict(
+        self,
+        designs: Tensor | Sequence,
+        *,
+        risk: Risk | None = None,
+        estimand: Estimand | None = None,
+    ) -> Ends:
+        """Value of the estimand at designs, without noise, with an interval of it.
+
+        On a space with an environment it is the risk of it. Failures and constraints are left
+        aside.
+
+        Args:
+            designs: Designs (n, dx).
+            risk: Risk in place of the belief's, on a `Joint` space.
+            estimand: "location", "median" or "mean" in place of the belief's.
+
+        Returns:
+            Values (n,), lower and upper ends of their intervals (see `interval`).
+
+        Raises:
+            InvalidInput: If the space has no such designs, `risk` is given without an environment,
+                or there is no such estimand.
+        """
+        belief = self if risk is None else self.under(on_space(self.space, risk))
+        belief = belief if estimand is None else belief.of_estimand(estimand)
+        return belief.at_designs(self._located(designs))
+
+    def at_designs(self, x: Tensor) -> Ends:
+        """Value of the estimand and its interval, as `predict`, at located designs (n, dx)."""
+        with torch.no_grad():
+            reported = self._reported
+            ends = reported.represented.risks(x)
+            return self.estimand.interval(ends, self._to_posterior, reported.width)
+
+    def at_inputs(self, points: Tensor, offset: Tensor | float = 0.0) -> Ends:
+        """Value of the estimand and its interval at model inputs (n, d), whatever the risk.
+
+        Args:
+            points: Designs, each followed by its environment on a `Joint` space.
+            offset: Added to the posterior mean (n,), such as an effect of conditions.
+        """
+        with torch.no_grad():
+            reported = self._reported
+            mean, deviation = reported.posterior.mean_and_deviation(points)
+            mean, margin = mean.cpu() + offset, reported.width * deviation.cpu()
+            ends = (mean, mean - margin, mean + margin)
+            return self.estimand.interval(ends, self._to_posterior, reported.width)
+
+    def joint(self, points: Tensor) -> Moments:
+        """Joint posterior of the transformed function, differentiable in the points.
+
+        Args:
+            points: Inputs (..., q, d) of the model: designs, each followed by its environment.
+
+        Returns:
+            Means (..., q) and covariances (..., q, q), without noise.
+        """
+        flat = points.reshape(-1, points.shape[-1])
+        number = points.shape[-2]
+        at = self.posterior.evaluate(flat)
+        groups = at.groups(number)
+        mean = self.posterior.mean(flat).reshape(points.shape[:-1])
+        covariance = self.posterior.covariance(groups, groups)
+        return Moments(mean, covariance.reshape(*points.shape[:-1], number))
+
+    @with_own_settings
+    def draws(
+        self, designs: Tensor | Sequence, number: int, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Functions drawn from the posterior, integrated over the hyperparameters.
+
+        Args:
+            designs: Designs (n, dx); on a `Joint` space inputs (n, dx + dz) of the model.
+            number: Number of functions.
+            generator: Source of randomness; by default one of its own with a fixed seed.
+
+        Returns:
+            Values (n, number), in reward units.
+        """
+        points = self._matrix(designs)
+        own = torch.Generator().manual_seed(0) if generator is None else generator
+        drawn = self.outcome.uncertainty.draws(self.outcome.posterior, points, number, own)
+        return self.estimand.values(drawn, self._to_posterior)
+
+    @with_own_settings
+    def difference(self, design: Tensor | Sequence, other: Tensor | Sequence) -> Ends:
+        """Value at a design less that at another, without noise, with an interval.
+
+        The interval is narrower than those of the two values where these vary together.
+
+        Args:
+            design: The design (dx,).
+            other: The other design (dx,).
+
+        Returns:
+            Posterior mean of the difference (median, where rewards are transformed), lower and
+            upper end of its interval.
+
+        Raises:
+            InvalidInput: If the space has no such designs, or it has an environment.
+        """
+        if self.space.has_environment:
+            raise InvalidInput(
+                "the space has an environment, whose risks have no joint posterior: compare what "
+                "`predict` gives for each design."
+            )
+        ends = torch.tensor(self.compared(self._located([design, other])), dtype=torch.float64)
+        if not self.is_ratio:
+            return ends[0], ends[1], ends[2]
+        value = float(self.at_designs(self._located([other]))[0])  # of which the ratio is predicted
+        middle, lower, upper = value * ends.expm1()
+        return middle, lower, upper
+
+    def compared(self, pair: Tensor) -> tuple[float, float, float]:
+        """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
+        reported = self._reported
+        with torch.no_grad():
+            mean, covariance = reported.joint(pair)
+            covariance = covariance + self.outcome.uncertainty.covariance(pair)
+            if self.outcome.transform.is_affine:
+                ends = difference_of(mean, covariance, reported.width)
+            else:
+                ends = difference_of_transformed(mean, covariance, self.comparable, reported.width)
+        sign = 1.0 if self.units.is_increasing else -1.0
+        middle, lower, upper = (sign * end for end in ends)
+        return middle, min(lower, upper), max(lower, upper)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether logarithms of the reported values are modelled, so that ratios are compared."""
+        return not self.units.is_affine
+
+    def comparable(self, function: Tensor) -> Tensor:
+        """Reward (...) where the transformed function is this, up to a constant; larger is better.
+
+        Of the estimand; the logarithms of reported values where these are modelled.
+        """
+        if self.outcome.transform.is_affine:
+            return function
+        values = self.estimand.values(function, self._to_posterior)
+        return self.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
+
+    @with_own_settings
+    def expected_gains(self, designs: Tensor | Sequence, over: Tensor | Sequence) -> Tensor:
+        """Expected improvement of designs on another one, without noise.
+
+        Args:
+            designs: Designs (n, dx).
+            over: The design (dx,) to improve on.
+
+        Returns:
+            Expected improvements (n,) of at least 0, in units of the posterior; they count as far
+            as all constraints are likely to hold.
+        """
+        return gains.expected(self, self._located(designs), self._located([over]))
+
+    @with_own_settings
+    def largest_gains(self, over: Tensor | Sequence) -> Tensor:
+        """Improvement of the best design on another one, in functions drawn.
+
+        The functions are drawn from the posterior integrated over the hyperparameters, at many
+        designs that fill the space and surround the given one.
+
+        Args:
+            over: The design (dx,) to improve on.
+
+        Returns:
+            Shares (1024,) of the magnitude of its predicted value; negative where no other design
+            is better. A design counts where the drawn constraints hold.
+
+        Raises:
+            InvalidInput: If the space has no such design, or it has an environment.
+
+        References:
+            Wilson 2024, "Stopping Bayesian optimization with probabilistic regret bounds".
+        """
+        return gains.largest(self, self._located([over]))
+
+    @with_own_settings
+    def feasibility(self, designs: Tensor | Sequence) -> Tensor:
+        """Probability (n,) that all constraints hold at designs (n, dx), without noise.
+
+        It is averaged over the environment, if there is one.
+        """
+        with torch.no_grad():
+            x = self._located(designs)
+            return self.represented.over_environment(self.constraints.probability, x)
+
+    def is_assured(self, x: Tensor) -> Tensor:
+        """Whether the constraints hold with the confidence asked for (n,) at designs (n, dx)."""
+        with torch.no_grad():
+            chance = self.represented.over_environment(self.constraints.assurance, x)
+            return self.constraints.suffices(chance)
+
+    # The rewards
+
+    @property
+    def observations(self) -> Observations:
+        """The rewards of the objective, by distinct inputs of the model."""
+        return self.outcome.observations
+
+    @property
+    def hyperparameters(self) -> Fitted:
+        """Kernel, noise and units of the objective's model."""
+        return self.outcome.fitted
+
+    @property
+    def weights(self) -> Tensor:
+        """Weight in [0, 1] of each reward (t,) in the estimate, in order of arrival."""
+        return self.outcome.weights
+
+    @property
+    def residuals(self) -> Tensor:
+        """Rewards less the posterior mean (t,), standardised for leverage; see `OutcomeBelief`."""
+        return self.outcome.residuals
+
+    @property
+    def effects(self) -> dict[str, Contrast]:
+        """Effects of conditions on each reward by name, less those at the reference level."""
+        return self.outcome.effects
+
+    @property
+    def cross_validation(self) -> CrossValidation:
+        """Leave-one-out predictions of the rewards."""
+        return self.outcome.cross_validation
+
+    # Other beliefs
+
+    @with_own_settings
+    def conditioned(self, points: Tensor | Sequence, rewards: Tensor | Sequence) -> Belief:
+        """The belief after more rewards, under the same hyperparameters.
+
+        Args:
+            points: Designs (k, dx); on a `Joint` space inputs (k, dx + dz) of the model.
+            rewards: Rewards (k,).
+
+        Returns:
+            The belief; the one at hand stays as it is.
+        """
+        x, y = self._matrix(points), torch.tensor(checks.rewards(rewards), dtype=torch.float64)
+        if len(x) != len(y):
+            raise InvalidInput(f"{len(x)} points came with {len(y)} rewards, expected as many.")
+        seen = self.space.seen
+        arms = [seen.locate(point).arm for point in x]
+        outcome = self.outcome.conditioned(x, y, arms)
+        return replace(self, outcome=outcome, posterior=outcome.posterior, width=outcome.width)
+
+    def with_pending(self, pulls: Sequence[Pull]) -> Belief:
+        """The belief whose variance is conditioned on measurements without rewards."""
+        return replace(self, posterior=self.posterior.updated(pulls))
+
+    def integrated(self, uncertainty: Uncertainty) -> Belief:
+        """The belief whose posterior is integrated over the hyperparameters."""
+        return replace(self, posterior=Integrated(self.posterior, uncertainty))
+
+    def under(self, risk: Risk) -> Belief:
+        """The belief of another risk over the environment."""
+        return self if risk is self.risk else replace(self, risk=risk)
+
+    def of_estimand(self, name: Estimand) -> Belief:
+        """The belief that reports another estimand, "location", "median" or "mean"."""
+        checks.choice("estimand", name, *ESTIMANDS)
+        return replace(self, estimand=estimand_of(name, lambda: self.outcome.residuals))
+
+    def in_units(self, units: Chain) -> Belief:
+        """The belief that reports in the units of which rewards are the transformed values."""
+        return replace(self, units=units)
+
+    @property
+    def alone(self) -> Belief:
+        """The belief without failures and constraints."""
+        return replace(self, success=CERTAIN, constraints=NO_CONSTRAINTS)
+
+    def sampled(self, number: int, generator: torch.Generator) -> Belief:
+        """The belief with values of Z: all of a short list, else `number` that fill a density."""
+        z, weights = self.space.environment.values(number, generator, support_only(self.risk))
+        device = self.designs.device
+        known = weights if callable(weights) else weights.to(device)
+        return replace(self, z=z.to(device), weights_of_z=known)
+
+    @cached_property
+    def represented(self) -> Belief:
+        """The belief with values of Z that are the same in every call."""
+        return self.sampled(_VALUES, torch.Generator().manual_seed(0))
+
+    # Scores of designs
+
+    @cached_property
+    def feasible(self) -> Probability:
+        """Probability (n,) that measuring at model inputs succeeds and all constraints hold."""
+        return self.success & self.constraints.probability
+
+    @property
+    def round(self) -> int:
+        """Number of rewards, told or pending."""
+        return len(self.observations) + self.pending.missing
+
+    @cached_property
+    def sites(self) -> Tensor:
+        """Distinct inputs of the model (S, d), measured or pending."""
+        sites = self.observations.sites
+        if not len(self.pending):
+            return sites
+        return torch.cat([sites, self.pending.repeated(sites)[0]])
+
+    @property
+    def designs(self) -> Tensor:
+        """Distinct designs (D, dx); on a `Joint` space those measured, else the sites."""
+        return self.measured if self.space.has_environment else self.sites
+
+    def weights_at(self, x: Tensor) -> Tensor:
+        """Probabilities of the values of Z at designs x (n, dx): (m,), or (n, m) if they differ."""
+        return self.weights_of_z(x) if callable(self.weights_of_z) else self.weights_of_z
+
+    def bound(self, x: Tensor, width: float) -> Tensor:
+        """The risk of mean + `width` * deviation (n,) at designs x (n, dx), differentiable.
+
+        Where measurements have failed, a failure counts as the lowest value of any site: of mean -
+        |width| * deviation, or of the lower bound where there is an environment. What an upper
+        bound exceeds the best feasible design by counts with the probability that all constraints
+        hold; see `constrained`.
+        """
+        if self.constraints.probability.is_certain:
+            return self._bound(x, width, self.success)
+        if width <= 0.0:  # to recommend, where a violation is worse than any value
+            return self._bound(x, width, self.feasible)
+        return self.constrained(x, self._bound(x, width, self.success), self._means)
+
+    def constrained(self, x: Tensor, values: Tensor, at_designs: Tensor) -> Tensor:
+        """Values, whose gain over the best feasible design counts with its probability.
+
+        The best design for which the constraints probably hold remains what is recommended if they
+        do not hold at the one measured next, so that one loses nothing by trying.
+
+        Args:
+            x: Designs (n, dx).
+            values: Upper bounds or draws (n,) at these designs.
+            at_designs: Means or draws (D,) at the designs measured.
+
+        References:
+            Schonlau et al. 1998, "Global versus local search in constrained optimization of
+            computer models", for the product of improvement and probability.
+        """
+        if self.constraints.probability.is_certain:
+            return values
+        lowest = at_designs.min()
+        best = (lowest + self._holds * (at_designs - lowest)).max()
+        gain = values - best
+        chance = self.over_environment(self.constraints.probability, x)
+        return best + torch.where(gain > 0.0, chance * gain, gain)
+
+    def over_environment(self, chance: Score, x: Tensor) -> Tensor:
+        """A probability at model inputs, (n, d) -> (n,), over Z at designs x (n, dx): (n,)."""
+        chances = chance(self.space.inputs(x, self.z)).reshape(len(x), -1)
+        return (chances * self.weights_at(x).to(chances)).sum(-1)
+
+    def risk_of(self, function: Path, x: Tensor) -> Tensor:
+        """The risk (n,) of a function of model inputs, (n, d) -> (n,), at designs x (n, dx)."""
+        if not self.space.has_environment:
+            return function(x)
+        risks = []
+        for part in self._chunks(x):
+            values = function(self.space.inputs(part, self.z)).reshape(len(part), -1)
+            risks.append(self.risk(values, self.weights_at(part)))
+        return risks[0] if len(risks) == 1 else torch.cat(risks)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """The risk of the posterior mean (n,) at designs x (n, dx), differentiable."""
+        return self.bound(x, 0.0) if self.space.has_environment else self.posterior.mean(x)
+
+    def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
+        """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
+        points = self.space.inputs(x, self.z if z is None else z)
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        reach = self.width * deviation
+        bounds = [mean, mean - reach, mean + reach]
+        if not self.feasible.is_certain:
+            chance = self.feasible(points)
+            bounds = [self._discounted(chance, one, self.width) for one in bounds]
+        return Bounds(*(one.reshape(len(x), -1) for one in bounds))
+
+    def risks(self, x: Tensor) -> Ends:
+        """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
+        risks = []
+        for chunk in self._chunks(x):
+            weights = self.weights_at(chunk).to(self.designs)
+            risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
+        mean, lower, upper = torch.cat(risks, -1)
+        return mean, lower, upper
+
+    def covariance_over_z(self, groups: Evaluation) -> Tensor:
+        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
+        prior = self._prior_over_z
+        if prior is None:
+            return self.posterior.covariance(groups, groups)
+        return self.posterior.covariance(groups, groups, prior)
+
+    @cached_property
+    def _prior_over_z(self) -> Tensor | None:
+        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
+        if not self.space.crosses_coordinates:
+            return None
+        anywhere = self.z.new_zeros(1, self.space.dimension)
+        points = self.space.inputs(anywhere, self.z)
+        return stationary_covariance(self.posterior.embedding, points)
+
+    @cached_property
+    def _reported(self) -> Belief:
+        """The belief whose bounds are the ends of reported intervals, failures aside."""
+        return self.interval(self.alone)
+
+    @cached_property
+    def _to_posterior(self) -> Chain:
+        """Transformation from reported values to the units of the posterior."""
+        return self.units.then(*self.outcome.transform.parts)
+
+    @cached_property
+    def _at_sites(self) -> tuple[Tensor, Tensor]:
+        seen = self.space.seen
+        if not isinstance(seen, Arms) or not self.posterior.tabulates(seen.points):
+            return self.posterior.mean_and_deviation(self.sites)
+        arms = torch.tensor([*self.observations.arms, *self.pending.arms])
+        mean, deviation = self.posterior.mean_and_deviation(seen.points)
+        return mean[arms], deviation[arms]
+
+    def _bound(self, x: Tensor, width: float, chance: Probability) -> Tensor:
+        """The bound (n,) at designs x (n, dx), where `chance` is the probability of success."""
+        if not self.space.has_environment:
+            return self._shifted(x, width, abs(width), chance)
+        return self.risk_of(lambda points: self._shifted(points, width, self.width, chance), x)
+
+    def _shifted(self, points: Tensor, width: float, below: float, chance: Probability) -> Tensor:
+        mean, deviation = self.posterior.mean_and_deviation(points)
+        bound = torch.add(mean, deviation, alpha=width)
+        return bound if chance.is_certain else self._discounted(chance(points), bound, below)
+
+    def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:
+        """A bound (n,) where success has probability `chance` (n,), and failure is the lowest."""
+        mean, deviation = self._at_sites
+        worst = torch.add(mean, deviation, alpha=-width).min()
+        return chance * bound + (1.0 - chance) * worst
+
+    @cached_property
+    def _means(self) -> Tensor:
+        """The bound of width 0 (D,) at the designs measured, constraints aside."""
+        with torch.no_grad():
+            return self._bound(self.designs, 0.0, self.success)
+
+    @cached_property
+    def _holds(self) -> Tensor:
+        """Probability (D,) that all constraints hold at the designs measured."""
+        with torch.no_grad():
+            return self.over_environment(self.constraints.probability, self.designs)
+
+    def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Designs in chunks that bound the size of arrays over z's and features."""
+        space = self.space
+        if space.lists(x, self.z) and self.posterior.tabulates(space.inputs(x, self.z)):
+            return (x,)
+        each = len(self.z) * max(self.posterior.embedding.dimension, 1)
+        return x.split(max(1, _STRIP // each))
+
+    def _located(self, designs: Tensor | Sequence) -> Tensor:
+        """Designs (n, dx) of the space."""
+        design = self.space.design
+        rows = checks.matrix("designs", designs, design.lower.device)
+        if not len(rows):
+            return rows
+        return torch.stack([design.locate(row, name="designs").design for row in rows])
+
+    def _matrix(self, points: Tensor | Sequence) -> Tensor:
+        """Inputs (n, d) of the model."""
+        return checks.matrix("points", points, self.space.seen.lower.device)

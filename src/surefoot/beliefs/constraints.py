@@ -1,0 +1,179 @@
+"""Beliefs of the constraints of an optimization, and the probability that all of them hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from surefoot.beliefs.outcome import OutcomeBelief
+from surefoot.beliefs.probability import Probability
+from surefoot.regression.posterior import joint_draws
+from surefoot.regression.transforms import Affine, Chain
+from surefoot.types import Constraint
+
+CONFIDENT = 0.95
+"""Probability that all constraints hold, from which a configuration is recommended."""
+
+UNLIKELY = 0.05
+"""Probability that all constraints hold, below which a point of the initial design is left out."""
+
+_LEAST = 1e-9  # deviation of a constraint, relative to its values
+_TINY = 1e-300  # probability whose powers have finite derivatives
+_OF_95 = 1.96  # standard deviations of a 95 % interval
+
+
+class PredictedLimit(NamedTuple):
+    """A constraint at n inputs, in its own units: median, 95 % credible interval, probability."""
+
+    value: Tensor  # (n,)
+    lower: Tensor  # (n,)
+    upper: Tensor  # (n,)
+    probability: Tensor  # (n,), that it holds
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintBelief:
+    """Belief of one constraint, as the margin to its limit.
+
+    Args:
+        limit: The limit.
+        margin: Belief of the margin, 0 at the limit and positive within it.
+    """
+
+    limit: Constraint
+    margin: OutcomeBelief
+
+    def probability(self, points: Tensor) -> Tensor:
+        """Probability (n,) that the constraint holds at inputs (n, d), without noise."""
+        mean, deviation = self._moments(points)
+        return torch.special.ndtr((mean - self._at_limit) / deviation)
+
+    def assurance(self, points: Tensor) -> Tensor:
+        """The probability (n,), on a scale where 0.95 is the confidence asked for.
+
+        The probability p of a constraint of confidence c becomes p ** (log 0.95 / log c), so that a
+        product of 0.95 implies p >= c for each, and with c = 0.95 for all, 0.95 for all of them.
+        """
+        power = math.log(CONFIDENT) / math.log(self.limit.confidence)
+        chance = self.probability(points)
+        return chance if power == 1.0 else chance.clamp_min(_TINY).pow(power)
+
+    def predict(self, points: Tensor) -> PredictedLimit:
+        """The constraint without noise at inputs (n, d), in its own units."""
+        mean, deviation = self._moments(points)
+        units = margin_of(self.limit).then(*self.margin.transform.parts)
+        ends = [units.inverse(mean + side * _OF_95 * deviation) for side in (-1, 1)]
+        lower, upper = torch.minimum(*ends), torch.maximum(*ends)
+        return PredictedLimit(units.inverse(mean), lower, upper, self.probability(points))
+
+    def holds(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Whether the constraint holds (n, number) at inputs (n, d) in functions drawn."""
+        return joint_draws(self.margin.posterior, points, number, generator) >= self._at_limit
+
+    @cached_property
+    def _at_limit(self) -> float:
+        """Value of the posterior where the margin is 0."""
+        return float(self.margin.transform(torch.zeros((), dtype=torch.float64)))
+
+    def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and deviation (n,) of the margin, as it is transformed."""
+        posterior = self.margin.posterior
+        mean, deviation = posterior.mean_and_deviation(points)
+        return mean, deviation.clamp_min(_LEAST * posterior.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintBeliefs:
+    """Beliefs of all constraints that have been measured.
+
+    Constraints are taken to be independent, and to hold where their value without noise does.
+
+    Args:
+        limits: Declared limits by name.
+        find: Function that returns the beliefs by name; called once, when they are asked for.
+        measured: Names of the constraints with at least one value.
+
+    References:
+        Gardner et al. 2014, "Bayesian optimization with inequality constraints".
+    """
+
+    limits: Mapping[str, Constraint] = field(default_factory=dict)
+    find: Callable[[], Mapping[str, ConstraintBelief]] = dict
+    measured: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.measured)
+
+    @cached_property
+    def beliefs(self) -> Mapping[str, ConstraintBelief]:
+        """Belief of each constraint that has been measured."""
+        return self.find()
+
+    @cached_property
+    def probability(self) -> Probability:
+        """Probability that all constraints hold, as a function of inputs (n, d)."""
+        return Probability(tuple(partial(self._chance, name) for name in self.measured))
+
+    @cached_property
+    def assurance(self) -> Probability:
+        """The probability, on a scale where 0.95 is as much as the constraints ask for."""
+        return Probability(tuple(partial(self._assurance, name) for name in self.measured))
+
+    def suffices(self, assurance: Tensor) -> Tensor:
+        """Whether values (n,) of `assurance` are as much as the constraints ask for."""
+        return assurance >= CONFIDENT
+
+    def rule_out(self, inputs: Tensor) -> bool:
+        """Whether it is `UNLIKELY` that all constraints hold, on average over inputs (n, d).
+
+        Only by those of which more values are known than the inputs have coordinates.
+        """
+        known = [
+            one.probability
+            for one in self.beliefs.values()
+            if len(one.margin.observations) > inputs.shape[-1]
+        ]
+        with torch.no_grad():
+            return bool(known) and float(Probability(tuple(known))(inputs).mean()) < UNLIKELY
+
+    def predict(self, points: Tensor) -> dict[str, PredictedLimit]:
+        """Each constraint without noise at inputs (n, d), by name."""
+        return {name: one.predict(points) for name, one in self.beliefs.items()}
+
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Whether all constraints hold at inputs (n, d) in functions drawn from their posteriors.
+
+        Args:
+            points: Inputs (n, d).
+            number: Number of functions of each constraint.
+            generator: Source of the draws.
+
+        Returns:
+            Truth values (n, number).
+        """
+        holds = torch.ones(len(points), number, dtype=torch.bool, device=points.device)
+        for one in self.beliefs.values():
+            holds &= one.holds(points, number, generator)
+        return holds
+
+    def _chance(self, name: str, points: Tensor) -> Tensor:
+        return self.beliefs[name].probability(points)
+
+    def _assurance(self, name: str, points: Tensor) -> Tensor:
+        return self.beliefs[name].assurance(points)
+
+
+def margin_of(limit: Constraint) -> Chain:
+    """Transformation from values of a constraint to their margin, 0 at the limit."""
+    if limit.maximum is not None:
+        return Chain((Affine(limit.maximum, -1.0),))
+    return Chain((Affine(limit.minimum, 1.0),))  # type: ignore[arg-type]
+
+
+NO_CONSTRAINTS = ConstraintBeliefs()

@@ -1,0 +1,304 @@
+"""Model of one measured quantity: its parts, and the regression that they make of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+
+from surefoot import kernels
+from surefoot._internal.threads import one_blas_thread
+from surefoot.beliefs.outcome import Inferred, OutcomeBelief
+from surefoot.estimators import Constants, Estimator
+from surefoot.features import Features, PriorPaths
+from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
+from surefoot.regression.noise import KnownNoise
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
+from surefoot.regression.regression import Regression
+from surefoot.regression.sample import Sample
+from surefoot.spaces import Space
+from surefoot.widths import Progress, Width
+
+_RECENT = 2  # fits that are known: that of the run, and that of a look with further measurements
+
+
+class Hyperparameters(Protocol):
+    """Rule for kernel, noise and reward units."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether kernel and noise stay for the whole run."""
+        ...
+
+    @property
+    def effects(self) -> Sequence[str]:
+        """Names of the effects of conditions that it includes if the data support them."""
+        ...
+
+    @property
+    def known_noise(self) -> KnownNoise:
+        """Known part of the noise, in addition to what is fitted or given."""
+        ...
+
+    def is_due(self, number: int, fitted_at: int) -> bool:
+        """Whether to fit after so many rewards, given those at the last fit."""
+        ...
+
+    def fit(self, data: TrainingData) -> Fitted:
+        """Hyperparameters from observations; the same for the same data."""
+        ...
+
+    def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
+        """Effects of conditions on the rewards by name, those that the data support."""
+        ...
+
+    def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
+        """Change of the posterior by integration over the hyperparameters, at points (n, d)."""
+        ...
+
+
+class _Recent:
+    """Results of pure functions that were asked for last."""
+
+    def __init__(self) -> None:
+        self._results: dict[Any, Any] = {}
+
+    def get(self, key: Any, function: Callable[[], Any]) -> Any:
+        """The known result of a key, or that of the function."""
+        if key not in self._results:
+            self._results[key] = function()
+            while len(self._results) > _RECENT:
+                del self._results[next(iter(self._results))]
+        return self._results[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Parts of the model of one measured quantity.
+
+    Args:
+        space: Domain of the function.
+        hyperparameters: Rule for kernel, noise and reward units.
+        features: Rule for the features.
+        estimator: Estimator of the coefficients.
+        width: Rule for the width of the bounds.
+    """
+
+    space: Space
+    hyperparameters: Hyperparameters
+    features: Features
+    estimator: Estimator[Any]
+    width: Width
+    _fits: _Recent = field(default_factory=lambda: _Recent(), init=False, repr=False)
+    _uncertainties: _Recent = field(default_factory=lambda: _Recent(), init=False, repr=False)
+
+    def fit(self, observations: Observations) -> Fitted:
+        """Hyperparameters from observations; fitted once for the same ones."""
+
+        def fit() -> Fitted:
+            with one_blas_thread():
+                return self.hyperparameters.fit(self.data(observations))
+
+        # A digest takes longer than the fit where the kernel is given.
+        return fit() if self.hyperparameters.lasting else self._fits.get(observations.digest, fit)
+
+    def uncertainty(self, fitted: Fitted, observations: Observations) -> Uncertainty:
+        """Uncertainty of fitted hyperparameters; found once for the same ones."""
+        key = observations.digest, id(fitted.kernel), fitted.noise
+
+        def find() -> Uncertainty:
+            with one_blas_thread():
+                return self.hyperparameters.uncertainty(fitted, self.data(observations))
+
+        return self._uncertainties.get(key, find)
+
+    def data(self, observations: Observations) -> TrainingData:
+        """Observations as hyperparameters are fitted to them."""
+        span = self.space.upper - self.space.lower
+        return TrainingData(
+            observations.sites[observations.site],
+            observations.rewards,
+            self.space.lower,
+            torch.where(span > 0.0, span, 1.0),
+            self.space.shared,
+            observations.sems,
+            observations.workers,
+            observations.times,
+        )
+
+    def regressor(
+        self, fitted: Fitted, observations: Observations, generator: torch.Generator
+    ) -> Regressor:
+        """Regression under fitted hyperparameters, with all observations counted.
+
+        Args:
+            fitted: The hyperparameters.
+            observations: The rewards.
+            generator: Source of random features.
+        """
+        regression = self.features.init(
+            fitted.kernel,
+            self.space,
+            fitted.noise,
+            generator,
+            lasting=self.hyperparameters.lasting,
+        )
+        points = self.space.examples(0, generator)
+        constants = Constants(
+            fitted.noise,
+            float(kernels.diagonal(fitted.kernel, points).max()),
+            regression.max_dimension,
+            fitted.dof,
+            fitted.weights,
+        )
+        prior = PriorPaths(fitted.kernel, self.space)
+        regressor = Regressor(self, fitted, regression, constants, prior)
+        for pull in observations.pulls:
+            regression.update(pull)
+        regressor.state = regressor.replayed(observations)
+        return regressor
+
+    def belief(
+        self, observations: Observations, fitted: Fitted, generator: torch.Generator
+    ) -> OutcomeBelief:
+        """Belief from observations alone, under fitted hyperparameters.
+
+        Args:
+            observations: The rewards, at least one.
+            fitted: The hyperparameters.
+            generator: Source of random features; its state is left as it is.
+        """
+        own = generator.clone_state()
+        return (
+            self.regressor(fitted, observations, own).redrawn(observations, own).infer(observations)
+        )
+
+
+@dataclass(eq=False)
+class Regressor:
+    """Regression and estimator under given hyperparameters, kept up to date as rewards arrive.
+
+    Args:
+        model: The parts of the model.
+        fitted: The hyperparameters.
+        regression: The geometry of the pulls.
+        constants: Constants of the estimator.
+        prior: Draws functions from the prior.
+        state: State of the estimator.
+    """
+
+    model: Model = field(metadata={"saved": False})
+    fitted: Fitted
+    regression: Regression
+    constants: Constants = field(metadata={"saved": False})
+    prior: PriorPaths = field(metadata={"saved": False})
+    state: Any = None
+
+    def replayed(self, observations: Observations) -> Any:
+        """State of the estimator after all rewards of observations."""
+        state = self.model.estimator.init(self.constants)
+        at_reference = self.at_reference(observations)
+        columns = at_reference.site, at_reference.rewards, at_reference.sems
+        for site, reward, sem in zip(*(column.tolist() for column in columns), strict=True):
+            state = self._updated(state, site, reward, sem)
+        return state
+
+    def count(self, pull: Pull) -> None:
+        """Count pulls of one point in the geometry."""
+        self.regression.update(pull)
+
+    def take(self, observations: Observations) -> None:
+        """Take in the last reward of observations."""
+        last = observations.last
+        reward = float(self.at_reference(last).rewards)
+        self.state = self._updated(self.state, int(last.site), reward, float(last.sems))
+
+    def at_reference(self, observations: Observations) -> Observations:
+        """Observations with their rewards at the reference level of the effects."""
+        if self.fitted.effects.is_none:
+            return observations
+        columns = observations.rewards, observations.workers, observations.times
+        return observations.with_rewards(self.fitted.without_effects(*columns))
+
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Regressor:
+        """The same with batched features chosen again, from all pulls so far."""
+        if not self.regression.batched:
+            return self
+        return replace(self, regression=self.regression.redrawn(observations, generator))
+
+    def infer(self, observations: Observations) -> OutcomeBelief:
+        """Belief from all observations that were counted and taken in."""
+        known = observations.frozen  # what follows later must not change the belief
+        sample = self.regression.sample(self.at_reference(known), self.fitted.units)
+        estimate, self.state = self.model.estimator.estimate(self.state, sample)
+        posterior = self.regression.posterior(sample, estimate)
+        progress = Progress(
+            round=len(known),
+            information_gain=sample.factor.information_gain,
+            dimension=sample.factor.dimension,
+            ridge=self.fitted.noise,
+            effective_dimension=partial(self._effective_dimension, posterior, known),
+            prior_variance=self.constants.prior_variance,
+            threshold=estimate.threshold,
+        )
+        inferred = Inferred(
+            len(known),
+            estimate,
+            posterior,
+            float(self.model.width(progress)),
+            progress.information_gain,
+            progress.dimension,
+        )
+        return self._with(known, sample, inferred)
+
+    def current(self, observations: Observations, fitted: Fitted) -> OutcomeBelief:
+        """Belief from all observations in the features in use, without a change of the run.
+
+        Args:
+            observations: The rewards.
+            fitted: Hyperparameters with this kernel, in whose units rewards are standardised.
+        """
+        regression = self.regression.current(observations)
+        own = replace(self, fitted=fitted, regression=regression)
+        own.state = own.replayed(observations)
+        return own.infer(observations)
+
+    def restored(self, observations: Observations, inferred: Inferred) -> OutcomeBelief:
+        """A belief that was saved, from the first observations."""
+        sample = self.regression.sample(self.at_reference(observations), self.fitted.units)
+        posterior = self.regression.kept(inferred.posterior, sample, inferred.estimate)
+        return self._with(observations, sample, replace(inferred, posterior=posterior))
+
+    def width_at_start(self) -> float:
+        """Width of the bounds before the first reward."""
+        return self.model.width(
+            Progress(
+                round=0,
+                information_gain=0.0,
+                dimension=0,
+                ridge=self.fitted.noise,
+                prior_variance=self.constants.prior_variance,
+            )
+        )
+
+    def _with(
+        self, observations: Observations, sample: Sample, inferred: Inferred
+    ) -> OutcomeBelief:
+        return OutcomeBelief(self.model, self.fitted, observations, sample, inferred, self.prior)
+
+    def _effective_dimension(self, posterior: Posterior, observations: Observations) -> float:
+        """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""
+        deviation = posterior.deviation_at(observations)
+        relative = (deviation / posterior.scale).square() / self.fitted.noise
+        return float((observations.counts * relative).sum())
+
+    def _updated(self, state: Any, site: int, reward: float, sem: float) -> Any:
+        """State of the estimator after one more reward."""
+        estimator: Any = self.model.estimator
+        if sem == 0.0:
+            return estimator.update(state, site, reward)
+        return estimator.update_with_error(state, site, reward, sem)

@@ -1,0 +1,164 @@
+"""Belief of one measured quantity, given its history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot._internal.threads import one_blas_thread
+from surefoot.estimators import Estimate
+from surefoot.regression.noise import Noise
+from surefoot.regression.posterior import Posterior
+from surefoot.regression.transforms import Chain
+
+if TYPE_CHECKING:
+    from surefoot.beliefs.model import Model
+    from surefoot.features import PriorPaths
+    from surefoot.hyperparameters import (
+        Contrast,
+        CrossValidation,
+        Fitted,
+        Uncertainty,
+    )
+    from surefoot.regression.observations import Observations
+    from surefoot.regression.sample import Sample
+
+_MOST_LEVERAGE = 0.95  # of a reward: beyond, its residual is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """Estimate from the first rewards of a run, and numbers that follow from it.
+
+    Args:
+        number: Number of rewards.
+        estimate: The estimate.
+        posterior: The posterior.
+        width: Multiplier of the standard deviation in the bounds.
+        information_gain: Half the log determinant of I + K / ridge, in nats.
+        dimension: Number of features.
+    """
+
+    number: int
+    estimate: Estimate
+    posterior: Posterior
+    width: float
+    information_gain: float
+    dimension: int
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeBelief:
+    """Posterior of one measured quantity, its hyperparameters, and diagnostics of its rewards.
+
+    Args:
+        model: The parts of the model.
+        fitted: The hyperparameters.
+        observations: The rewards; later ones do not change them.
+        sample: Features of the sites and the factor of the pulls.
+        inferred: The estimate, posterior and width.
+        prior: Draws functions from the prior.
+    """
+
+    model: Model
+    fitted: Fitted
+    observations: Observations
+    sample: Sample
+    inferred: Inferred
+    prior: PriorPaths
+
+    @property
+    def posterior(self) -> Posterior:
+        """Posterior of the function, in units of the rewards as they are transformed."""
+        return self.inferred.posterior
+
+    @property
+    def width(self) -> float:
+        """Multiplier of the standard deviation in the bounds."""
+        return self.inferred.width
+
+    @property
+    def transform(self) -> Chain:
+        """Transformation from rewards to the units of the posterior."""
+        return Chain((self.fitted.warp,))
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Noise of the rewards, in the squared units of the posterior."""
+        fitted, rewards = self.fitted, self.at_reference.rewards
+        errors = fitted.units.error_variances(rewards, self.observations.sems) * fitted.scale**2
+        variance = fitted.noise * self.posterior.scale**2
+        return Noise(variance, self.weights.to(rewards), errors, fitted.dof)
+
+    @cached_property
+    def weights(self) -> Tensor:
+        """Weight in [0, 1] of each reward (t,) in the estimate, in order of arrival."""
+        weigh = getattr(self.model.estimator, "weights", None)
+        if weigh is None:
+            return torch.ones(len(self.observations), dtype=torch.float64)
+        return weigh(self.inferred.estimate, self.sample)
+
+    @cached_property
+    def residuals(self) -> Tensor:
+        """Rewards less the posterior mean (t,), as transformed, without effects of conditions.
+
+        Each is divided by the square root of 1 - h, where its leverage h is the share of its own
+        error that the posterior mean follows, so that its variance is that of the noise.
+
+        References:
+            Hoaglin and Welsch 1978, "The hat matrix in regression and ANOVA".
+        """
+        observations = self.at_reference
+        site, rewards = observations.site, observations.rewards
+        with torch.no_grad():
+            mean, deviation = self.posterior.mean_and_deviation(observations.sites)
+        leverage = deviation[site].square() / self.noise.variances
+        residuals = self.fitted.warp(rewards) - mean[site]
+        return residuals / (1.0 - leverage.clamp(0.0, _MOST_LEVERAGE)).sqrt()
+
+    @cached_property
+    def effects(self) -> dict[str, Contrast]:
+        """Effects of conditions on each reward by name, less those at the reference level.
+
+        They are in units of the posterior; only those that the data support.
+        """
+        data = self.model.data(self.observations)
+        return self.model.hyperparameters.contrasts(self.fitted, data)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """Uncertainty of the hyperparameters."""
+        return self.model.uncertainty(self.fitted, self.observations)
+
+    @property
+    def cross_validation(self) -> CrossValidation:
+        """Leave-one-out predictions of the rewards, in units of the model."""
+        with one_blas_thread():
+            return self.uncertainty.cross_validation()
+
+    @cached_property
+    def at_reference(self) -> Observations:
+        """The observations with their rewards at the reference level of the effects."""
+        if self.fitted.effects.is_none:
+            return self.observations
+        known = self.observations
+        columns = known.rewards, known.workers, known.times
+        return known.with_rewards(self.fitted.without_effects(*columns))
+
+    def conditioned(self, points: Tensor, rewards: Tensor, arms: list[int | None]) -> OutcomeBelief:
+        """The belief after more rewards, under the same hyperparameters.
+
+        Args:
+            points: Inputs (k, d) of the model.
+            rewards: Rewards (k,), in reward units.
+            arms: Indices (k,) of the points on a space of arms, else None each.
+        """
+        more = self.observations.writable
+        for point, reward, arm in zip(points, rewards.tolist(), arms, strict=True):
+            more.append(point, reward, arm)
+        fitted = replace(self.fitted, weights=self.weights)
+        return self.model.belief(more, fitted, torch.Generator().manual_seed(0))

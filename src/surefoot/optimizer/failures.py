@@ -1,0 +1,83 @@
+"""Failed measurements, and the probability that a measurement succeeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot.beliefs.probability import CERTAIN, Probability
+from surefoot.beliefs.success import Feasibility
+from surefoot.regression.observations import Observations
+from surefoot.spaces import Arms, Space
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+@dataclass(eq=False)
+class Failures:
+    """Failed measurements of a run.
+
+    Args:
+        space: Space of the inputs.
+        inputs: Inputs (d,) that have failed, in order; one that failed twice is there twice.
+    """
+
+    space: Space
+    inputs: list[Tensor] = field(default_factory=list)
+    _latest: Feasibility | None = None
+
+    @property
+    def copy(self) -> Failures:
+        """A copy to which failures may be added."""
+        return replace(self, inputs=[*self.inputs])
+
+    def of_search(
+        self, kernel: Kernel, observations: Observations, unstable: Tensor
+    ) -> Probability:
+        """Probability of success by which to search.
+
+        Args:
+            kernel: Kernel of the model.
+            observations: The successes.
+            unstable: Indices (k,) of the sites that are unstable: each of their replicates counts
+                as a failure, none as a success.
+        """
+        if not self.inputs and not len(unstable):
+            return CERTAIN
+        return Probability((self._feasibility(kernel, observations, unstable),))
+
+    def of_recommendation(
+        self, kernel: Kernel, observations: Observations, unstable: Tensor, *, measured: bool
+    ) -> Probability:
+        """Probability of success by which to recommend.
+
+        Args:
+            kernel: Kernel of the model.
+            observations: The successes.
+            unstable: Indices (k,) of the sites that are unstable.
+            measured: Whether only designs are recommended that were measured, under some values of
+                an environment.
+        """
+        if not self.inputs and not len(unstable):
+            return CERTAIN
+        found = self._feasibility(kernel, observations, unstable)
+        return Probability((found.of_measured if measured else found.of_recommendation,))
+
+    def _feasibility(
+        self, kernel: Kernel, observations: Observations, unstable: Tensor
+    ) -> Feasibility:
+        """The model of all measurements so far, brought up to date from the last one."""
+        sites, counts = observations.sites, observations.counts
+        replicates = counts[unstable].long()
+        failures = torch.stack([*self.inputs, *sites[unstable].repeat_interleave(replicates, 0)])
+        stable = torch.ones(len(sites), dtype=torch.bool, device=sites.device)
+        stable[unstable] = False
+        if self._latest is None:
+            arms = self.space.points if isinstance(self.space, Arms) else sites[:0]
+            self._latest = Feasibility(kernel, arms)
+        self._latest = self._latest.updated(kernel, sites[stable], counts[stable], failures)
+        return self._latest

@@ -1,0 +1,297 @@
+"""History of the objective: pulls, rewards, and its belief kept up to date."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.beliefs.model import Model, Regressor
+from surefoot.beliefs.outcome import Inferred, OutcomeBelief
+from surefoot.hyperparameters import Fitted
+from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
+from surefoot.regression.noise import NO_KNOWN_NOISE
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
+from surefoot.spaces.locations import Location
+from surefoot.types import OBJECTIVE, InvalidInput, Measurement, NotReady
+
+
+@dataclass(eq=False)
+class Outstanding:
+    """Pulls that the posterior does not know of.
+
+    Args:
+        point: The point (d,) in the coordinates of the model.
+        arm: Its index, on arms.
+        count: How many pulls.
+        missing: How many of them have no reward yet.
+    """
+
+    point: Tensor
+    arm: int | None
+    count: int
+    missing: int
+
+
+@dataclass(eq=False)
+class History:
+    """Keeps the belief of the objective up to date as points are chosen and rewards arrive.
+
+    `pull` says that a point was chosen, `observe` that a reward came from it, `release` that none
+    will. A regression that works in batches keeps the estimate until its features are due.
+
+    Args:
+        model: Parts of the model.
+        generator: Source of all random choices.
+        initial: Size of the initial design, during which fits are rare.
+    """
+
+    model: Model = field(metadata={"saved": False})
+    generator: torch.Generator = field(metadata={"saved": False})
+    initial: int = field(default=0, metadata={"saved": False})
+    observations: Observations = field(init=False)
+    regressor: Regressor = field(init=False)
+    fitted_at: int = 0
+    outstanding: list[Outstanding] = field(default_factory=list)
+    inferred: Inferred | None = None  # before the first reward
+    _missing: dict[int | bytes, list[Outstanding]] = field(  # those with missing rewards
+        default_factory=dict, metadata={"saved": False}
+    )
+    _selection: Posterior | None = None
+    _selected: int = 0  # outstanding pulls in it
+    _latest: OutcomeBelief | None = field(default=None, metadata={"saved": False})
+    _belief: OutcomeBelief | None = field(default=None, metadata={"saved": False})
+
+    def __post_init__(self) -> None:
+        space = self.model.space
+        self.observations = Observations(space.dimension, space.lower.device)
+        self._use(self.model.fit(self.observations))
+        self._check_width()
+
+    @property
+    def fitted(self) -> Fitted:
+        """The hyperparameters in use."""
+        return self.regressor.fitted
+
+    def pull(self, point: Tensor, arm: int | None, count: int = 1) -> None:
+        """A point was chosen, to be measured so many times."""
+        one = Outstanding(point, arm, count, count)
+        self.outstanding.append(one)
+        self._missing.setdefault(_key(point, arm), []).append(one)
+        if self._is_batched:
+            self.regressor.count(Pull(point, arm, count))
+
+    def observe(self, location: Location, measured: Measurement) -> None:
+        """A reward came from a location, whether it was chosen before or not.
+
+        The belief is brought up to date by `infer`.
+        """
+        point, arm = location.point, location.arm
+        if _key(point, arm) not in self._missing:
+            self.pull(point, arm)
+        self.append(self.observations, location, measured)
+        self.regressor.take(self.observations)
+        if self._is_batched:
+            self._settle(point, arm)
+        else:
+            self._take_back(point, arm)
+            self.regressor.count(Pull(point, arm, 1))
+
+    def append(self, observations: Observations, location: Location, measured: Measurement) -> None:
+        """Append the reward of a measurement, with the known part of its noise."""
+        error = math.hypot(measured.sem, self._known_deviation(location.point))
+        observations.append(
+            location.point,
+            measured.values[OBJECTIVE],
+            location.arm,
+            error,
+            measured.worker,  # type: ignore[arg-type]
+            measured.time,
+        )
+
+    def release(self, point: Tensor, arm: int | None, count: int = 1) -> None:
+        """So many rewards will not come from a point that was chosen."""
+        for _ in range(count):
+            self._take_back(point, arm)
+        if self._is_batched:
+            self.regressor.count(Pull(point, arm, -count))
+
+    def infer(self) -> OutcomeBelief:
+        """The belief from all rewards; within a batch, from those before it."""
+        if self.inferred is None or not self._is_batched:
+            self._renew()
+        return self.latest
+
+    def selection(self) -> Posterior:
+        """The posterior that the next point is chosen by: outstanding pulls lower its variance."""
+        if self.regressor.regression.is_due:
+            self._renew()
+        posterior = self.latest.posterior if self._selection is None else self._selection
+        new = self.outstanding[self._selected :]
+        if new:
+            posterior = posterior.updated([Pull(one.point, one.arm, one.count) for one in new])
+            self._selected = len(self.outstanding)
+        self._selection = posterior
+        return posterior
+
+    @property
+    def latest(self) -> OutcomeBelief:
+        """The belief in use; `NotReady` before the first reward."""
+        if self._latest is None:
+            raise NotReady("there are no rewards yet: call `ask` and `tell` first.")
+        return self._latest
+
+    @property
+    def width(self) -> float:
+        """Multiplier of the standard deviation in the next bounds."""
+        return self.regressor.width_at_start() if self._latest is None else self._latest.width
+
+    def belief(self) -> OutcomeBelief:
+        """The belief from all rewards so far, under hyperparameters and features of all of them.
+
+        Fits are rare while the initial design is measured, since nothing is chosen by them, and a
+        batched dictionary is redrawn when a point is chosen. The belief does not depend on when
+        the last fit or draw was, and the run goes on as if it had not been asked for.
+        """
+        number = len(self.observations)
+        if self._belief is None or len(self._belief.observations) != number:
+            self._belief = self._current()
+        return self._belief
+
+    def belief_with(self, observations: Observations) -> OutcomeBelief:
+        """The belief from other observations, with hyperparameters of all of them."""
+        return self.model.belief(observations, self.model.fit(observations), self.generator)
+
+    def _current(self) -> OutcomeBelief:
+        latest, observations = self.latest, self.observations
+        rule, number = self.model.hyperparameters, len(observations)
+        if not (rule.lasting or self.fitted_at >= min(number, self.initial)):
+            return self.belief_with(observations)
+        if self._is_batched and number >= 2 * latest.inferred.number:
+            own = self.generator.clone_state()
+            regressor = self.regressor.redrawn(observations, own)
+            regressor.state = regressor.replayed(observations)
+            return regressor.infer(observations)
+        if len(latest.observations) == number:
+            return latest
+        due = rule.is_due(number, self.fitted_at)
+        return self.regressor.current(
+            observations, self.model.fit(self.observations) if due else self.fitted
+        )
+
+    def _check_width(self) -> None:
+        """`InvalidInput` unless the width is a function of `Progress` with values of at least 0."""
+        given = self.model.width
+        try:
+            width = self.regressor.width_at_start()
+        except Exception as error:
+            raise InvalidInput(
+                f"`width` is {checks.shown(given)}, which cannot be called with a `Progress`: "
+                f"{type(error).__name__}, {error}."
+            ) from error
+        checks.non_negative("what `width` gives", width)
+
+    def restore(self, values: Any, decoder: Decoder) -> None:
+        """Go on from a saved history of the same parts."""
+        fields = values["fields"]
+        saved = fields["regressor"]["fields"]
+        fitted = copy.copy(self.fitted)
+        if self.model.hyperparameters.lasting:  # the kernel is a part that is here
+            saved["fitted"]["fields"]["kernel"] = OUTSIDE
+        decoder.fill(fitted, saved["fitted"])
+        decoder.fill(self.observations, fields["observations"])
+        self._use(fitted)
+        decoder.fill(self.regressor.regression, saved["regression"])
+        if is_whole(saved["state"]):
+            self.regressor.state = decoder.decode(saved["state"])
+        else:
+            self.regressor.state = self.regressor.replayed(self.observations)
+        for name in ("fitted_at", "outstanding", "inferred", "_selection", "_selected"):
+            setattr(self, name, decoder.decode(fields[name]))
+        for one in self.outstanding:
+            if one.missing:
+                self._missing.setdefault(_key(one.point, one.arm), []).append(one)
+        if self.inferred is not None:
+            self._attach(self.inferred)
+
+    def _attach(self, inferred: Inferred) -> None:
+        """Derive what is not in a file: feature maps, and posteriors that follow from them."""
+        seen = self.observations.first(inferred.number)
+        self._latest = self.regressor.restored(seen, inferred)
+        if self._selection is inferred.posterior or self._selection is None:
+            self._selection, self._selected = None, 0
+        else:
+            kept = replace(inferred, posterior=self._selection)
+            self._selection = self.regressor.restored(seen, kept).posterior
+        self.inferred = self._latest.inferred
+
+    def _renew(self) -> None:
+        """Fit, redraw and estimate from all rewards, as far as each is due."""
+        if self._fit_is_due():
+            self._use(self.model.fit(self.observations))
+            self.fitted_at = len(self.observations)
+        if self._is_batched:
+            self.regressor = self.regressor.redrawn(self.observations, self.generator)
+            for one in self.outstanding:
+                one.count = one.missing
+            self.outstanding = [one for one in self.outstanding if one.missing]
+        self._latest = self.regressor.infer(self.observations)
+        self.inferred = self._latest.inferred
+        self._selection, self._selected = None, 0
+
+    def _fit_is_due(self) -> bool:
+        """Whether to fit: by the rule, and rarely while the initial design is measured."""
+        rule, number, before = self.model.hyperparameters, len(self.observations), self.fitted_at
+        if not rule.lasting and before < self.initial:
+            return number >= min(2 * before, self.initial)
+        return rule.is_due(number, before)
+
+    def _use(self, fitted: Fitted) -> None:
+        """Go on with other hyperparameters, from the beginning where the kernel is another."""
+        before = getattr(self, "regressor", None)
+        if before is not None and before.fitted.kernel is fitted.kernel:
+            self.regressor = replace(before, fitted=fitted)
+        else:
+            self.regressor = self.model.regressor(fitted, self.observations, self.generator)
+
+    def _known_deviation(self, point: Tensor) -> float:
+        """Standard deviation of the known part of the noise at a point (d,)."""
+        known = self.model.hyperparameters.known_noise
+        if known is NO_KNOWN_NOISE:
+            return 0.0
+        variance = float(known.variances(point.unsqueeze(0)))
+        return checks.non_negative("the known variance of the noise", variance) ** 0.5
+
+    @property
+    def _is_batched(self) -> bool:
+        return self.regressor.regression.batched
+
+    def _settle(self, point: Tensor, arm: int | None) -> Outstanding:
+        """One reward of the first pulls of a point is no longer missing."""
+        key = _key(point, arm)
+        one = self._missing[key][0]
+        one.missing -= 1
+        if one.missing == 0:
+            del self._missing[key][0]
+            if not self._missing[key]:
+                del self._missing[key]
+        return one
+
+    def _take_back(self, point: Tensor, arm: int | None) -> None:
+        """One pull without a reward is no longer outstanding."""
+        one = self._settle(point, arm)
+        one.count -= 1
+        if one.count == 0:
+            self.outstanding.remove(one)
+        self._selection, self._selected = None, 0
+
+
+def _key(point: Tensor, arm: int | None) -> int | bytes:
+    """Identity of the point of a pull."""
+    return point.cpu().numpy().tobytes() if arm is None else arm
