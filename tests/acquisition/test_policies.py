@@ -9,7 +9,6 @@ import torch
 
 import surefoot as sf
 from surefoot.acquisition import (
-    Alternating,
     Context,
     Policy,
     ScorePolicy,
@@ -107,18 +106,6 @@ def test_a_score_may_be_given_as_a_policy() -> None:
     space = SPACES["box"]
     scored, reference = build(space, ScorePolicy(bold)), build(space, UpperConfidenceBound())
     assert drive(scored, 5) == drive(reference, 5)
-
-
-@every
-def test_policies_and_scores_alternate(name: str) -> None:
-    optimizer = build(SPACES[name], Alternating(bold, Greedy()))
-    drive(optimizer, 5)
-    context = optimizer._context()
-    assert context.round % 2
-    expected = Greedy().choose(context, None).design
-    torch.testing.assert_close(
-        optimizer.policy.choose(context, None).design, expected, atol=1e-4, rtol=0
-    )
 
 
 class Sweep:

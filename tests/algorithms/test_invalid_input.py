@@ -127,7 +127,6 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
         sf.LeastSquares(),
         sf.Huber(),
         sf.AdaptiveTruncation(MOMENT),
-        sf.MedianOfMeans(3),
         sf.StudentT(),
     ],
 )

@@ -89,7 +89,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "huber": sf.Huber,
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
-    "median-of-means": lambda: sf.MedianOfMeans(3),
     "tuning-free": sf.estimators.TuningFreeTruncation,
 }
 RISKS: dict[str, Callable[[], Any]] = {

@@ -36,7 +36,6 @@ ESTIMATORS = {  # with the number of rewards before the first ask: some keep 1,0
     "adaptive-truncation": (sf.AdaptiveTruncation(MOMENT, 2000), 60),
     "without-delta": (sf.AdaptiveTruncation(MOMENT, 2000, 1.0, "symmetric", unions=1), 60),
     "doubled-horizon": (sf.AdaptiveTruncation(MOMENT), 1000),
-    "median-of-means": (sf.MedianOfMeans(3), 60),
     "huber": (sf.Huber(), 1100),
     "growing": (sf.Huber(growing=True), 1100),
     "student-t": (sf.StudentT(), 1100),

@@ -14,9 +14,8 @@ from surefoot.acquisition.estimands import LOCATION, RewardFunctional
 from surefoot.acquisition.integrated import Integrated
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
 from surefoot.regression.draws import Path
-from surefoot.regression.embedding import stationary_covariance
 from surefoot.regression.observations import Observations
-from surefoot.regression.posterior import Evaluation, Posterior
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.units import IDENTITY, Warp
 from surefoot.risks.risk import Risk, support_only
 from surefoot.spaces import Arms, Box, Joint
@@ -218,22 +217,6 @@ class Context:
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
-
-    def covariance_over_z(self, groups: Evaluation) -> Tensor:
-        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
-        prior = self._prior_over_z
-        if prior is None:
-            return self.posterior.covariance(groups, groups)
-        return self.posterior.covariance(groups, groups, prior)
-
-    @cached_property
-    def _prior_over_z(self) -> Tensor | None:
-        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
-        if not self.space.crosses_coordinates:
-            return None
-        anywhere = self.z.new_zeros(1, self.space.dimension)
-        points = self.space.inputs(anywhere, self.z)
-        return stationary_covariance(self.posterior.embedding, points)
 
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:

@@ -55,7 +55,7 @@ class NoisyExpectedImprovement:
         if space.has_environment:
             raise InvalidInput(
                 "`NoisyExpectedImprovement` is for spaces without an environment: pass "
-                "`UpperConfidenceBound()` or `RiskKnowledgeGradient()` as the policy."
+                "`UpperConfidenceBound()` as the policy."
             )
 
     def choose(self, context: Context, among: list[Location] | None) -> Location:

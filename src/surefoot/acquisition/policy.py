@@ -166,45 +166,6 @@ class ScorePolicy:
             return space.location(best.design, best.design_arm, z.cpu())
 
 
-@dataclass(frozen=True)
-class Alternating:
-    """Two policies in turn, so that neither one's blind spot lasts.
-
-    Args:
-        even: Policy, or score, of the even rounds.
-        odd: Policy, or score, of the odd rounds.
-
-    Raises:
-        InvalidInput: If one is neither, such as a class.
-
-    Example:
-        >>> import surefoot as sf
-        >>> from surefoot.acquisition import NoisyExpectedImprovement, UpperConfidenceBound
-        >>> policy = Alternating(UpperConfidenceBound(), NoisyExpectedImprovement())
-        >>> space, kernel = sf.Arms(3), sf.kernels.precomputed(torch.eye(3))
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy)
-        >>> _ = optimizer.tell_all([0, 1], [1.0, 0.0])
-        >>> optimizer.ask().arm
-        2
-    """
-
-    even: Policy | ScoreRule
-    odd: Policy | ScoreRule
-
-    def __post_init__(self) -> None:
-        for policy in (self.even, self.odd):
-            as_policy(policy)
-
-    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
-        """Refuse what either policy refuses."""
-        for policy in (self.even, self.odd):
-            as_policy(policy).check(space, risk)
-
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
-        """What the policy of this round chooses."""
-        return as_policy(self.odd if context.round % 2 else self.even).choose(context, among)
-
-
 def as_policy(given: object) -> Policy:
     """The policy itself, or for a score the policy that maximises it.
 
@@ -229,7 +190,7 @@ def risk_on(space: Arms | Box | Joint, risk: object) -> Risk:
             raise InvalidInput(
                 "a `Joint` space requires a `risk`: pass one, such as `risk=VaR(0.1)`, "
                 "`CVaR(0.1)`, `Mean()` or `WorstCase()`, or use `algorithms.v_ucb`, `cvar_ucb`, "
-                "`cvar_ts`, `stable_opt` or `rho_kg`."
+                "`cvar_ts` or `stable_opt`."
             )
         return risks.checked(risk)
     if risk is not None:

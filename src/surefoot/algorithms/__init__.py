@@ -5,7 +5,6 @@ from surefoot.algorithms.budgeted import bbkb, bkb
 from surefoot.algorithms.conditional_value_at_risk import cvar_ts, cvar_ucb
 from surefoot.algorithms.gaussian import gp_ts, gp_ucb
 from surefoot.algorithms.heavy_tailed import ata_gp_ucb, tgp_ucb, tuning_free_gp_ucb
-from surefoot.algorithms.knowledge_gradient import rho_kg
 from surefoot.algorithms.robust import robust_ucb
 from surefoot.algorithms.value_at_risk import stable_opt, v_ucb
 
@@ -18,7 +17,6 @@ __all__ = [
     "cvar_ucb",
     "gp_ts",
     "gp_ucb",
-    "rho_kg",
     "robust_ucb",
     "stable_opt",
     "tgp_ucb",

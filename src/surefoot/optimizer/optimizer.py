@@ -387,8 +387,8 @@ class Optimizer:
                 (requires `acquisition.Recorded` as the policy); "cross-validated" for the largest
                 posterior mean if it predicts rewards that are left out
                 (`CrossValidation.is_predictive`), else the measured point of best average reward,
-                outliers left out; a function of a `Context` that returns a score of designs, such
-                as `ExpectedRisk()`, for the largest score of any design; None for the
+                outliers left out; a function of a `Context` that returns a score of designs,
+                for the largest score of any design; None for the
                 `recommendation` of the optimizer.
             risk: The risk to recommend by and to report, in place of the optimizer's, on a `Joint`
                 space; with `WeightedVaR` that of one of its levels, for instance.

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot._internal.linalg import cholesky
-from surefoot.acquisition.context import Context, Score
-from surefoot.acquisition.fantasies import quasi_normals
-from surefoot.risks.risk import differentiable
+from surefoot.acquisition import Context, Score
 from surefoot.types import InvalidInput
+from surefoot_experiments.baselines.arguments import count
+from surefoot_experiments.baselines.fantasies import quasi_normals
+from surefoot_experiments.baselines.many_rows import differentiable
 
 _JITTER = 1e-9  # of the variance, so that values at neighbouring z have a Cholesky factor
 _STRIP = 2**20  # numbers in temporary arrays
@@ -53,8 +52,8 @@ class ExpectedRisk:
     samples: int = 40
 
     def __post_init__(self) -> None:
-        checks.count("values", self.values, least=2)
-        checks.count("samples", self.samples)
+        count("values", self.values, least=2)
+        count("samples", self.samples)
 
     def __call__(self, context: Context) -> Score:
         space = context.space
@@ -74,10 +73,10 @@ class ExpectedRisk:
         def expected(x: Tensor) -> Tensor:
             evaluated = posterior.evaluate(space.inputs(x, z))
             groups = evaluated.groups(len(z))
-            covariance = context.covariance_over_z(groups)
+            covariance = posterior.covariance(groups, groups)
             variance = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1)
             jitter = _JITTER * (variance + posterior.scale**2)
-            root = cholesky(covariance + jitter[:, None, None] * eye)
+            root = torch.linalg.cholesky(covariance + jitter[:, None, None] * eye)
             mean = posterior.evaluated_mean(evaluated).reshape(-1, 1, len(z))
             return risk(mean + normals @ root.mT).mean(-1)
 

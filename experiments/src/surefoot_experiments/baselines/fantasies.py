@@ -7,11 +7,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky
-from surefoot.acquisition.context import Context
-from surefoot.regression.posterior import Evaluation
-from surefoot.risks.risk import batched, differentiable, translation_equivariant
+from surefoot.acquisition import Context, Evaluation
 from surefoot.spaces import Joint
+from surefoot_experiments.baselines.many_rows import (
+    batched,
+    differentiable,
+    translation_equivariant,
+)
 
 _ROOM = 2**27  # numbers in the largest array kept, 1 GiB
 _STRIP = 2**20  # numbers in temporary arrays, which fit the cache
@@ -93,7 +95,7 @@ class Fantasies:
 
     def __init__(self, context: Context, draws: Draws) -> None:
         self._joint: Joint = context.space  # type: ignore[assignment]
-        self._context, self._posterior = context, context.posterior
+        self._posterior = context.posterior
         self._risk, self._draws = context.risk, draws
         self._many = batched(context.risk, draws.weights)
         self._differentiable = differentiable(context.risk, draws.weights)
@@ -108,7 +110,7 @@ class Fantasies:
         groups = self._evaluated.groups(number)
         few = max(1, _STRIP // number**2)
         parts = [groups.rows(slice(i, i + few)) for i in range(0, len(self.designs), few)]
-        covariances = [context.covariance_over_z(part) for part in parts]
+        covariances = [context.posterior.covariance(part, part) for part in parts]
         self._roots = self._root(torch.cat(covariances))
         means = self._posterior.evaluated_mean(self._evaluated).reshape(-1, number)
         self._values = means.unsqueeze(1) + draws.functions @ self._roots.mT  # (D, M, n)
@@ -222,7 +224,7 @@ class Fantasies:
         number, pairs = len(self._draws.z), len(x)
         evaluated = self._posterior.evaluate(self._joint.inputs(x, self._draws.z))
         own, at = evaluated.groups(number), measurement.at.groups(1)
-        root = self._root(self._context.covariance_over_z(own))
+        root = self._root(self._posterior.covariance(own, own))
         mean = self._posterior.evaluated_mean(evaluated).reshape(pairs, number)
         values = mean.unsqueeze(1) + self._draws.functions @ root.mT
         covariance = self._posterior.covariance(own, at)
@@ -248,7 +250,7 @@ class Fantasies:
 
     def _root(self, covariance: Tensor) -> Tensor:
         eye = torch.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
-        return cholesky(covariance + self._jitter * eye)
+        return torch.linalg.cholesky(covariance + self._jitter * eye)
 
     def _best_of_many(self, designs: Tensor) -> Tensor:
         """All designs, or those of largest risk of the mean of more than memory has room for."""

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from surefoot._internal import checks
-from surefoot._internal.threads import one_thread
-from surefoot.acquisition.argmax import diverse
-from surefoot.acquisition.ascent import ascend
-from surefoot.acquisition.context import Context
-from surefoot.acquisition.fantasies import Draws, Fantasies, quasi_normals
-from surefoot.acquisition.pairs import Pairs
+from surefoot.acquisition import Context, ascend, diverse
 from surefoot.risks import Risk
-from surefoot.spaces import Arms, Box, Joint
-from surefoot.spaces.locations import Location
+from surefoot.spaces import Arms, Box, Joint, Location
 from surefoot.types import InvalidInput
+from surefoot_experiments.baselines.arguments import count
+from surefoot_experiments.baselines.fantasies import Draws, Fantasies, quasi_normals
+from surefoot_experiments.baselines.pairs import Pairs
 
 _ANCHORS = 8  # measured designs of largest expected risk, to start from
 _UPDATES = 3  # times in an ascent that the best designs after each fantasy are found
@@ -83,8 +79,8 @@ class RiskKnowledgeGradient:
 
     def __post_init__(self) -> None:
         for name in ("fantasies", "samples", "screening", "raw", "starts", "steps"):
-            checks.count(name, getattr(self, name))
-        checks.count("values", self.values, least=2)
+            count(name, getattr(self, name))
+        count("values", self.values, least=2)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space without an environment, or with weights that depend on the design."""
@@ -103,7 +99,7 @@ class RiskKnowledgeGradient:
         """The pair of largest value, of those considered."""
         space: Joint = context.space  # type: ignore[assignment]
         listed = None if among is None else torch.stack([location.design for location in among])
-        with one_thread(), torch.no_grad():
+        with torch.no_grad():
             context = context.sampled(self.values)
             gain = Fantasies(context, self._draws(context))
             pairs = Pairs(space, context.z, listed)
