@@ -58,7 +58,6 @@ BUILDS: dict[str, Callable[..., sf.Optimizer]] = {
     "sketch-least_squares": composed(sf.Nystrom(sf.PivotedCholesky(8)), sf.LeastSquares()),
     "sketch-huber": composed(sf.Nystrom(sf.PivotedCholesky(8)), sf.Huber()),
     "exact-truncation": composed(sf.Exact(), sf.Truncation(MOMENT)),
-    "exact-median_of_means": composed(sf.Exact(), sf.MedianOfMeans(3)),
     "nystrom-least_squares": composed(sf.Nystrom(sf.LeverageSampling(3.0)), sf.LeastSquares()),
     "nystrom-adaptive": composed(
         sf.Nystrom(sf.LeverageSampling(3.0)), sf.AdaptiveTruncation(MOMENT)

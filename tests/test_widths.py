@@ -32,15 +32,12 @@ OF_NORM: dict[str, tuple[Callable[[float | None], Any], float]] = {
     "chowdhury_gopalan": (lambda b: widths.chowdhury_gopalan(b, NOISE), NOISE),
     "bkb": (lambda b: widths.bkb(b, NOISE), NOISE),
     "truncated": (lambda b: widths.truncated(MOMENT, b), UNIT),
-    "truncated_as_published": (lambda b: widths.truncated_as_published(MOMENT, b), UNIT),
     "adaptive_fourier": (lambda b: widths.adaptive_fourier(MOMENT, b, 99), UNIT),
     "adaptive_nystrom": (lambda b: widths.adaptive_nystrom(MOMENT, b, 99), UNIT),
-    "adaptive_as_published": (lambda b: widths.adaptive_as_published(MOMENT, b, 99), UNIT),
 }
 OF_HORIZON: dict[str, Callable[[int | None, float], Any]] = {
     "adaptive_fourier": lambda T, d: widths.adaptive_fourier(MOMENT, 2.0, T, d),
     "adaptive_nystrom": lambda T, d: widths.adaptive_nystrom(MOMENT, 2.0, T, d),
-    "adaptive_as_published": lambda T, d: widths.adaptive_as_published(MOMENT, 2.0, T),
 }
 
 positive = st.floats(1e-6, 1e6)
@@ -75,14 +72,6 @@ class TestFormulas:
         progress = after(t, information_gain=gain, ridge=lam)
         assert ours(progress) == pytest.approx(s * expected, rel=1e-12)
 
-    @given(positive, positive, alphas, positive, counts, scales)
-    def test_truncated_as_published(
-        self, B: float, v: float, a: float, lam: float, t: int, s: float
-    ) -> None:
-        ours = widths.truncated_as_published(sf.Moment(a, v), B, s)(after(t, ridge=lam))
-        expected = width.truncated_as_published(B, v, a, lam, t)
-        assert ours == pytest.approx(s * expected, rel=1e-12)
-
     @given(positive, positive, alphas, positive, rounds, counts, counts, shares, accuracies, scales)
     def test_adaptive(
         self,
@@ -104,9 +93,6 @@ class TestFormulas:
         nystrom = widths.adaptive_nystrom(moment, B, T, d, eps, s)(progress)
         expected = heavy_tails.nystrom_width(B, v, a, d, lam, t, m, T, eps)
         assert nystrom == pytest.approx(s * expected, rel=1e-12)
-        published = widths.adaptive_as_published(moment, B, T, s)(progress)
-        expected = width.adaptive_as_published(B, v, a, lam, t, m, T)
-        assert published == pytest.approx(s * expected, rel=1e-12)
 
     @given(
         positive,
@@ -138,12 +124,6 @@ class TestFormulas:
         ours = widths.bkb(F, xi, d, eps, s)(progress)
         expected = budgeted.width(variances, xi, F, d, eps, lam, kappa) / math.sqrt(lam)
         assert ours == pytest.approx(s * expected, rel=1e-12)
-
-    def test_bkb_as_published_has_no_constants(self) -> None:
-        progress = after(50, ridge=0.01, effective_dimension=lambda: 7.0)
-        ours = widths.bkb_as_published(3.0, 0.1, delta=0.1, scale=0.5)(progress)
-        expected = 3.0 + 0.1 * math.sqrt((7.0 * math.log(50) + math.log(10)) / 0.01)
-        assert ours == pytest.approx(0.5 * expected, rel=1e-12)
 
     @pytest.mark.parametrize(("rewards", "prior"), [(0, 1.0), (3, 1e-4)])
     def test_bkb_takes_no_logarithm_below_zero(self, rewards: int, prior: float) -> None:
@@ -240,7 +220,7 @@ class TestGuesses:
         assert guessed == pytest.approx(expected, rel=1e-12)
 
     def test_a_noise_of_zero_is_no_unit(self) -> None:
-        for make in (widths.chowdhury_gopalan, widths.bkb, widths.bkb_as_published):
+        for make in (widths.chowdhury_gopalan, widths.bkb):
             with pytest.raises(sf.InvalidInput, match="norm_bound"):
                 make(None, 0.0)
             make(1.0, 0.0)
@@ -287,7 +267,10 @@ class TestAlgorithms:
 
         horizon, share = doubling.horizon(None, 0.1, len(rewards))
         guessed, told = after_all(), after_all(horizon=horizon, delta=share)
-        means = (optimizer.belief().posterior.mean(optimizer.space.points) for optimizer in (guessed, told))
+        means = (
+            optimizer.belief().posterior.mean(optimizer.space.points)
+            for optimizer in (guessed, told)
+        )
         torch.testing.assert_close(*means, rtol=1e-9, atol=1e-12)
         assert guessed.width == pytest.approx(told.width, rel=1e-12)
 

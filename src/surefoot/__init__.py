@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from surefoot.estimators import AdaptiveTruncation as AdaptiveTruncation
     from surefoot.estimators import Huber as Huber
     from surefoot.estimators import LeastSquares as LeastSquares
-    from surefoot.estimators import MedianOfMeans as MedianOfMeans
     from surefoot.estimators import StudentT as StudentT
     from surefoot.estimators import Truncation as Truncation
     from surefoot.features import Dictionary as Dictionary
@@ -58,7 +57,6 @@ _NAMES = {
         "AdaptiveTruncation",
         "Huber",
         "LeastSquares",
-        "MedianOfMeans",
         "StudentT",
         "Truncation",
     ),

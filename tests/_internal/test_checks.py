@@ -124,10 +124,6 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         sf.Nystrom,
         st.one_of(not_numbers, st.sampled_from([sf.PivotedCholesky, sf.LeverageSampling])),
     ),
-    "alternating-policy": (
-        lambda v: acquisition.Alternating(acquisition.UpperConfidenceBound(), v),
-        not_policies,
-    ),
     "score_policy-score": (acquisition.ScorePolicy, not_policies),
     "surrogate_bound-surrogate": (
         lambda v: acquisition.SurrogateBound(surrogate=v),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from surefoot.acquisition import Context, Credible
+from surefoot.acquisition import Context, Credible, ascent
 from surefoot.acquisition.ascent import ascend
 from surefoot.algorithms import robust_ucb
 from surefoot.spaces import Box
@@ -33,6 +33,23 @@ def test_each_start_arrives_where_scipy_does(free):
 
         best = minimize(loss, start[free].numpy(), bounds=[(0.0, 1.0)] * len(free), tol=1e-12).x
         assert found[index, free].numpy() == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.parametrize("steps", [3, 100])
+def test_scipy_without_its_step_gives_the_same(monkeypatch, steps):
+    """Searches side by side are those of `minimize` one by one."""
+    assert ascent._scipy_step() is not None
+    together = ascend(hills, STARTS, [0, 1, 2], steps)
+    monkeypatch.setattr(ascent, "_scipy_step", lambda: None)
+    alone = ascend(hills, STARTS, [0, 1, 2], steps)
+    assert alone.numpy() == pytest.approx(together.numpy(), abs=1e-9)
+    assert not torch.equal(together, STARTS)
+
+
+@pytest.mark.parametrize("step", [None, lambda: None, lambda *arguments: None])
+def test_another_step_of_scipy_is_not_used(monkeypatch, step):
+    monkeypatch.setattr("scipy.optimize._lbfgsb.setulb", step)
+    assert ascent._scipy_step.__wrapped__() is None
 
 
 def test_other_coordinates_and_starts_stay():

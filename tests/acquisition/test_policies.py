@@ -9,7 +9,6 @@ import torch
 
 import surefoot as sf
 from surefoot.acquisition import (
-    Alternating,
     Context,
     Policy,
     ScorePolicy,
@@ -55,7 +54,9 @@ def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = Non
     kernel = sf.kernels.squared_exponential([0.3, 0.5] if joint else 0.3)
     risk = risk or (sf.VaR(0.3) if joint else None)
     width = sf.widths.constant(4.0)
-    return sf.Optimizer(space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=Plan(3))
+    return sf.Optimizer(
+        space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=Plan(3)
+    )
 
 
 def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
@@ -107,18 +108,6 @@ def test_a_score_may_be_given_as_a_policy() -> None:
     space = SPACES["box"]
     scored, reference = build(space, ScorePolicy(bold)), build(space, UpperConfidenceBound())
     assert drive(scored, 5) == drive(reference, 5)
-
-
-@every
-def test_policies_and_scores_alternate(name: str) -> None:
-    optimizer = build(SPACES[name], Alternating(bold, Greedy()))
-    drive(optimizer, 5)
-    context = optimizer._context()
-    assert context.round % 2
-    expected = Greedy().choose(context, None).design
-    torch.testing.assert_close(
-        optimizer.policy.choose(context, None).design, expected, atol=1e-4, rtol=0
-    )
 
 
 class Sweep:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import surefoot as sf
 from reference import covariance, gaussian_process
-from surefoot.acquisition import Alternating, ScorePolicy, ThompsonSampling
+from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.algorithms import bbkb, bkb, cvar_ts, gp_ts, robust_ucb
 
 LINE = np.linspace(0.0, 1.0, 40)[:, None]
@@ -197,11 +197,6 @@ def test_scale_zero_is_greedy_and_the_width_is_a_factor() -> None:
     by_width = build(SPACES["arms"], ThompsonSampling(0.5, by_width=True), width=constant)
     by_scale = build(SPACES["arms"], ThompsonSampling(1.5), width=constant)
     assert drive(by_width, 8) == drive(by_scale, 8)
-
-
-def test_it_alternates_with_other_policies() -> None:
-    policy = Alternating(ThompsonSampling(), sf.acquisition.UpperConfidenceBound())
-    assert len(drive(build(SPACES["arms"], policy), 8)) == 8
 
 
 # Regret -------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ class TestRuns:
             None,
             *(
                 pytest.param(robust, marks=pytest.mark.slow)
-                for robust in (sf.Huber(), sf.MedianOfMeans(3), sf.StudentT())
+                for robust in (sf.Huber(), sf.StudentT())
             ),
         ],
         ids=str,

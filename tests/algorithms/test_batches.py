@@ -128,7 +128,10 @@ class TestBatches:
         right.tell(queries[1], -5.0)
         arm = queries[0].arm
         point = PLANE[arm : arm + 1]
-        assert float(left.belief().posterior.mean(point)) > float(right.belief().posterior.mean(point)) + 0.5
+        assert (
+            float(left.belief().posterior.mean(point))
+            > float(right.belief().posterior.mean(point)) + 0.5
+        )
         if not left._model.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
@@ -153,7 +156,9 @@ class TestBatches:
             k, points.numpy(), pulled, optimizer.history.rewards.numpy(), 0.01, PLANE.numpy()
         )
         np.testing.assert_allclose(optimizer.belief().posterior.mean(PLANE), mean, atol=1e-6)
-        np.testing.assert_allclose(optimizer.belief().posterior.variance(PLANE), variance, atol=1e-6)
+        np.testing.assert_allclose(
+            optimizer.belief().posterior.variance(PLANE), variance, atol=1e-6
+        )
 
     @pytest.mark.slow
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:

@@ -235,7 +235,6 @@ ESTIMATORS: dict[str, Estimator] = {
     "adaptive-truncation": sf.AdaptiveTruncation(MOMENT, 60),
     "huber": sf.Huber(),
     "huber-growing": sf.Huber(growing=True),
-    "median-of-means": sf.MedianOfMeans(5),
     "student-t": sf.StudentT(),
 }
 

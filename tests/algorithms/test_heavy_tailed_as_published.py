@@ -10,9 +10,8 @@ import surefoot as sf
 from budgeted_runs import dictionary
 from heavy_tailed_cases import CASES, HORIZON, LINE, MOMENTS, NORM, PULLS, alphas, pulls
 from kernel_cases import GRID, Case, waves
-from reference import heavy_tails, width
+from reference import heavy_tails
 from reference.agreement import agree
-from surefoot.features import oversampling_as_published
 
 ROOTS = ["symmetric", "cholesky"]
 roots = pytest.mark.parametrize("root", ROOTS)
@@ -30,7 +29,7 @@ in_pairs = pytest.mark.parametrize(  # any two choices meet
         for alpha, root in zip(MOMENTS, ROOTS[:: 1 if index % 2 else -1], strict=True)
     ],
 )
-ACCURACY = 0.3
+ACCURACY, DELTA = 0.3, 0.1
 
 
 def payoffs(case: Case) -> np.ndarray:
@@ -43,7 +42,7 @@ def published(case: Case, features: sf.features.Features, alpha: float, root: st
     return case.optimizer(
         features=features,
         estimator=sf.AdaptiveTruncation(MOMENTS[alpha], HORIZON, 1.0, root, unions=1),
-        width=sf.widths.adaptive_as_published(MOMENTS[alpha], NORM, HORIZON),
+        width=sf.widths.adaptive_fourier(MOMENTS[alpha], NORM, HORIZON, DELTA),
         ridge=1.0,
         seed=4,
     )
@@ -69,7 +68,7 @@ def check(
     found = heavy_tails.adaptive_truncation(literal[arms], rewards, 1.0, b_t, root)
     mean = literal @ found.theta
     variance = residual + heavy_tails.fourier_variance(literal[arms], literal, 1.0)
-    beta = width.adaptive_as_published(NORM, v, alpha, 1.0, t, m, HORIZON)
+    beta = heavy_tails.fourier_width(NORM, v, alpha, DELTA, 1.0, t, m, HORIZON)
     at = optimizer.space.points
     agree(optimizer.belief().posterior.mean(at), mean)
     agree(optimizer.belief().posterior.variance(at), variance)
@@ -109,8 +108,7 @@ def test_a_dictionary_drawn_every_round_has_a_feature_for_each_arm(
     case: Case, alpha: float, root: str
 ) -> None:
     """The published q takes in nearly all arms; features are those of the symmetric root."""
-    q = oversampling_as_published(HORIZON, ACCURACY)
-    assert q == pytest.approx(heavy_tails.published_oversampling(HORIZON, ACCURACY), rel=1e-12)
+    q = heavy_tails.published_oversampling(HORIZON, ACCURACY)
     optimizer = published(case, sketched(q), alpha, root)
     arms, rewards, cut = pulls(case), payoffs(case), False
     for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), start=1):
@@ -155,7 +153,10 @@ def test_former_dictionaries_are_kept_and_a_saved_run_goes_on_the_same(tmp_path:
         assert loaded.ask().arm == optimizer.ask().arm
     at = optimizer.space.points
     torch.testing.assert_close(
-        loaded.belief().posterior.mean(at), optimizer.belief().posterior.mean(at), rtol=0.0, atol=1e-12
+        loaded.belief().posterior.mean(at),
+        optimizer.belief().posterior.mean(at),
+        rtol=0.0,
+        atol=1e-12,
     )
 
 
@@ -191,11 +192,6 @@ class TestBadInput:
             sf.LeverageSampling(root="lu")
         with pytest.raises(sf.InvalidInput, match="`root` is 'symmetric', which is for arms"):
             sf.Optimizer(sf.Box([0.0], [1.0]), sf.kernels.matern(2.5, 0.2), features=sketched(5.0))
-
-    def test_the_published_oversampling_needs_a_horizon_and_an_accuracy(self) -> None:
-        for horizon, accuracy in ((2, 0.1), (2.5, 0.1), (100, 0.0), (100, 1.0)):
-            with pytest.raises(sf.InvalidInput):
-                oversampling_as_published(horizon, accuracy)
 
     def test_one_feature_in_one_round_is_never_cut(self) -> None:
         estimator = sf.AdaptiveTruncation(MOMENTS[1.0], 1, 1.0, unions=1)

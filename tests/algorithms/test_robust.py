@@ -39,7 +39,9 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
             sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.15), estimator=part, ridge=0.01
         )
         optimizer.tell_all(points, rewards)
-        errors.append(float((optimizer.belief().posterior.mean(LINE) - truth(LINE)).square().mean().sqrt()))
+        errors.append(
+            float((optimizer.belief().posterior.mean(LINE) - truth(LINE)).square().mean().sqrt())
+        )
         if part is estimator:
             assert bool((optimizer.belief().weights[spikes] < 0.5).all())
             assert float((optimizer.belief().weights[~spikes] > 0.5).double().mean()) > 0.85

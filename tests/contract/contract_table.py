@@ -89,7 +89,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "huber": sf.Huber,
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
-    "median-of-means": lambda: sf.MedianOfMeans(3),
     "tuning-free": sf.estimators.TuningFreeTruncation,
 }
 RISKS: dict[str, Callable[[], Any]] = {
@@ -338,7 +337,9 @@ def belief(optimizer: sf.Optimizer) -> tuple[Tensor, Tensor]:
     """Posterior mean and variance (n,) at the usual points."""
     points = usual_points(optimizer.space)
     with torch.no_grad():
-        return optimizer.belief().posterior.mean(points), optimizer.belief().posterior.variance(points)
+        return optimizer.belief().posterior.mean(points), optimizer.belief().posterior.variance(
+            points
+        )
 
 
 def same_belief(left: sf.Optimizer, right: sf.Optimizer, tolerance: float = 1e-9) -> None:

@@ -52,7 +52,6 @@ ENDLESS: dict[str, Callable[[], Any]] = {
     "huber": lambda: sf.Huber(k=1e12),
     "growing-huber": lambda: sf.Huber(k=1e12, growing=True),
     "student-t": lambda: sf.StudentT(dof=1e15),
-    "median-of-means": lambda: sf.MedianOfMeans(1),
 }
 LINEAR = table_of(space=SPACES, features=LASTING)
 # With Student-t noise, what a dictionary leaves of the prior variance counts as noise.

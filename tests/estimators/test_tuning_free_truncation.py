@@ -94,7 +94,9 @@ def test_the_bounds_hold_where_tails_are_regular() -> None:
             arms = generator.integers(0, len(LINE), 10)
             noise = generator.choice([-1.0, 1.0], 10) * generator.pareto(2.0, 10)
             optimizer.tell_all(arms.tolist(), (truth[arms].numpy() + noise).tolist())
-            mean, deviation = optimizer.belief().posterior.mean_and_deviation(optimizer.space.points)
+            mean, deviation = optimizer.belief().posterior.mean_and_deviation(
+                optimizer.space.points
+            )
             outside.append(bool(((truth - mean).abs() > optimizer.width * deviation).any()))
     assert sum(outside) == 0
 

@@ -175,7 +175,10 @@ class TestChances:
 
         sketched = run.sketched
         v = sketched.variance()
-        agree(optimizer.belief().posterior.mean(case.points).numpy(), sketched.mean(np.array(run.rewards)))
+        agree(
+            optimizer.belief().posterior.mean(case.points).numpy(),
+            sketched.mean(np.array(run.rewards)),
+        )
         ours = optimizer.belief().posterior.variance(case.points).numpy()
         np.testing.assert_allclose(ours, ridge * v, rtol=1e-7)
         assert optimizer.width == pytest.approx(run.beta(v) / math.sqrt(ridge), rel=1e-7)

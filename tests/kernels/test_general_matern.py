@@ -184,7 +184,9 @@ class TestUse:
         optimizer.save(tmp_path / "run")
         loaded = sf.Optimizer.load(tmp_path / "run")
         some = points(6, 1, 12)
-        assert torch.equal(loaded.belief().posterior.mean(some), optimizer.belief().posterior.mean(some))
+        assert torch.equal(
+            loaded.belief().posterior.mean(some), optimizer.belief().posterior.mean(some)
+        )
         assert torch.equal(loaded.ask().point, optimizer.ask().point)
 
     @pytest.mark.parametrize("nu", [0.1, 0.8, 1.0, 2.5, 3.3])

@@ -69,7 +69,9 @@ class TestBelief:
         optimizer.tell([0.5], 1.0, 0.1)
         assert optimizer.history.sites.tolist() == [[0.55]]
         value, lower, upper = optimizer.belief().predict([[0.0]])  # where there is none
-        mean, deviation = optimizer.belief().posterior.mean_and_deviation(torch.zeros(1, 1).double())
+        mean, deviation = optimizer.belief().posterior.mean_and_deviation(
+            torch.zeros(1, 1).double()
+        )
         reach = optimizer.width * deviation
         torch.testing.assert_close(value, mean)
         torch.testing.assert_close(
@@ -96,7 +98,8 @@ class TestBelief:
         seen = np.array([[x, z] for x in LINE[:, 0].tolist() for z in VALUES])
         points = torch.from_numpy(numbers if name == "bare" else seen)
         mean, deviation = (
-            part.numpy().reshape(-1, 3) for part in optimizer.belief().posterior.mean_and_deviation(points)
+            part.numpy().reshape(-1, 3)
+            for part in optimizer.belief().posterior.mean_and_deviation(points)
         )
         reach = optimizer.width * deviation
         expected = [literal(values) for values in (mean, mean - reach, mean + reach)]

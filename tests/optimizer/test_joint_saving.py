@@ -54,7 +54,9 @@ class TestSaving:
         assert of_the_space(loaded.space, loaded.pending[0])
         assert state(loaded, tmp_path) == state(optimizer, tmp_path)
         designs = [[0.0], [1.0]] if name == "bare" else LINE
-        for ours, theirs in zip(loaded.belief().predict(designs), optimizer.belief().predict(designs), strict=True):
+        for ours, theirs in zip(
+            loaded.belief().predict(designs), optimizer.belief().predict(designs), strict=True
+        ):
             assert torch.equal(ours, theirs)
         assert loaded.recommend().arm == optimizer.recommend().arm
         rounds = 1 if "box" in name else 5

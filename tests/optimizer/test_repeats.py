@@ -23,7 +23,7 @@ class TestRepeats:
         optimizer = batched(
             features,
             repeat_until=2.0,
-            estimator=sf.MedianOfMeans(5),
+            estimator=sf.StudentT(),
             width=sf.widths.constant(0.3),
         )
         noise, seen = np.random.default_rng(5), []

@@ -60,7 +60,9 @@ def test_the_mean_is_the_mean_of_the_rewards_and_the_location_is_not() -> None:
     value, lower, upper = (float(end) for end in optimizer.belief().predict(x, estimand="median"))
     assert lower <= median <= upper
     assert abs(value - median) < 0.2
-    assert float(optimizer.belief().predict(x)[0]) > 0.2  # the location, between mode (1) and mean (0)
+    assert (
+        float(optimizer.belief().predict(x)[0]) > 0.2
+    )  # the location, between mode (1) and mean (0)
 
 
 def test_outliers_belong_to_the_mean_alone() -> None:
@@ -101,7 +103,10 @@ def test_the_risk_of_means_is_the_risk_and_the_mean_residual() -> None:
     optimizer = robust_ucb(space, risk=sf.VaR(0.4), seed=0)
     optimizer.tell_all(x, x[:, 0] + z - generator.exponential(0.5, 60), z[:, None])
     designs = torch.tensor([[0.2], [0.7]], dtype=torch.float64)
-    location, mean = optimizer.belief().predict(designs), optimizer.belief().predict(designs, estimand="mean")
+    location, mean = (
+        optimizer.belief().predict(designs),
+        optimizer.belief().predict(designs, estimand="mean"),
+    )
     shift = optimizer.belief().residuals.mean()
     assert float(shift) < 0.0
     assert torch.allclose(mean[0], location[0] + shift)

@@ -94,4 +94,6 @@ class TestFiles:
             sf.Optimizer.load(tmp_path / "run")
         again = sf.Optimizer.load(tmp_path / "run", kernel=kernel)
         at = torch.tensor([[0.3]], dtype=torch.float64)
-        torch.testing.assert_close(again.belief().posterior.mean(at), optimizer.belief().posterior.mean(at))
+        torch.testing.assert_close(
+            again.belief().posterior.mean(at), optimizer.belief().posterior.mean(at)
+        )

@@ -36,7 +36,6 @@ ESTIMATORS = {  # with the number of rewards before the first ask: some keep 1,0
     "adaptive-truncation": (sf.AdaptiveTruncation(MOMENT, 2000), 60),
     "without-delta": (sf.AdaptiveTruncation(MOMENT, 2000, 1.0, "symmetric", unions=1), 60),
     "doubled-horizon": (sf.AdaptiveTruncation(MOMENT), 1000),
-    "median-of-means": (sf.MedianOfMeans(3), 60),
     "huber": (sf.Huber(), 1100),
     "growing": (sf.Huber(growing=True), 1100),
     "student-t": (sf.StudentT(), 1100),
@@ -110,7 +109,9 @@ def test_a_run_saved_within_a_batch_goes_on_the_same(
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert [query.id for query in loaded.pending] == [query.id for query in optimizer.pending]
-    torch.testing.assert_close(loaded.belief().weights, optimizer.belief().weights, rtol=0.0, atol=0.0)
+    torch.testing.assert_close(
+        loaded.belief().weights, optimizer.belief().weights, rtol=0.0, atol=0.0
+    )
     for left, right in zip(
         loaded.belief().posterior.mean_and_deviation(LINE),
         optimizer.belief().posterior.mean_and_deviation(LINE),

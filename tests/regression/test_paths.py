@@ -179,7 +179,9 @@ def test_draws_stay_accurate_among_many_points_that_are_close() -> None:
 def test_draws_are_differentiable_functions() -> None:
     optimizer = sf.Optimizer(SQUARE, KERNELS["squared-exponential"], ridge=0.1)
     optimizer.tell_all(PLANE, PLANE.sum(-1).sin())
-    path = optimizer.belief().posterior.path(torch.Generator().manual_seed(0), optimizer.belief().prior)
+    path = optimizer.belief().posterior.path(
+        torch.Generator().manual_seed(0), optimizer.belief().prior
+    )
     points = TRIED.clone().requires_grad_()
     assert torch.autograd.gradcheck(path, points)
 

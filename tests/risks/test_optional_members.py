@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
-from surefoot.risks.risk import batched, differentiable, support_only, translation_equivariant
+from surefoot.risks import support_only
 
-WEIGHTS = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
 KINDS = [sf.risks.Mean(), sf.VaR(0.3), sf.CVaR(0.3), sf.WeightedVaR([0.1, 0.5]), sf.WorstCase()]
 
 
@@ -34,29 +33,12 @@ class Delegated:
 
 
 @pytest.mark.parametrize("risk", KINDS, ids=repr)
-def test_the_risks_are_translation_equivariant(risk: Any) -> None:
-    values = torch.tensor([[3.0, -1.0, 2.0], [0.0, 5.0, 1.0]], dtype=torch.float64)
-    assert translation_equivariant(risk)
-    assert torch.allclose(risk(values + 7.0, WEIGHTS), risk(values, WEIGHTS) + 7.0)
+def test_the_worst_case_alone_depends_on_the_support_only(risk: Any) -> None:
     assert support_only(risk) == (risk == sf.WorstCase())
 
 
 def test_nothing_is_assumed_of_a_risk_that_says_nothing() -> None:
-    plain = Delegated(sf.WorstCase())
-    assert not translation_equivariant(plain)
-    assert not support_only(plain)
-    values = torch.tensor([[3.0, -1.0, 2.0]], dtype=torch.float64)
-    for function in (batched, differentiable):
-        assert function(plain, WEIGHTS)(values.clone()).item() == -1.0
-
-
-@pytest.mark.parametrize("function", [batched, differentiable])
-def test_the_faster_ways_are_taken_where_there_are_any(function: Any) -> None:
-    rows = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    for weights in (WEIGHTS, torch.full_like(WEIGHTS, 1.0 / 3.0)):
-        expected = sf.VaR(0.3)(rows, weights)
-        own = Delegated(sf.VaR(0.3), ("batched", "differentiable"))
-        assert torch.allclose(function(own, weights)(rows.clone()), expected, rtol=1e-14)
+    assert not support_only(Delegated(sf.WorstCase()))
 
 
 def test_a_continuous_environment_is_filled_for_a_risk_of_its_support() -> None:

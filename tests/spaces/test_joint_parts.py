@@ -16,7 +16,7 @@ from torch.distributions import Distribution, constraints
 import surefoot as sf
 from joint_cases import DENSITY, JOINTS, KERNEL, LINE, build, drive, finite, state
 from surefoot import algorithms
-from surefoot.acquisition import NoisyExpectedImprovement, RiskKnowledgeGradient, ScorePolicy
+from surefoot.acquisition import NoisyExpectedImprovement, ScorePolicy
 from surefoot.algorithms import cvar_ucb, v_ucb
 
 MOMENT = sf.Moment(1.0, 100.0)
@@ -190,10 +190,6 @@ class TestRefusedParts:
             (
                 "spaces without an environment",
                 lambda: build("arms", policy=NoisyExpectedImprovement()),
-            ),
-            (
-                "for a `Joint` space",
-                lambda: sf.Optimizer(sf.Arms(LINE), KERNEL, policy=RiskKnowledgeGradient()),
             ),
             ("`risk` is 0.3", lambda: build("arms", risk=0.3)),
             ("`risk` is 'var'", lambda: build("arms", risk="var")),

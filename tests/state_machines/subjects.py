@@ -89,9 +89,6 @@ LASTING: dict[str, Subject] = {
     "tuning_free": Subject(on_arms(algorithms.tuning_free_gp_ucb), fresh=1e-8),
     "repeated": Subject(on_arms(sf.Optimizer, repeat_until=2.0, ridge=0.1), fresh=1e-8, first=6),
     "first-points": Subject(on_arms(sf.Optimizer, initial=4, ridge=0.1), fresh=1e-8),
-    "median-of-means": Subject(
-        on_arms(sf.Optimizer, estimator=sf.MedianOfMeans(3), ridge=0.1), fresh=1e-7
-    ),
 }
 DRAWN: dict[str, Subject] = {
     "gp_ts": Subject(on_arms(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-8),
@@ -163,6 +160,3 @@ JOINT: dict[str, Subject] = {
         on_joint(algorithms.v_ucb, box=True, level=0.3), fresh=1e-7, searches=True
     ),
 }
-ONE_STEP_AHEAD = Subject(
-    on_joint(algorithms.rho_kg, level=0.3, fantasies=2, samples=4), fresh=1e-8, searches=True
-)

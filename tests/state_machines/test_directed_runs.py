@@ -130,7 +130,9 @@ class TestManyRewards:
             optimizer.tell(query, value(query.point, step))
         loaded = saved(optimizer, tmp_path / "run")
         for name in ("mean", "variance"):
-            ours, expected = (getattr(one.belief().posterior, name)(ARMS) for one in (loaded, optimizer))
+            ours, expected = (
+                getattr(one.belief().posterior, name)(ARMS) for one in (loaded, optimizer)
+            )
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-9)
 
 

@@ -6,7 +6,7 @@ the number of examples: 20, say, to look for faults for some minutes.
 
 import pytest
 from optimizer_machine import Subject, drive
-from subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT, ONE_STEP_AHEAD
+from subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT
 
 
 def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
@@ -65,8 +65,3 @@ def test_functions_drawn_from_the_posterior_at_length(subject: Subject) -> None:
 @named({f"learnt-{name}": subject for name, subject in LEARNT.items()})
 def test_kernels_that_are_learnt(subject: Subject) -> None:
     drive(subject, examples=3, steps=10)
-
-
-@pytest.mark.slow
-def test_one_step_ahead() -> None:
-    drive(ONE_STEP_AHEAD, examples=4, steps=8)

@@ -112,7 +112,10 @@ class TestPublishedSettings:
             optimizer.tell_all([3, 50, 80], [0.01, 0.02, -0.01])
         at = problem.space.points
         torch.testing.assert_close(
-            one.belief().posterior.variance(at), other.belief().posterior.variance(at), rtol=0.0, atol=1e-8
+            one.belief().posterior.variance(at),
+            other.belief().posterior.variance(at),
+            rtol=0.0,
+            atol=1e-8,
         )
 
 

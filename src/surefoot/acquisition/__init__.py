@@ -2,7 +2,8 @@
 
 from surefoot._internal.estimands import Estimand
 from surefoot.acquisition.adaptive_partition import AdaptivePartition
-from surefoot.acquisition.argmax import maximise
+from surefoot.acquisition.argmax import diverse, maximise
+from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
@@ -16,6 +17,7 @@ from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.acquisition.surrogate_bound import SurrogateBound
 from surefoot.acquisition.thompson_sampling import ThompsonSampling
 from surefoot.beliefs import Bounds, ConfidenceBounds, Credible, Interval, Score
+from surefoot.regression.posterior import Evaluation
 
 __all__ = [
     "AdaptivePartition",
@@ -24,6 +26,7 @@ __all__ = [
     "ConfidenceBounds",
     "Credible",
     "Estimand",
+    "Evaluation",
     "Instability",
     "Interval",
     "Lacing",
@@ -41,5 +44,7 @@ __all__ = [
     "SurrogateBound",
     "ThompsonSampling",
     "UpperConfidenceBound",
+    "ascend",
+    "diverse",
     "maximise",
 ]

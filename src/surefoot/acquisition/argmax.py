@@ -172,7 +172,23 @@ def _around(box: Box, anchors: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def diverse(candidates: Tensor, values: Tensor, box: Box, number: int) -> Tensor:
-    """The best of candidates (n, d) by values (n,), none of them close to a better one."""
+    """Starts of an ascent: the best candidates, none of them close to a better one.
+
+    Args:
+        candidates: Points (n, d) of a box.
+        values: Their values (n,).
+        box: The box, by whose sides distances are measured.
+        number: Number of points.
+
+    Returns:
+        At most `number` of the candidates, the best first.
+
+    Example:
+        >>> candidates = torch.tensor([[0.1], [0.11], [0.9]], dtype=torch.float64)
+        >>> values = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+        >>> diverse(candidates, values, Box([0.0], [1.0]), 2).flatten().tolist()
+        [0.11, 0.9]
+    """
     unit = (candidates - box.lower) / box.span
     values = values.clone()
     chosen: list[int] = []

@@ -119,7 +119,7 @@ def ata_gp_ucb(
         oversampling: Factor q of the probability with which a measured arm is in the dictionary.
             The default of 4 is not covered by Theorem 4, which requires
             `features.oversampling(horizon, delta, accuracy)`. The paper's experiments have
-            `features.oversampling_as_published(horizon)`. Both include nearly every arm.
+            ln(horizon) / 0.01. Both include nearly every arm.
         accuracy: Relative accuracy epsilon of the sketched variance, for the width of Theorem 4.
         resample: "every-round" draws the dictionary after each reward; "adaptive" when the
             posterior variances of the points measured since the last draw sum to more than lambda.

@@ -21,9 +21,8 @@ from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.regression.draws import Path
-from surefoot.regression.embedding import stationary_covariance
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Evaluation, Posterior
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
@@ -518,22 +517,6 @@ class Belief:
             risks.append(torch.stack([self.risk(one, weights) for one in self.bounds(chunk)]))
         mean, lower, upper = torch.cat(risks, -1)
         return mean, lower, upper
-
-    def covariance_over_z(self, groups: Evaluation) -> Tensor:
-        """Posterior covariance (g, m, m) of f at the values of Z under each of g designs."""
-        prior = self._prior_over_z
-        if prior is None:
-            return self.posterior.covariance(groups, groups)
-        return self.posterior.covariance(groups, groups, prior)
-
-    @cached_property
-    def _prior_over_z(self) -> Tensor | None:
-        """Prior covariance (m, m) at the values of Z, where it is the same for all designs."""
-        if not self.space.crosses_coordinates:
-            return None
-        anywhere = self.z.new_zeros(1, self.space.dimension)
-        points = self.space.inputs(anywhere, self.z)
-        return stationary_covariance(self.posterior.embedding, points)
 
     @cached_property
     def _reported(self) -> Belief:

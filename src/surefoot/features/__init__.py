@@ -7,7 +7,6 @@ from surefoot.features.fourier import QuadratureFourier, RandomFourier
 from surefoot.features.leverage_sampling import (
     LeverageSampling,
     oversampling,
-    oversampling_as_published,
 )
 from surefoot.features.nystrom import Nystrom
 from surefoot.features.nystrom_embedding import NystromEmbedding
@@ -29,5 +28,4 @@ __all__ = [
     "RandomFourier",
     "fixed_features",
     "oversampling",
-    "oversampling_as_published",
 ]

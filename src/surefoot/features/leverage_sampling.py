@@ -182,33 +182,6 @@ def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> flo
     return 6.0 * ratio * math.log(4.0 * horizon / delta) / accuracy**2
 
 
-def oversampling_as_published(horizon: int, accuracy: float = 0.1) -> float:
-    r"""The q of the experiments with adaptive truncation, :math:`\ln(T) / \epsilon^2`.
-
-    That of the theory without its constants: no ratio of accuracies, no delta and no factor 6.
-
-    Args:
-        horizon: Number of rounds T, at least 3.
-        accuracy: Relative accuracy epsilon of the variance, in (0, 1).
-
-    Returns:
-        The oversampling factor.
-
-    Raises:
-        InvalidInput: If an argument is out of range.
-
-    References:
-        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
-
-    Example:
-        >>> round(oversampling_as_published(horizon=12_000))
-        939
-    """
-    checks.count("horizon", horizon, least=3)
-    checks.probability("accuracy", accuracy)
-    return math.log(horizon) / accuracy**2
-
-
 def _at_least_one(name: str, value: float) -> None:
     if checks.positive(name, value) < 1.0:
         raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")

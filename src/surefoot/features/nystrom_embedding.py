@@ -164,10 +164,6 @@ class NystromEmbedding:
         """k(x, x') - phi(x)^T phi(x') of points (..., n, d) and (..., p, d), as (..., n, p)."""
         return kernels.block(self.kernel, left, right) - left_features @ right_features.mT
 
-    def stationary_covariance(self, points: Tensor) -> Tensor | None:
-        """k(x, x') (p, p) of points (p, d) if the kernel is known to be stationary, else None."""
-        return None if self._variance is None else kernels.block(self.kernel, points, points)
-
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the Gaussian process with the residual as its covariance.
 

@@ -191,11 +191,9 @@ class ArmPosterior:
         """Posterior mean at points that were evaluated."""
         return self.elsewhere.evaluated_mean(at)
 
-    def covariance(
-        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
-    ) -> Tensor:  # (..., p, r)
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units."""
-        return self.elsewhere.covariance(left, right, prior)
+        return self.elsewhere.covariance(left, right)
 
     @cached_property
     def _start_in_reward_units(self) -> Tensor:

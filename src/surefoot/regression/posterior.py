@@ -20,12 +20,19 @@ LEAST_VARIANCE = 1e-18  # so that its root has a gradient
 
 
 class Evaluation(NamedTuple):
-    """Points as a posterior sees them; inner products of its rows give posterior covariances."""
+    """Points as a posterior sees them; inner products of its rows give posterior covariances.
 
-    points: Tensor  # (p, d)
-    features: Tensor  # (p, m)
-    explained: Tensor  # (p, m), sqrt(ridge) V^{-1/2} phi
-    conditioned: Tensor  # (p, q), what pulls without rewards take from the covariance
+    Args:
+        points: The points (p, d).
+        features: Their features (p, m).
+        explained: sqrt(ridge) V^{-1/2} phi (p, m).
+        conditioned: Whitened covariance (p, q) with the pulls without rewards.
+    """
+
+    points: Tensor
+    features: Tensor
+    explained: Tensor
+    conditioned: Tensor
 
     def rows(self, chosen: slice | Tensor) -> Evaluation:
         """The evaluation of some of the points."""
@@ -118,16 +125,12 @@ class Posterior(Protocol):
         """Posterior mean (p,) at points that were evaluated."""
         ...
 
-    def covariance(
-        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
-    ) -> Tensor:
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
         """Posterior covariance (..., p, r) of the function, in squared reward units.
 
         Args:
             left: Points (..., p, d) that were evaluated.
             right: Points (..., r, d) that were evaluated.
-            prior: Their prior covariance (p, r), in the units of the model, where it is known and
-                the features leave a residual of it.
         """
         ...
 
@@ -268,16 +271,11 @@ class FeaturePosterior:
         """Posterior mean at points that were evaluated."""
         return self.center + self.scale * (at.features @ self.coefficients)
 
-    def covariance(
-        self, left: Evaluation, right: Evaluation, prior: Tensor | None = None
-    ) -> Tensor:  # (..., p, r)
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units; also of groups."""
-        if prior is None:
-            residual = self.embedding.cross_residual(
-                left.points, left.features, right.points, right.features
-            )
-        else:
-            residual = prior - left.features @ right.features.mT
+        residual = self.embedding.cross_residual(
+            left.points, left.features, right.points, right.features
+        )
         covariance = residual + left.explained @ right.explained.mT
         if self.pulls:
             covariance = covariance - left.conditioned @ right.conditioned.mT

@@ -14,14 +14,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.risks.many_rows import (
-    differentiable_quantile,
-    rows_by_rank,
-    rows_quantile,
-    rows_tail_mean,
-)
 from surefoot.risks.quantiles import TOLERANCE, matching, ordered, quantiles
-from surefoot.risks.risk import RowRisk
 
 
 @dataclass(frozen=True)
@@ -33,8 +26,6 @@ class Mean:
         >>> Mean()(torch.tensor([0.0, 10.0]), torch.tensor([0.9, 0.1])).item()
         1.0
     """
-
-    translation_equivariant: ClassVar[bool] = True
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:
         """Weighted mean (...) of values (..., n); see `Risk`."""
@@ -69,8 +60,6 @@ class VaR:
         tensor([2.])
     """
 
-    translation_equivariant: ClassVar[bool] = True
-
     level: float
 
     def __post_init__(self) -> None:
@@ -90,14 +79,6 @@ class VaR:
         """
         low, high = self(lower, weights).unsqueeze(-1), self(upper, weights).unsqueeze(-1)
         return (lower <= low) & (upper >= high) & (weights > 0.0)
-
-    def batched(self, weights: Tensor) -> RowRisk:
-        """For many rows of values at once, without gradients; see `risk.batched`."""
-        return rows_by_rank(self, weights) or rows_quantile(weights, self.level)
-
-    def differentiable(self, weights: Tensor) -> RowRisk:
-        """For many rows of values at once, with gradients; see `risk.differentiable`."""
-        return differentiable_quantile(weights, self.level)
 
 
 @dataclass(frozen=True)
@@ -123,8 +104,6 @@ class CVaR:
         >>> CVaR(0.5)(values, torch.full((4,), 0.25)).item()
         1.5
     """
-
-    translation_equivariant: ClassVar[bool] = True
 
     level: float
 
@@ -156,10 +135,6 @@ class CVaR:
         below = lower <= low_var.gather(-1, widest)
         return below & (upper >= high_var.gather(-1, widest)) & (weights > 0.0)
 
-    def batched(self, weights: Tensor) -> RowRisk:
-        """For many rows of values at once, without gradients; see `risk.batched`."""
-        return rows_by_rank(self, weights) or rows_tail_mean(weights, self.level)
-
 
 @dataclass(frozen=True)
 class WorstCase:
@@ -174,7 +149,6 @@ class WorstCase:
         1.0
     """
 
-    translation_equivariant: ClassVar[bool] = True
     support_only: ClassVar[bool] = True
 
     def __call__(self, values: Tensor, weights: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -48,8 +47,6 @@ class WeightedVaR:
         >>> WeightedVaR([0.25, 0.5])(values, torch.full((4,), 0.25)).item()
         1.5
     """
-
-    translation_equivariant: ClassVar[bool] = True
 
     levels: tuple[float, ...]
     weights: tuple[float, ...] = ()

@@ -5,6 +5,7 @@ from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, Space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.spaces.joint import Joint
+from surefoot.spaces.locations import Location
 from surefoot.spaces.truncated_normal import truncated_normal
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Environment",
     "FiniteEnvironment",
     "Joint",
+    "Location",
     "Space",
     "truncated_normal",
 ]

@@ -44,7 +44,6 @@ class Arms:
     finite: ClassVar[bool] = True
     has_environment: ClassVar[bool] = False
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
-    crosses_coordinates: ClassVar[bool] = False
     shared: ClassVar[tuple[tuple[int, ...], ...]] = ()
 
     def __init__(self, points: Tensor | Sequence | int) -> None:

@@ -60,7 +60,6 @@ class Box:
     finite: ClassVar[bool] = False
     has_environment: ClassVar[bool] = False
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
-    crosses_coordinates: ClassVar[bool] = False
     has_coordinates: ClassVar[bool] = True
 
     def __init__(

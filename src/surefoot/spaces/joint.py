@@ -86,11 +86,6 @@ class Joint:
         return self.perturbation is None and not self.design.has_coordinates
 
     @property
-    def crosses_coordinates(self) -> bool:
-        """Whether points of f are coordinates of x followed by those of z."""
-        return self.perturbation is None and self.design.has_coordinates
-
-    @property
     def weights_vary(self) -> bool:
         """Whether the probabilities of the environment depend on the design."""
         return self.environment.weights_vary

@@ -12,13 +12,11 @@ and doubles whenever it is reached, each epoch with its share of delta; the boun
 rounds, without end, with probability 1 - delta.
 """
 
-from surefoot.widths.gaussian import bkb, bkb_as_published, chowdhury_gopalan, constant, srinivas
+from surefoot.widths.gaussian import bkb, chowdhury_gopalan, constant, srinivas
 from surefoot.widths.heavy_tailed import (
-    adaptive_as_published,
     adaptive_fourier,
     adaptive_nystrom,
     truncated,
-    truncated_as_published,
     tuning_free,
 )
 from surefoot.widths.progress import Progress, Width
@@ -26,15 +24,12 @@ from surefoot.widths.progress import Progress, Width
 __all__ = [
     "Progress",
     "Width",
-    "adaptive_as_published",
     "adaptive_fourier",
     "adaptive_nystrom",
     "bkb",
-    "bkb_as_published",
     "chowdhury_gopalan",
     "constant",
     "srinivas",
     "truncated",
-    "truncated_as_published",
     "tuning_free",
 ]

@@ -176,48 +176,6 @@ class bkb:  # noqa: N801
         return self.scale * (deviation + projected(norm, self.accuracy))
 
 
-@dataclass(frozen=True)
-class bkb_as_published:  # noqa: N801
-    """Width F + xi sqrt((D ln t + ln(1 / delta)) / ridge) of the published code of BKB.
-
-    It is Theorem 2 without its constants, a quarter to a third of that width, and has no guarantee.
-    D is the effective dimension.
-
-    Args:
-        norm_bound: Bound F on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
-        noise: Sub-Gaussian constant xi of the noise, in reward units.
-        delta: Failure probability in the formula, in (0, 1).
-        scale: Factor on the whole width; 1 is that of the published code.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        Code of Calandriello et al. 2019, github.com/luigicarratino/batch-bkb.
-
-    Example:
-        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> bkb_as_published(norm_bound=1.0, noise=0.1)(progress)
-        1.151...
-    """
-
-    norm_bound: float | None
-    noise: float
-    delta: float = 0.1
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_noise(self.norm_bound, self.noise)
-        checks.probability("delta", self.delta)
-        checks.non_negative("scale", self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = doubling.norm_bound(self.norm_bound, self.noise, progress.round)
-        exponent = progress.effective_dimension() * math.log(max(progress.round, 1))
-        deviation = math.sqrt((exponent + math.log(1.0 / self.delta)) / progress.ridge)
-        return self.scale * (norm + self.noise * deviation)
-
-
 def projected(norm: float, accuracy: float) -> float:
     """Norm term of a dictionary of that accuracy: the norm and the error of the projection."""
     return norm * (1.0 + 1.0 / math.sqrt(1.0 - accuracy))

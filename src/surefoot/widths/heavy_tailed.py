@@ -56,45 +56,6 @@ class truncated:  # noqa: N801
 
 
 @dataclass(frozen=True)
-class truncated_as_published:  # noqa: N801
-    """Width B sqrt(ridge) + b_t sqrt(ln t) of the published experiments with truncated rewards.
-
-    It has no guarantee. b_t is the threshold of `Truncation`.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        scale: Factor on the whole width; 1 is that of the published experiments.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
-
-    Example:
-        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> truncated_as_published(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        10.59...
-    """
-
-    moment: Moment
-    norm_bound: float | None = None
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, None, 0.5, self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        norm = _norm(self.norm_bound, self.moment, progress)
-        t = max(progress.round, 1)
-        bound = _pull_threshold(self.moment, t)
-        return self.scale * (norm * math.sqrt(progress.ridge) + bound * math.sqrt(math.log(t)))
-
-
-@dataclass(frozen=True)
 class adaptive_fourier:  # noqa: N801
     """Width of adaptive truncation in quadrature Fourier features.
 
@@ -189,47 +150,6 @@ class adaptive_nystrom:  # noqa: N801
         deviation = _adaptive_deviation(self.moment, 4.0 * horizon / delta, progress)
         norm = _norm(self.norm_bound, self.moment, progress)
         return self.scale * (projected(norm, self.accuracy) + 4.0 * deviation)
-
-
-@dataclass(frozen=True)
-class adaptive_as_published:  # noqa: N801
-    """Width of the published experiments with adaptive truncation.
-
-    B + sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(m T): no factor 4, no
-    delta and no guarantee.
-
-    Args:
-        moment: Bound v on the raw moment of order 1 + a of the rewards.
-        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
-            v^(1/(1+a)).
-        horizon: Number of rounds T; None doubles it from 1024.
-        scale: Factor on the whole width; 1 is that of the published experiments.
-
-    Raises:
-        InvalidInput: For an argument out of range.
-
-    References:
-        Code of Chowdhury and Gopalan 2019 (heavy-tailed payoffs).
-
-    Example:
-        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
-        >>> adaptive_as_published(Moment(1.0, 2.0), norm_bound=1.0, horizon=1000)(progress)
-        20.90...
-    """
-
-    moment: Moment
-    norm_bound: float | None = None
-    horizon: int | None = None
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_moment(self.moment)
-        _check(self.norm_bound, self.horizon, 0.5, self.scale)
-
-    def __call__(self, progress: Progress) -> float:
-        horizon, _ = doubling.horizon(self.horizon, 0.5, progress.round)
-        deviation = _adaptive_deviation(self.moment, float(horizon), progress)
-        return self.scale * (_norm(self.norm_bound, self.moment, progress) + deviation)
 
 
 @dataclass(frozen=True)

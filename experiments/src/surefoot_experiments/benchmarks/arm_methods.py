@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import surefoot as sf
+from surefoot_experiments.baselines import MedianOfMeans
 from surefoot_experiments.papers.arm_methods import robust
 from surefoot_experiments.papers.arm_settings import (
     OWN_EXACT,
@@ -52,9 +53,9 @@ def gp(
 WITHOUT_MOMENTS: dict[str, Build] = {
     "robust": robust,
     "gp-ucb": partial(gp, sf.LeastSquares, False),
-    "median-of-means": partial(gp, sf.MedianOfMeans, False),
+    "median-of-means": partial(gp, MedianOfMeans, False),
     "gp-ucb-standardised": partial(gp, sf.LeastSquares, True),
-    "median-of-means-standardised": partial(gp, sf.MedianOfMeans, True),
+    "median-of-means-standardised": partial(gp, MedianOfMeans, True),
 }
 WITH_MOMENTS: dict[str, Build] = {
     "tgp": PUBLISHED_TGP,

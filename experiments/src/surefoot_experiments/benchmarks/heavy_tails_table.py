@@ -28,7 +28,7 @@ named, with lengthscale 0.2; ridge 1. Mean over {problems} problems (more where 
 same problem, through `ask` and `tell`.
 
 - **tgp**, **ata-exact**, **ata-fourier** (32 nodes), **ata-nystrom**: `tgp_ucb` and `ata_gp_ucb`
-  with the widths of the paper's experiments (`truncated_as_published`, `adaptive_as_published`),
+  with the widths of the paper's experiments (`baselines.as_published`),
   given alpha, v and B = max|f| as there; the Nyström dictionary is resampled adaptively.
 - **robust**: `robust_ucb(arms, kernel)`, given the kernel only. In the tables with known
   moments, its rows are those of an earlier version, which centred and scaled rewards by median

@@ -2,7 +2,7 @@
 
 Everything is computed again for each dictionary and for all arms: the kernel's columns, the
 features by the symmetric inverse root, V and the variances. An arm of n pulls is in the dictionary
-with probability min(1, n qbar sigma^2), and the width is `widths.bkb_as_published`, as in the
+with probability min(1, n qbar sigma^2), and the width is `baselines.as_published.BKB`, as in the
 authors' code.
 """
 

@@ -19,6 +19,7 @@ import torch
 from joblib import Parallel, delayed
 
 import surefoot as sf
+from surefoot_experiments.baselines import MedianOfMeans, as_published
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
@@ -43,7 +44,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "Huber": sf.Huber,
     "Huber, growing": lambda: sf.Huber(growing=True),
     "StudentT": sf.StudentT,
-    "MedianOfMeans": sf.MedianOfMeans,
+    "MedianOfMeans": MedianOfMeans,
 }
 
 
@@ -187,10 +188,10 @@ def _trial(name: str, seed: int, rounds: int) -> tuple[float, int]:
     torch.set_num_threads(1)
     points = torch.linspace(0.0, 1.0, ARMS, dtype=torch.float64).unsqueeze(-1)
     space, kernel = sf.Arms(points), sf.kernels.squared_exponential(LENGTHSCALE)
-    adaptive = sf.widths.adaptive_as_published(MOMENT, 1.0, HORIZON)
+    adaptive = as_published.Adaptive(MOMENT, 1.0, HORIZON)
     known: Any = {"moment": MOMENT, "norm_bound": 1.0, "seed": seed}
     if name == "TGP":
-        width = sf.widths.truncated_as_published(MOMENT, 1.0)
+        width = as_published.Truncated(MOMENT, 1.0)
         optimizer = sf.algorithms.tgp_ucb(space, kernel, width=width, **known)
     else:
         optimizer = sf.algorithms.ata_gp_ucb(

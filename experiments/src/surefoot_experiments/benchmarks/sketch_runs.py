@@ -8,6 +8,7 @@ import numpy as np
 
 import surefoot as sf
 from surefoot.widths import Width
+from surefoot_experiments.baselines import as_published
 from surefoot_experiments.problems import KernelFunction, random_function
 
 NOISE = 0.1  # standard deviation of a reward
@@ -23,9 +24,9 @@ def many_arms(seed: int, arms: int, dimension: int = 2, lengthscale: float = 0.2
     return random_function(random, kernel, arms=arms, dimension=dimension)
 
 
-def published(norm: float) -> sf.widths.bkb_as_published:
+def published(norm: float) -> as_published.BKB:
     """The width of the authors' published code."""
-    return sf.widths.bkb_as_published(norm, NOISE, DELTA)
+    return as_published.BKB(norm, NOISE, DELTA)
 
 
 def theorem(norm: float, scale: float = 1.0) -> sf.widths.bkb:

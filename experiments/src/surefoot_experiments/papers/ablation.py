@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from surefoot import Moment, Optimizer, widths
+from surefoot import Moment, Optimizer
 from surefoot.estimators import AdaptiveTruncation, Estimator, LeastSquares, Truncation
 from surefoot.widths import Width
+from surefoot_experiments.baselines import as_published
 from surefoot_experiments.harness.claims import by_task, decided, falling, final, named
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import curves
@@ -85,8 +86,8 @@ def estimate(
     }
     largest = problem.largest
     choices: dict[str, Width] = {
-        "TGP's width": widths.truncated_as_published(moment, largest),
-        "ATA's width": widths.adaptive_as_published(moment, largest, rounds),
+        "TGP's width": as_published.Truncated(moment, largest),
+        "ATA's width": as_published.Adaptive(moment, largest, rounds),
     }
     return Optimizer(
         problem.space,

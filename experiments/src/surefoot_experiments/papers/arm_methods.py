@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from surefoot import Optimizer, widths
 from surefoot.algorithms import gp_ucb, robust_ucb
-from surefoot.estimators import LeastSquares, MedianOfMeans
+from surefoot.estimators import LeastSquares
+from surefoot_experiments.baselines import MedianOfMeans
 from surefoot_experiments.harness.departures import Departure, departures
 from surefoot_experiments.papers.arm_runs import Build
 from surefoot_experiments.papers.arm_settings import (

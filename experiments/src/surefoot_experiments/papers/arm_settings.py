@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 from surefoot import Moment, Nystrom, Optimizer, QuadratureFourier, widths
 from surefoot.algorithms import tgp_ucb
 from surefoot.estimators import AdaptiveTruncation
-from surefoot.features import Exact, Features, LeverageSampling, oversampling_as_published
+from surefoot.features import Exact, Features, LeverageSampling
 from surefoot.widths import Width
+from surefoot_experiments.baselines import as_published
 from surefoot_experiments.harness.departures import setting
 from surefoot_experiments.problems import ArmProblem
 
@@ -29,7 +30,7 @@ class Published:
     accuracy: float = 0.1
 
     def __call__(self, rounds: int) -> float:
-        return oversampling_as_published(max(rounds, 3), self.accuracy)
+        return as_published.oversampling(max(rounds, 3), self.accuracy)
 
     def __str__(self) -> str:
         return f"ln T / ε², ε = {self.accuracy:g}"
@@ -80,7 +81,7 @@ class TGP:
             problem.kernel,
             moment=moment,
             norm_bound=bound,
-            width=widths.truncated_as_published(moment, bound),
+            width=as_published.Truncated(moment, bound),
             ridge=self.ridge,
             seed=seed,
         )
@@ -127,7 +128,7 @@ class ATA:
             "exact": Exact(),
         }
         chosen: dict[str, Width] = {
-            "as published": widths.adaptive_as_published(moment, bound, rounds),
+            "as published": as_published.Adaptive(moment, bound, rounds),
             "theorem's": widths.adaptive_fourier(moment, bound, rounds, _DELTA),
         }
         return Optimizer(

@@ -55,9 +55,9 @@ AXES = {  # of the figures whose tick labels are known
 }
 CONSTANTS = (
     "Widths, thresholds and q of the published rows are those of the authors' code "
-    "(`truncated_as_published`, `adaptive_as_published`, `oversampling_as_published`), which leave "
-    "out constants of the theorems; B = max|f|. The paper's m = 32 and 16² are numbers of nodes; "
-    "its code counts the cosine and the sine of each, 64 and 512 features."
+    "(`baselines.as_published`), which leave out constants of the theorems; B = max|f|. "
+    "The paper's m = 32 and 16² are numbers of nodes; its code counts the cosine and the sine of "
+    "each, 64 and 512 features."
 )
 
 

@@ -14,6 +14,7 @@ from pandas import DataFrame
 
 from surefoot import Optimizer, widths
 from surefoot.algorithms import ata_gp_ucb, gp_ucb, robust_ucb, tgp_ucb
+from surefoot_experiments.baselines import as_published
 from surefoot_experiments.harness.experiment import Experiment
 from surefoot_experiments.harness.figures import band, colours_of, legend, new_figure
 from surefoot_experiments.harness.page import FigureOutput, Measure
@@ -30,7 +31,7 @@ _SLOPE = 0.1
 
 
 def _tgp(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
-    width = widths.truncated_as_published(problem.moment, problem.largest)
+    width = as_published.Truncated(problem.moment, problem.largest)
     return tgp_ucb(
         problem.space,
         problem.kernel,
@@ -42,7 +43,7 @@ def _tgp(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
 
 
 def _ata(problem: ArmProblem, rounds: int, seed: int) -> Optimizer:
-    width = widths.adaptive_as_published(problem.moment, problem.largest, rounds)
+    width = as_published.Adaptive(problem.moment, problem.largest, rounds)
     return ata_gp_ucb(
         problem.space,
         problem.kernel,

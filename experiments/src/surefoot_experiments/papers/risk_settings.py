@@ -10,12 +10,13 @@ import numpy as np
 import torch
 
 from surefoot import Optimizer
-from surefoot.acquisition import By, ExpectedRisk, Lacing
-from surefoot.algorithms import rho_kg, v_ucb
+from surefoot.acquisition import By, Lacing
+from surefoot.algorithms import v_ucb
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.widths import Width, constant, srinivas
 from surefoot_experiments import problems
+from surefoot_experiments.baselines import ExpectedRisk, rho_kg
 from surefoot_experiments.harness.departures import Departure, departures, setting
 from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.problems import RiskProblem

@@ -61,7 +61,6 @@ ESTIMATORS: Choice = {
     "huber": sf.Huber,
     "growing-huber": lambda: sf.Huber(growing=True),
     "student-t": sf.StudentT,
-    "median-of-means": lambda: sf.MedianOfMeans(3),
 }
 RISKS: Choice = {
     "var": lambda: sf.VaR(0.3),

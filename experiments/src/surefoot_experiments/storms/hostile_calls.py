@@ -77,7 +77,6 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     "CVaR": (sf.CVaR, {"level": lambda: 0.1}),
     "Huber": (sf.Huber, {"k": lambda: 1.345, "passes": lambda: 5, "tolerance": lambda: 1e-6}),
     "StudentT": (sf.StudentT, {"dof": lambda: 3.0, "passes": lambda: 5}),
-    "MedianOfMeans": (sf.MedianOfMeans, {"blocks": lambda: 3}),
     "Truncation": (sf.Truncation, {"moment": lambda: sf.Moment(1.0, 2.0)}),
     "AdaptiveTruncation": (
         sf.AdaptiveTruncation,

@@ -7,12 +7,53 @@ by up to n 2^-52 of themselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from surefoot.risks.quantiles import counted_as
-from surefoot.risks.risk import Risk, RowRisk
+from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
+
+RowRisk = Callable[[Tensor], Tensor]  # values (..., n) -> (...)
+
+_TOLERANCE = 1e-12  # of the level: cumulative sums of weights miss it by rounding
+
+
+def translation_equivariant(risk: Risk) -> bool:
+    """Whether risk(values + c) = risk(values) + c is known to hold for any number c."""
+    return isinstance(risk, Mean | VaR | CVaR | WorstCase | WeightedVaR)
+
+
+def batched(risk: Risk, weights: Tensor) -> RowRisk:
+    """A risk of many rows of values, without gradients.
+
+    Args:
+        risk: The risk.
+        weights: Probabilities (n,) of the values.
+
+    Returns:
+        A function of values (..., n) to (...), which may overwrite the values.
+    """
+    if isinstance(risk, VaR | CVaR) and weights.device.type == "cpu":
+        sorting = rows_quantile if isinstance(risk, VaR) else rows_tail_mean
+        return rows_by_rank(risk, weights) or sorting(weights, risk.level)
+    return lambda values: risk(values, weights)
+
+
+def differentiable(risk: Risk, weights: Tensor) -> RowRisk:
+    """A risk of many rows of values, with gradients.
+
+    Args:
+        risk: The risk.
+        weights: Probabilities (n,) of the values.
+
+    Returns:
+        A function of values (..., n) to (...), which leaves the values as they are.
+    """
+    if isinstance(risk, VaR) and weights.device.type == "cpu":
+        return differentiable_quantile(weights, risk.level)
+    return lambda values: risk(values, weights)
 
 
 def rows_by_rank(risk: Risk, weights: Tensor) -> RowRisk | None:
@@ -105,6 +146,6 @@ def _order(rows: np.ndarray) -> np.ndarray:
 def _reaching(weights: np.ndarray, rows: np.ndarray, level: float) -> np.ndarray:
     """Where (..., 1) the running weight of sorted values reaches the level."""
     number = len(weights)
-    wanted = float(counted_as(torch.tensor(level, dtype=torch.float64), number))
+    wanted = level - min(0.5 * level, max(_TOLERANCE, 2.2e-16 * number))
     reached = weights[_order(rows)].cumsum(-1)
     return np.count_nonzero(reached < wanted, axis=-1, keepdims=True).clip(max=number - 1)

@@ -9,19 +9,22 @@ from scipy import special
 from torch import Tensor
 
 import surefoot as sf
-from reference import covariance
-from surefoot.acquisition import Context, RiskKnowledgeGradient
-from surefoot.acquisition.fantasies import Draws, Fantasies
-from surefoot.regression.observations import Observations
-from surefoot.regression.observations import Pull
+from surefoot.acquisition import Context
+from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
-from surefoot.risks.risk import batched
+from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
 from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
+from surefoot_experiments.baselines import RiskKnowledgeGradient, rho_kg
+from surefoot_experiments.baselines.fantasies import Draws, Fantasies
+from surefoot_experiments.baselines.many_rows import (
+    batched,
+    differentiable,
+    translation_equivariant,
+)
 
 RIDGE, CENTRE, SCALE, LENGTHSCALE = 0.05, 0.3, 2.0, np.array([0.3, 0.4])
 WEIGHTS = [0.1, 0.15, 0.3, 0.25, 0.2]
@@ -59,6 +62,11 @@ class Unknown:
         return self.risk.lacing(lower, upper, weights)
 
 
+def gram(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The squared exponential kernel, exp(-|x - x'|^2 / 2) in lengthscales."""
+    return np.exp(-0.5 * (((left[:, None] - right) / LENGTHSCALE) ** 2).sum(-1))
+
+
 class Dense:
     """A Gaussian process on pairs, solved from scratch for the data it is given."""
 
@@ -66,11 +74,10 @@ class Dense:
         self.pairs, self.rewards = pairs, rewards
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        k = covariance.squared_exponential(LENGTHSCALE)
-        noisy = covariance.gram(k, self.pairs, self.pairs) + RIDGE * np.eye(len(self.pairs))
-        cross = covariance.gram(k, points, self.pairs)
+        noisy = gram(self.pairs, self.pairs) + RIDGE * np.eye(len(self.pairs))
+        cross = gram(points, self.pairs)
         mean = CENTRE + cross @ np.linalg.solve(noisy, self.rewards - CENTRE)
-        prior = covariance.gram(k, points, points)
+        prior = gram(points, points)
         return mean, SCALE**2 * (prior - cross @ np.linalg.solve(noisy, cross.T))
 
     def told(self, pair: np.ndarray, reward: float) -> "Dense":
@@ -225,6 +232,19 @@ def test_batched_risk_are_the_risks(risk: Risk, number: int) -> None:
         shares = weights / weights.sum()
         found = batched(risk, shares)(values.clone())
         torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
+        found = differentiable(risk, shares)(values)
+        torch.testing.assert_close(found, risk(values, shares), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "risk", [Mean(), VaR(0.3), CVaR(0.3), WeightedVaR([0.1, 0.5]), WorstCase()]
+)
+def test_the_risks_are_translation_equivariant(risk: Risk) -> None:
+    weights = doubles([0.2, 0.3, 0.5])
+    values = doubles([[3.0, -1.0, 2.0], [0.0, 5.0, 1.0]])
+    assert translation_equivariant(risk)
+    torch.testing.assert_close(risk(values + 7.0, weights), risk(values, weights) + 7.0)
+    assert not translation_equivariant(Unknown(risk))
 
 
 @pytest.mark.slow
@@ -353,17 +373,16 @@ def test_the_same_seed_asks_the_same_also_after_loading(tmp_path) -> None:
 
     def start() -> sf.Optimizer:
         kernel = sf.kernels.squared_exponential(0.4)
-        optimizer = sf.algorithms.rho_kg(
-            joint, kernel, level=0.3, fantasies=4, samples=8, ridge=RIDGE, initial=2
-        )
+        optimizer = rho_kg(joint, kernel, level=0.3, fantasies=4, samples=8, ridge=RIDGE, initial=2)
         for reward in (0.5, -0.2):
             optimizer.tell(optimizer.ask(), reward)
         return optimizer
 
     first, second = start(), start()
     second.save(tmp_path / "run")
-    third = sf.Optimizer.load(tmp_path / "run")
-    assert third.policy == RiskKnowledgeGradient(4, 8)
+    with pytest.raises(InvalidInput, match=r"policy.*pass it again"):
+        sf.Optimizer.load(tmp_path / "run")
+    third = sf.Optimizer.load(tmp_path / "run", policy=RiskKnowledgeGradient(4, 8))
     expected = first.ask()
     for query in (second.ask(), third.ask()):
         assert torch.equal(query.point, expected.point)
@@ -377,4 +396,4 @@ def test_bad_settings_are_named(name: str) -> None:
     with pytest.raises(InvalidInput, match="`values` is 1"):
         RiskKnowledgeGradient(values=1)
     with pytest.raises(InvalidInput, match=r"`level` is 1\.5"):
-        sf.algorithms.rho_kg(SPACES["levels"], level=1.5)
+        rho_kg(SPACES["levels"], level=1.5)

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from surefoot._internal import checks
-from surefoot._internal.linalg import cholesky
-from surefoot.estimators.estimator import Constants, Estimate
-from surefoot.regression.observations import grown
-from surefoot.regression.sample import Sample
+from surefoot.estimators import Constants, Estimate, Sample
+from surefoot_experiments.baselines.arguments import count
 
 
 @dataclass(eq=False)
@@ -47,7 +44,7 @@ class MedianOfMeans:
     blocks: int = 9
 
     def __post_init__(self) -> None:
-        checks.count("blocks", self.blocks)
+        count("blocks", self.blocks)
 
     def init(self, constants: Constants) -> BlockSums:
         """The state before the first reward."""
@@ -55,7 +52,7 @@ class MedianOfMeans:
 
     def update(self, state: BlockSums, site: int, reward: float) -> BlockSums:
         """The state after one more reward at a site."""
-        state.counts, state.sums = grown(state.counts, site), grown(state.sums, site)
+        state.counts, state.sums = _grown(state.counts, site), _grown(state.sums, site)
         block = state.number % self.blocks
         state.counts[block, site] += 1.0
         state.sums[block, site] += reward
@@ -75,7 +72,14 @@ class MedianOfMeans:
         eye = torch.eye(factor.dimension, dtype=phi.dtype, device=phi.device)
         grams = (phi.T * counts[:, None, :]) @ phi + factor.ridge * eye  # (b, m, m)
         moments = (sums @ phi).unsqueeze(-1)
-        estimates = torch.cholesky_solve(moments, cholesky(grams)).squeeze(-1)
+        estimates = torch.cholesky_solve(moments, torch.linalg.cholesky(grams)).squeeze(-1)
         placed = estimates @ factor.root  # ||a - b||_V is the distance of these
         chosen = int(torch.cdist(placed, placed).median(-1).values.argmin())
         return Estimate(estimates[chosen]), state
+
+
+def _grown(buffer: np.ndarray, site: int) -> np.ndarray:
+    """The buffer (blocks, S) with room for a site, at least doubled where it is full."""
+    if site < buffer.shape[-1]:
+        return buffer
+    return np.concatenate([buffer, np.zeros((len(buffer), site))], -1)

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import ExpectedRisk
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+from surefoot_experiments.baselines import ExpectedRisk, RiskKnowledgeGradient, rho_kg
 
 DESIGNS = torch.tensor([[0.0], [0.4], [1.0]], dtype=torch.float64)
 LOAD = sf.FiniteEnvironment([0.0, 0.5, 1.0], [0.5, 0.3, 0.2])
@@ -18,7 +18,7 @@ KERNEL = sf.kernels.squared_exponential([0.5, 0.5])
 
 def told(design: sf.Arms | sf.Box, **options: object) -> sf.Optimizer:
     space = sf.Joint(design, LOAD)
-    optimizer = sf.algorithms.rho_kg(space, KERNEL, level=0.25, ridge=0.01, **options)
+    optimizer = rho_kg(space, KERNEL, level=0.25, ridge=0.01, **options)
     for x, z in ((0.0, 0.5), (0.4, 0.0), (1.0, 1.0)):
         optimizer.tell([x], x - 2 * x * z, environment=[z])
     return optimizer
@@ -60,7 +60,8 @@ def test_the_rule_of_an_optimizer_is_used_and_saved(tmp_path: Path):
     expected = optimizer.recommend(by=rule)
     assert torch.equal(optimizer.recommend().point, expected.point)
     optimizer.save(tmp_path / "run")
-    loaded = sf.Optimizer.load(tmp_path / "run")
+    parts = {"policy": optimizer.policy, "recommendation": rule}
+    loaded = sf.Optimizer.load(tmp_path / "run", **parts)
     assert loaded.recommendation == rule
     assert torch.equal(loaded.recommend().point, expected.point)
 
@@ -106,11 +107,20 @@ def test_weights_that_depend_on_the_design_are_refused():
 def test_rho_kg_takes_values_and_a_fit():
     wind = sf.ContinuousEnvironment(sf.environments.truncated_normal([0.5], 0.2, 0.0, 1.0))
     fit = HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="flat")
-    optimizer = sf.algorithms.rho_kg(
+    optimizer = rho_kg(
         sf.Joint(sf.Box([0.0], [1.0]), wind), level=0.1, values=10, hyperparameters=fit
     )
     assert optimizer.policy.values == 10
-    with pytest.raises(sf.InvalidInput, match="both"):
-        sf.algorithms.rho_kg(
-            sf.Joint(sf.Box([0.0], [1.0]), LOAD), KERNEL, level=0.1, hyperparameters=fit
-        )
+    with pytest.raises(sf.InvalidInput, match="hyperparameters"):
+        rho_kg(sf.Joint(sf.Box([0.0], [1.0]), LOAD), KERNEL, level=0.1, hyperparameters=fit)
+
+
+def test_rho_kg_refuses_weights_that_depend_on_the_design():
+    leaning = sf.FiniteEnvironment([0.0, 1.0], lambda x: torch.cat([1.0 - x, x], -1))
+    with pytest.raises(sf.InvalidInput, match="same for all designs"):
+        rho_kg(sf.Joint(sf.Arms(DESIGNS), leaning), level=0.1)
+
+
+def test_the_policy_is_for_spaces_with_an_environment():
+    with pytest.raises(sf.InvalidInput, match="for a `Joint` space"):
+        sf.Optimizer(sf.Arms(DESIGNS), KERNEL, policy=RiskKnowledgeGradient())
