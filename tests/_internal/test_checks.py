@@ -85,7 +85,10 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     ),
     "scaled-variance": (lambda v: sf.kernels.scaled(KERNEL, v), not_positive),
     "optimizer-ridge": (lambda v: sf.Optimizer(BOX, KERNEL, ridge=v), not_positive),
-    "optimizer-initial": (lambda v: sf.Optimizer(BOX, KERNEL, plan=Plan(v)), less_than_none),
+    "optimizer-initial": (
+        lambda v: sf.Optimizer(BOX, KERNEL, plan=sf.acquisition.Plan(v)),
+        less_than_none,
+    ),
     "optimizer-seed": (
         lambda v: sf.Optimizer(BOX, KERNEL, seed=v),
         st.one_of(less_than_none, st.just(2**70)),

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from surefoot.acquisition.estimands import LOCATION, Mean, Median
 
 from surefoot.acquisition import estimands
-from surefoot.acquisition.estimands import LOCATION, Mean, Median
 from surefoot.regression.units import BackTransformation, Warp
 
 WARP = Warp(anchor=3.0, knee=0.7)

@@ -4,9 +4,9 @@ import copy
 
 import pytest
 import torch
+from surefoot.acquisition.feasibility import Feasibility
 
 import surefoot as sf
-from surefoot.acquisition.feasibility import Feasibility
 from surefoot.algorithms import gp_ucb
 
 LINE = torch.linspace(0.0, 1.0, 30, dtype=torch.float64).unsqueeze(-1)

@@ -55,7 +55,7 @@ def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = Non
     risk = risk or (sf.VaR(0.3) if joint else None)
     width = sf.widths.constant(4.0)
     return sf.Optimizer(
-        space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=Plan(3)
+        space, kernel, risk=risk, policy=policy, width=width, ridge=0.1, plan=sf.acquisition.Plan(3)
     )
 
 

@@ -19,12 +19,12 @@ WORLD = sf.FiniteEnvironment([0.2, 0.8])
 
 
 def plain(space: sf.Arms | sf.Box, **parts: object) -> sf.Optimizer:
-    return sf.Optimizer(space, KERNEL, ridge=0.1, plan=Plan(2), **parts)
+    return sf.Optimizer(space, KERNEL, ridge=0.1, plan=sf.acquisition.Plan(2), **parts)
 
 
 def joint(design: sf.Arms | sf.Box, observed: bool = False) -> sf.Optimizer:
     space = sf.Joint(design, WORLD, observed=observed)
-    return sf.Optimizer(space, PAIRS, risk=sf.Mean(), ridge=0.1, plan=Plan(2))
+    return sf.Optimizer(space, PAIRS, risk=sf.Mean(), ridge=0.1, plan=sf.acquisition.Plan(2))
 
 
 BUILDS: dict[str, Callable[[], sf.Optimizer]] = {

@@ -268,7 +268,9 @@ def test_arms_are_all_judged() -> None:
     rng = np.random.default_rng(0)
     joint = sf.Joint(sf.Arms(rng.uniform(size=(6, 1))), FiniteEnvironment(np.linspace(0, 1, 5)))
     kernel = sf.kernels.squared_exponential(LENGTHSCALE)
-    optimizer = sf.Optimizer(joint, kernel, risk=VaR(0.3), policy=SMALL, ridge=RIDGE, plan=Plan(3))
+    optimizer = sf.Optimizer(
+        joint, kernel, risk=VaR(0.3), policy=SMALL, ridge=RIDGE, plan=sf.acquisition.Plan(3)
+    )
     for reward in (0.5, -0.2, 0.3):
         optimizer.tell(optimizer.ask(), reward)
     context = optimizer._context().sampled(2)
@@ -303,7 +305,7 @@ def test_it_is_far_better_than_random_search() -> None:
                 risk=risk,
                 policy=SMALL,
                 ridge=1e-3,
-                plan=Plan(3),
+                plan=sf.acquisition.Plan(3),
                 seed=seed,
             )
             for _ in range(10):
@@ -345,7 +347,7 @@ def test_it_asks_what_the_space_allows(name: str) -> None:
         risk=VaR(0.3),
         policy=SMALL,
         ridge=RIDGE,
-        plan=Plan(3),
+        plan=sf.acquisition.Plan(3),
     )
     z = joint.environment.points[1] if joint.observed else None
     for reward in (0.5, -0.2, 0.3):

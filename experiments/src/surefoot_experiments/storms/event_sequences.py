@@ -169,7 +169,7 @@ class _Sequence:
                 estimator=ESTIMATORS[one["estimator"]](),
                 ridge=0.1,
                 standardise=standardise and not fits,
-                plan=Plan(initial),
+                plan=sf.acquisition.Plan(initial),
                 repeat_until=repeat_until,
                 seed=3,
             )
