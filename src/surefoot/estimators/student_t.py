@@ -13,6 +13,7 @@ from surefoot._internal import checks
 from surefoot.estimators.digest import Digest, WeightedValues
 from surefoot.estimators.estimator import Constants, Estimate
 from surefoot.estimators.spread import median, robust_spread
+from surefoot.regression.noise import Noise
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.sample import Sample
 
@@ -131,12 +132,12 @@ class StudentT:
         variance = _variance(factor, sample, share)
         weights = torch.ones_like(rewards)
         for _ in range(self.passes):
-            inverse = 1.0 / (ridge / weights + sample.error_variances)
+            noise = Noise(ridge, weights, sample.error_variances, dof)
+            inverse = 1.0 / noise.variances
             average = sample.totals(inverse * rewards) / sample.totals(inverse)
             mean = share * explained + (1.0 - share) * average
             squared = (rewards - mean[site]).square() + variance[site]
-            own = student_t_squares(squared, ridge / weights, sample.error_variances)
-            weights = precision(own / ridge, dof)
+            weights = noise.updated(squared)
         return weights.clamp_max(1.0)
 
     def _weights(self, values: WeightedValues, weights: Tensor, dof: float) -> Tensor:
@@ -144,7 +145,7 @@ class StudentT:
         fit, ridge = _fit(values, weights), values.sample.factor.ridge
         variance = _variance(fit.factor, values.sample, fit.share)
         squared = (values.value - fit.mean[values.site]).square() + variance[values.site]
-        return precision(student_t_squares(squared, ridge / weights, values.errors) / ridge, dof)
+        return Noise(ridge, weights, values.errors, dof).updated(squared)
 
 
 def cautious_weights(
@@ -161,26 +162,6 @@ def cautious_weights(
     if known is not None:
         weights[: len(known)] = known
     return weights
-
-
-def precision(squared: Tensor, dof: float) -> Tensor:
-    """E[tau] = (nu + 1) / (nu + E[r^2] / s^2), from expected squares in noise variances."""
-    return (dof + 1.0) / (dof + squared)
-
-
-def student_t_squares(squared: Tensor, noise: Tensor, errors: Tensor) -> Tensor:
-    """E[e^2] (n,) of the Student-t noise e in residuals that have another, known error too.
-
-    Given a residual r, e is normal with mean s r and variance s `errors`, where s is the share of
-    `noise` in the variance.
-
-    Args:
-        squared: Expected squares (n,) of the residuals.
-        noise: Variances (n,) of the Student-t noise given its precisions.
-        errors: Known variances of the other errors, (n,) or a single one.
-    """
-    share = noise / (noise + errors)
-    return share.square() * squared + share * errors
 
 
 def _effective(values: WeightedValues, weights: Tensor) -> Tensor:

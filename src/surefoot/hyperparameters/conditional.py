@@ -11,6 +11,7 @@ from torch import Tensor
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters, solve
 from surefoot.hyperparameters.microscale import same_points
 from surefoot.hyperparameters.nuisance_effects import reference
+from surefoot.regression.noise import Noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Process:
             share: Share of the noise that is microscale variation.
         """
         own = share * model.noise
-        noise = (model.noise - own) / weights + evidence.errors
+        noise = Noise(model.noise - own, weights, evidence.errors).variances
         total = evidence.covariance_of_rewards(model)
         if own > 0.0:
             total = total + own * same_points(evidence.points, evidence.points)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky, distances
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
+from surefoot.regression.noise import Noise
 
 
 def same_points(left: Tensor, right: Tensor) -> Tensor:
@@ -71,8 +72,8 @@ def _log_likelihood(
     share: Tensor,
 ) -> Tensor:
     """Log marginal likelihood, up to a constant, for a share of microscale variation."""
-    noise = (1.0 - share) * model.noise / weights + evidence.errors
-    root = cholesky(signal + share * model.noise * same + torch.diag(noise))
+    noise = Noise((1.0 - share) * model.noise, weights, evidence.errors)
+    root = cholesky(signal + share * model.noise * same + torch.diag(noise.variances))
     columns = torch.stack([rewards, torch.ones_like(rewards)], -1)
     solved, ones = torch.linalg.solve_triangular(root, columns, upper=False).T
     residual = solved - ones * (ones @ solved) / (ones @ ones)

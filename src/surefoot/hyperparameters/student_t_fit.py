@@ -15,7 +15,7 @@ from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot.estimators.spread import robust_spread
-from surefoot.estimators.student_t import cautious_weights, precision, student_t_squares
+from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     MIN_NOISE,
@@ -43,7 +43,13 @@ from surefoot.hyperparameters.nuisance_effects import (
 )
 from surefoot.hyperparameters.training_data import TrainingData
 from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
-from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
+from surefoot.regression.noise import (
+    NO_KNOWN_NOISE,
+    KnownNoise,
+    Noise,
+    check_known_noise,
+    precision,
+)
 from surefoot.regression.transforms import UNWARPED, Warp
 from surefoot.regression.units import RewardUnits
 from surefoot.types import InvalidInput
@@ -301,8 +307,8 @@ class HyperparameterFit:
         if fitted.effects.is_none:
             return {}
         evidence, model, y, weights = self._evidence_of(fitted, data)
-        noise = model.noise / weights + evidence.errors
-        inverse, _, solved = solve(evidence.covariance_of_rewards(model), noise, y)
+        noise = Noise(model.noise, weights, evidence.errors)
+        inverse, _, solved = solve(evidence.covariance_of_rewards(model), noise.variances, y)
         found = {}
         for effect, logs in by_effect(evidence.effects, model.effects):
             across, prior = effect.contrast(logs, data.workers, data.times)
@@ -478,9 +484,9 @@ def _expected(
     evidence: Evidence, signal: Tensor, noise: float, y: Tensor, weights: Tensor
 ) -> tuple[float, Tensor]:
     """The mean, and the expected squares (n,) of the Student-t noise in noise variances."""
-    own = noise / weights
-    shift, squared = expected_squares(signal, own + evidence.errors, y)
-    return shift, student_t_squares(squared, own, evidence.errors) / noise
+    of_rewards = Noise(noise, weights, evidence.errors)
+    shift, squared = expected_squares(signal, of_rewards.variances, y)
+    return shift, of_rewards.expected_squares(squared)
 
 
 def _mode(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> PosteriorMode:
@@ -512,8 +518,8 @@ def _differ(one: LocalOptimum, other: LocalOptimum) -> bool:
 
 def _solved(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tensor, Tensor]:
     """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
-    noise = optimum.model.noise / optimum.weights + evidence.errors
-    inverse, _, solved = solve(evidence.covariance_of_rewards(optimum.model), noise, y)
+    noise = Noise(optimum.model.noise, optimum.weights, evidence.errors)
+    inverse, _, solved = solve(evidence.covariance_of_rewards(optimum.model), noise.variances, y)
     return inverse, solved
 
 
