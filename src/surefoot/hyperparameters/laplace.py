@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -27,6 +28,7 @@ _LEAST_CURVATURE = 0.1  # the prior has about a third along each logarithm
 _REACH = 6.0  # in the logarithms, of any sample from the most likely values
 _MOST_DIRECTIONS = 32  # beyond, lengthscales vary together
 _LEAST_WEIGHT = 1e-14
+_NEGLIGIBLE = 40.0  # nats below another mode: a probability below 1e-17
 _MOST_ELEMENTS = 2**22  # of the matrices of a batch
 
 
@@ -140,7 +142,11 @@ class HyperparameterUncertainty:
         """Posterior probabilities (m,) of the modes."""
         if len(self.modes) == 1:
             return torch.ones(1, dtype=torch.float64)
-        logs = [mode.log_evidence for mode in self.modes]
+        first, *others = self.modes
+        logs = [first.log_evidence]
+        for mode in others:
+            possible = mode.most_log_evidence > logs[0] - _NEGLIGIBLE
+            logs.append(mode.log_evidence if possible else -torch.inf)
         return torch.tensor(logs, dtype=torch.float64).softmax(0)
 
     @cached_property
@@ -175,6 +181,11 @@ class PosteriorMode:
     def log_evidence(self) -> float:
         """Laplace's approximation, up to a constant."""
         return self.bound - 0.5 * float(self._spectrum[0].log().sum())
+
+    @property
+    def most_log_evidence(self) -> float:
+        """Upper limit of `log_evidence`, which costs no derivative."""
+        return self.bound - 0.5 * len(self._directions) * math.log(_LEAST_CURVATURE)
 
     @cached_property
     def samples(self) -> list[Sample]:

@@ -284,10 +284,13 @@ class HyperparameterFit:
             starts = [_on(rival, model, y) for rival in fitted.rivals]
             optima += self._converged(starts, evidence, y)
         modes = [_mode(one, evidence, y) for one in _distinct(optima)]
-        known = {other.nu: _on(other, model, y) for other in fitted.others}
+        known = {other.nu: other for other in fitted.others}
         for other in compared:
-            start = known.get(other.nu, optima[0])
-            modes.append(_mode(self._ascend(start, other, y, *_NEARBY), other, y))
+            end = known.get(other.nu)
+            if end is None or not _is_end(end, other, y):
+                start = optima[0] if end is None else _on(end, model, y)
+                end = self._ascend(start, other, y, *_NEARBY)
+            modes.append(_mode(end, other, y))
         extra = HyperparameterUncertainty(modes)
         if self.microscale:
             shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
@@ -499,6 +502,14 @@ def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptim
     weights[: len(optimum.weights)] = optimum.weights
     model = replace(optimum.model, effects=fitted.effects)
     return replace(optimum, model=model, weights=weights)
+
+
+def _is_end(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> bool:
+    """Whether an ascent of the fit ended at this optimum of these very rewards.
+
+    Where the rewards are few, a further ascent from there costs little.
+    """
+    return len(optimum.weights) == len(y) > _MAX_STARTED and not evidence.effects
 
 
 def _distinct(optima: Sequence[LocalOptimum]) -> list[LocalOptimum]:
