@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from surefoot._internal import checks
 from surefoot.acquisition import Plan, Policy, Reporting
 from surefoot.acquisition.recommendation import By
 from surefoot.algorithms._defaults import initial_design_size, placed
@@ -43,6 +44,7 @@ def risk_averse(
         raise InvalidInput(f"`space` is {space!r}, expected `Joint(design, environment)`.")
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+    _check_fit(kernel, hyperparameters)
     estimator = LeastSquares() if estimator is None else estimator
     tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
     fit = hyperparameters
@@ -63,3 +65,15 @@ def risk_averse(
         reporting=Reporting(recommendation),
         seed=seed,
     )
+
+
+def _check_fit(kernel: object, fit: object) -> None:
+    """`InvalidInput` for a fit that is none, or one that came with a kernel."""
+    if fit is None:
+        return
+    if kernel is not None:
+        raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
+    if not hasattr(fit, "uncertainty") or isinstance(fit, type):
+        raise InvalidInput(
+            f"`hyperparameters` is {checks.shown(fit)}, expected a `HyperparameterFit`."
+        )

@@ -85,7 +85,7 @@ class History:
         self.outstanding.append(one)
         self._missing.setdefault(_key(point, arm), []).append(one)
         if self._is_batched:
-            self.regressor.count(Pull(point, arm, count))
+            self._count(Pull(point, arm, count))
 
     def observe(self, location: Location, measured: Measurement) -> None:
         """A reward came from a location, whether it was chosen before or not.
@@ -120,7 +120,7 @@ class History:
         for _ in range(count):
             self._take_back(point, arm)
         if self._is_batched:
-            self.regressor.count(Pull(point, arm, -count))
+            self._count(Pull(point, arm, -count))
 
     def infer(self) -> OutcomeBelief:
         """The belief from all rewards; within a batch, from those before it."""
@@ -241,7 +241,7 @@ class History:
             for one in self.outstanding:
                 one.count = one.missing
             self.outstanding = [one for one in self.outstanding if one.missing]
-        self._latest = self.regressor.infer(self.observations)
+        self._latest, self._belief = self.regressor.infer(self.observations), None
         self.inferred = self._latest.inferred
         self._selection, self._selected = None, 0
 
@@ -271,6 +271,11 @@ class History:
     @property
     def _is_batched(self) -> bool:
         return self.regressor.regression.batched
+
+    def _count(self, pull: Pull) -> None:
+        """Count pulls in a batch, whose next dictionary is drawn from those without rewards too."""
+        self.regressor.count(pull)
+        self._belief = None
 
     def _settle(self, point: Tensor, arm: int | None) -> Outstanding:
         """One reward of the first pulls of a point is no longer missing."""

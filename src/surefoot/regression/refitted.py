@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -78,9 +79,7 @@ class Refitted:
         features = embedding(sites)
         factor = RidgeFactor.of(features, self.ridge, observations.counts)
 
-        def leverage(chosen: np.ndarray) -> np.ndarray:
-            return factor.leverage(features[torch.from_numpy(chosen)]).cpu().numpy()
-
+        leverage = partial(_leverage, factor, features)
         residual = embedding.residual(sites, features)
         return Sample(factor, features, residual, self.version, leverage, observations, units)
 
@@ -98,3 +97,8 @@ class Refitted:
         self, posterior: Posterior | None, sample: Sample, estimate: Estimate
     ) -> FeaturePosterior:
         return self.posterior(sample, estimate)
+
+
+def _leverage(factor: RidgeFactor, features: Tensor, chosen: np.ndarray) -> np.ndarray:
+    """phi' V^{-1} phi (k,) at chosen sites (k,)."""
+    return factor.leverage(features[torch.from_numpy(chosen)]).cpu().numpy()
