@@ -59,6 +59,8 @@ def test_named_algorithms_refuse_what_is_false_but_not_none() -> None:
     joint = sf.Joint(LINE, sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match="hyperparameters"):
         sf.algorithms.v_ucb(joint, level=0.1, hyperparameters=0)
+    with pytest.raises(sf.InvalidInput, match="recommendation"):
+        sf.algorithms.v_ucb(joint, level=0.1, recommendation="best")
     fit = sf.hyperparameters.HyperparameterFit()
     with pytest.raises(sf.InvalidInput, match="cannot both be given"):
         sf.algorithms.v_ucb(joint, KERNEL, level=0.1, hyperparameters=fit)
