@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 import surefoot as sf
+from surefoot.hyperparameters import GivenHyperparameters
 
 PLANE = torch.rand(120, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 SETTINGS = {"noise": 0.1, "oversampling": 2.0, "ridge": 0.01}
@@ -24,7 +25,9 @@ def play(optimizer: sf.Optimizer, rounds: int, seed: int = 0) -> list[int | None
     return asked
 
 
-def batched(features: object | None = None, **parts: object) -> sf.Optimizer:
+def batched(
+    features: object | None = None, standardise: bool = False, **parts: object
+) -> sf.Optimizer:
     features = features or sf.Nystrom(sf.LeverageSampling(2.0, resample="adaptive"))
-    kernel = sf.kernels.squared_exponential(0.3)
-    return sf.Optimizer(sf.Arms(PLANE), kernel, features=features, ridge=0.01, **parts)
+    given = GivenHyperparameters(sf.kernels.squared_exponential(0.3), 0.01, standardise)
+    return sf.Optimizer(sf.Arms(PLANE), given, features=features, **parts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from surefoot import acquisition as acquisition
     from surefoot import algorithms as algorithms
+    from surefoot import beliefs as beliefs
     from surefoot import estimators as estimators
     from surefoot import features as features
     from surefoot import hyperparameters as hyperparameters
@@ -89,6 +90,7 @@ _MODULES = {
     for name in (
         "acquisition",
         "algorithms",
+        "beliefs",
         "estimators",
         "features",
         "hyperparameters",

@@ -109,7 +109,30 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "given-kernel": (lambda v: GivenHyperparameters(v, 1.0), not_numbers),
     "given-ridge": (lambda v: GivenHyperparameters(KERNEL, v), not_positive),
     "given-standardise": (lambda v: GivenHyperparameters(KERNEL, 1.0, v), not_truths),
-    "optimizer-standardise": (lambda v: sf.Optimizer(BOX, standardise=v), not_truths),
+    "plan-initial": (lambda v: acquisition.Plan(initial=v), less_than_none),
+    "plan-repeat_until": (
+        lambda v: acquisition.Plan(repeat_until=v),
+        st.one_of(not_positive, st.floats(0.0, 1.0, exclude_max=True)),
+    ),
+    "plan-instability": (
+        lambda v: acquisition.Plan(instability=v),
+        st.one_of(not_numbers, st.just(acquisition.Instability)),
+    ),
+    "reporting-by": (lambda v: acquisition.Reporting(by=v), not_policies),
+    "reporting-interval": (
+        lambda v: acquisition.Reporting(interval=v),
+        st.one_of(not_numbers, st.just(acquisition.Credible)),
+    ),
+    "reporting-estimand": (lambda v: acquisition.Reporting(estimand=v), not_policies),
+    "optimizer-kernel": (
+        lambda v: sf.Optimizer(BOX, v),
+        st.one_of(not_numbers.filter(lambda v: v is not None), st.just(HyperparameterFit)),
+    ),
+    "optimizer-plan": (lambda v: sf.Optimizer(BOX, plan=v), st.one_of(st.none(), not_numbers)),
+    "optimizer-reporting": (
+        lambda v: sf.Optimizer(BOX, reporting=v),
+        st.one_of(st.none(), not_numbers),
+    ),
     "joint-observed": (lambda v: sf.Joint(BOX, ENVIRONMENT, observed=v), not_truths),
     "study_environment-integer": (
         lambda v: StudyEnvironment("z", ENVIRONMENT, integer=v),
@@ -136,7 +159,7 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
         lambda v: SurefootSampler(constraints=v),
         st.sampled_from([3, "p99", {"p99": 3.0}, {1: sf.Constraint(maximum=1.0)}]),
     ),
-    "optimizer-device": (lambda v: sf.Optimizer(BOX, device=v), not_devices),
+    "box-device": (BOX.to, not_devices),
     "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),
     "load-device": (lambda v: sf.Optimizer.load("a file", device=v), not_devices),
     "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),
@@ -234,9 +257,10 @@ REFUSED: dict[str, Callable[[], object]] = {
     "empty choices": lambda: sf.Box([0.0], [1.0], choices=[()]),
     "lower above upper": lambda: sf.Box([0.0, 2.0], [1.0, 1.0]),
     "bounds whose difference overflows": lambda: sf.Box([-1.7e308], [1.7e308]),
-    "a hyperparameter fit and a kernel": lambda: sf.Optimizer(
-        BOX, KERNEL, kernel=HyperparameterFit()
+    "a hyperparameter fit and a kernel": lambda: sf.algorithms.v_ucb(
+        sf.Joint(BOX, ENVIRONMENT), KERNEL, level=0.1, hyperparameters=HyperparameterFit()
     ),
+    "a fit without coordinates": lambda: sf.Optimizer(sf.Arms(3), HyperparameterFit()),
     "a width and a scale": lambda: gp_ucb(BOX, KERNEL, width=sf.widths.constant(1.0), scale=2.0),
     "a ridge where the noise is fitted": lambda: robust_ucb(BOX, ridge=0.1),
 }

@@ -15,10 +15,10 @@ def test_a_maximum_at_a_measured_point_is_that_point() -> None:
     optimizer = sf.algorithms.robust_ucb(box)
     points = box.sample(20, generator)
     optimizer.tell_all(points, -(points[:, 0].square()))
-    context = optimizer.belief()
-    target = context.designs[context.mean(context.designs).argmin()]  # no start of the search
+    belief = optimizer.belief()
+    target = belief.designs[belief.mean(belief.designs).argmin()]  # no start of the search
 
-    found = maximise(lambda x: -((x - target) / box.span).abs().sum(-1), context)
+    found = maximise(lambda x: -((x - target) / box.span).abs().sum(-1), belief, generator)
 
     assert torch.equal(found.design, target)
 
@@ -31,7 +31,7 @@ def test_a_maximum_beside_a_measured_point_is_kept() -> None:
     optimizer.tell_all(points, -(points[:, 0].square()))
     target = optimizer.belief().designs[0] + 1e-5
 
-    found = maximise(lambda x: -(x - target).square().sum(-1), optimizer.belief())
+    found = maximise(lambda x: -(x - target).square().sum(-1), optimizer.belief(), generator)
 
     assert not torch.equal(found.design, optimizer.belief().designs[0])
     torch.testing.assert_close(found.design, target, rtol=0.0, atol=1e-6)

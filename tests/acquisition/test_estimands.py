@@ -6,19 +6,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from surefoot.acquisition.estimands import LOCATION, Mean, Median
 
-from surefoot.acquisition import estimands
-from surefoot.regression.units import BackTransformation, Warp
+from surefoot.beliefs import estimands
+from surefoot.beliefs.estimands import LOCATION, Mean, Median
+from surefoot.regression.transforms import REVERSED, Affine, Chain, Log, Warp
 
 WARP = Warp(anchor=3.0, knee=0.7)
 UNITS = {
-    "rewards": BackTransformation(),
-    "minimised": BackTransformation(sign=-1.0),
-    "warped": BackTransformation(WARP),
-    "warped and minimised": BackTransformation(WARP, -1.0),
-    "logarithms": BackTransformation(sign=-1.0, log=True),
-    "warped logarithms": BackTransformation(WARP, log=True),
+    "rewards": Chain(),
+    "minimised": Chain((REVERSED,)),
+    "warped": Chain((WARP,)),
+    "warped and minimised": Chain((REVERSED, WARP)),
+    "logarithms": Chain((Log(), REVERSED)),
+    "warped logarithms": Chain((Log(), WARP)),
 }
 RESIDUALS = torch.from_numpy(np.random.default_rng(0).exponential(0.4, size=41)) - 0.1
 FUNCTION = torch.tensor([2.0, 2.8, 3.4], dtype=torch.float64)
@@ -56,8 +56,10 @@ def test_the_interval_of_a_mean_has_the_error_of_the_average_too() -> None:
 @pytest.mark.parametrize("units", UNITS)
 def test_the_slope_is_the_derivative(units: str) -> None:
     at = FUNCTION.clone().requires_grad_()
-    UNITS[units](at).sum().backward()
-    assert torch.allclose(UNITS[units].slope(FUNCTION), at.grad, rtol=1e-12)
+    chain = UNITS[units]
+    chain.inverse(at).sum().backward()
+    slope = (-chain.log_slope(chain.inverse(FUNCTION))).exp()
+    assert torch.allclose(slope if chain.is_increasing else -slope, at.grad, rtol=1e-12)
 
 
 @pytest.mark.parametrize("units", UNITS)
@@ -65,7 +67,7 @@ def test_the_error_of_an_average_is_its_standard_error_to_first_order(units: str
     """Of a function that is known."""
     certain, width = (FUNCTION, FUNCTION, FUNCTION), 1e-4
     middle, lower, upper = Mean(lambda: RESIDUALS).interval(certain, UNITS[units], width)
-    rewards = UNITS[units](FUNCTION[:, None] + RESIDUALS).numpy()
+    rewards = UNITS[units].inverse(FUNCTION[:, None] + RESIDUALS).numpy()
     expected = width * stats.sem(rewards, axis=-1)
     assert np.allclose((upper - middle).numpy(), expected, rtol=1e-3)
     assert np.allclose((middle - lower).numpy(), expected, rtol=1e-3)
@@ -79,7 +81,7 @@ def test_the_mean_of_positive_values_has_a_positive_interval() -> None:
 
 @pytest.mark.parametrize("units", UNITS)
 def test_the_median_is_that_of_the_rewards_that_the_residuals_give(units: str) -> None:
-    rewards = UNITS[units](FUNCTION[:, None] + RESIDUALS).numpy()
+    rewards = UNITS[units].inverse(FUNCTION[:, None] + RESIDUALS).numpy()
     found = Median(lambda: RESIDUALS).values(FUNCTION, UNITS[units])
     assert np.allclose(found.numpy(), np.median(rewards, axis=-1), rtol=1e-12)
 
@@ -131,7 +133,7 @@ def test_a_mean_over_many_values_is_the_same_in_parts(monkeypatch: pytest.Monkey
     kind=st.sampled_from([Median, Mean]),
 )
 def test_configurations_have_the_same_order_by_every_estimand(shift, knee, sign, kind) -> None:
-    units = BackTransformation(Warp(0.0, knee), sign)
+    units = Chain((Affine(scale=sign), Warp(0.0, knee)))
     function = torch.tensor([shift, shift + 0.5], dtype=torch.float64)
     low, high = kind(lambda: RESIDUALS).values(function, units)
     assert sign * float(high - low) > 0.0

@@ -4,10 +4,10 @@ import copy
 
 import pytest
 import torch
-from surefoot.acquisition.feasibility import Feasibility
 
 import surefoot as sf
 from surefoot.algorithms import gp_ucb
+from surefoot.beliefs.success import Feasibility
 
 LINE = torch.linspace(0.0, 1.0, 30, dtype=torch.float64).unsqueeze(-1)
 
@@ -22,7 +22,7 @@ def chances(look: bool) -> torch.Tensor:
             optimizer.tell(query, float(torch.sin(9.0 * query.point).sum()))
         if look and step > 0:
             optimizer.recommend()
-    assert optimizer.belief().feasible is not None
+    assert not optimizer.belief().feasible.is_certain
     return optimizer.belief().feasible(optimizer.space.points)
 
 

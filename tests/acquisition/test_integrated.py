@@ -14,6 +14,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.regression.observations import Pull
 
 BOX = sf.Box([0.0, -1.0], [2.0, 1.0])
+RNG = torch.Generator().manual_seed(0)
 NEW = torch.tensor([[0.3, 0.2], [1.7, -0.9], [1.0, 0.9]], dtype=torch.float64)
 
 
@@ -30,9 +31,9 @@ def fitted(number: int = 14, **settings) -> sf.Optimizer:
 def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     """Without microscale variation, which intervals allow for."""
     optimizer = fitted()
-    model = optimizer._model
-    found = UpperConfidenceBound(integrated=True)(optimizer.belief())(NEW)
-    modes = model.current_uncertainty().unit
+    belief = optimizer.belief()
+    found = UpperConfidenceBound(integrated=True)(belief, RNG)(NEW)
+    modes = belief.outcome.uncertainty.unit
     unit = (NEW - BOX.lower) / BOX.span
     given = [mode.given(*sample).at(unit) for mode, sample in modes._samples]
     means = torch.stack([one.mean for one in given])
@@ -40,16 +41,16 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     number = len(optimizer.history)
     variance = (second.mean(0) - means.mean(0).square()) * (number + 1.0) / (number - 1.0)
     most_likely = modes.modes[0].at_most_likely(unit)
-    fit, width = model.fitted, optimizer.width
-    shift = optimizer.belief().posterior.mean(NEW) - fit.scale * most_likely.mean
+    fit, width = belief.hyperparameters, optimizer.width
+    shift = belief.posterior.mean(NEW) - fit.scale * most_likely.mean
     expected = shift + fit.scale * (means.mean(0) + width * variance.sqrt())
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
-    assert not torch.allclose(found, UpperConfidenceBound()(optimizer.belief())(NEW), atol=1e-2)
+    assert not torch.allclose(found, UpperConfidenceBound()(belief, RNG)(NEW), atol=1e-2)
 
 
 def test_modes_of_kernels_of_different_smoothness_count_together():
     """The moments of batches, one for each kernel, are those of all samples one by one."""
-    modes = fitted()._model.current_uncertainty().unit
+    modes = fitted().belief().outcome.uncertainty.unit
     assert {mode.evidence.nu for mode, _ in modes._samples} > {2.5}
     unit = (NEW - BOX.lower) / BOX.span
     shares = zip(modes._samples, modes.shares.tolist(), strict=True)
@@ -65,16 +66,15 @@ def test_modes_of_kernels_of_different_smoothness_count_together():
 
 
 def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
-    context = fitted().context
-    integrated = context.integrated(context.hyperparameter_uncertainty.smooth)
-    pulls = [Pull(NEW[0], None, 1)]
-    pending = replace(context, posterior=context.posterior.updated(pulls))
-    lowered = pending.integrated(context.hyperparameter_uncertainty.smooth).posterior
+    belief = fitted().belief()
+    integrated = belief.integrated(belief.outcome.uncertainty.smooth)
+    pending = belief.with_pending([Pull(NEW[0], None, 1)])
+    lowered = pending.integrated(belief.outcome.uncertainty.smooth).posterior
     mean, deviation = integrated.posterior.mean_and_deviation(NEW)
     mean_after, deviation_after = lowered.mean_and_deviation(NEW)
     torch.testing.assert_close(mean_after, mean)
     ratio = (
-        pending.posterior.mean_and_deviation(NEW)[1] / context.posterior.mean_and_deviation(NEW)[1]
+        pending.posterior.mean_and_deviation(NEW)[1] / belief.posterior.mean_and_deviation(NEW)[1]
     )
     torch.testing.assert_close(deviation_after, ratio * deviation)
     assert float(ratio[0]) < 0.9
@@ -82,15 +82,16 @@ def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
 
 def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
     for number, same in ((150, False), (151, True)):
-        context = fitted(number).context
-        bounds = [UpperConfidenceBound(integrated=on)(context)(NEW) for on in (True, False)]
+        belief = fitted(number).belief()
+        bounds = [UpperConfidenceBound(integrated=on)(belief, RNG)(NEW) for on in (True, False)]
         assert torch.equal(*bounds) == same
 
 
 def test_a_given_kernel_has_nothing_to_integrate_over():
     optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
     optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))
-    bounds = [UpperConfidenceBound(integrated=on)(optimizer.belief())(NEW) for on in (True, False)]
+    belief = optimizer.belief()
+    bounds = [UpperConfidenceBound(integrated=on)(belief, RNG)(NEW) for on in (True, False)]
     torch.testing.assert_close(*bounds)
 
 
@@ -125,8 +126,8 @@ def test_queries_are_the_same_after_save_and_load(tmp_path):
 
 def test_the_fit_keeps_the_optima_of_the_other_kernels():
     """So that they need not be found anew, and are where an ascent from the fit ends."""
-    model = fitted()._model
-    rule, data = model.hyperparameters, model._data()
+    outcome = fitted().belief().outcome
+    rule, data = outcome.model.hyperparameters, outcome.model.data(outcome.observations)
     assert isinstance(rule, HyperparameterFit)
     found = rule.fit(data)
     assert sorted(one.nu for one in found.others) == [0.5, 1.5]

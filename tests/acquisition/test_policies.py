@@ -9,12 +9,13 @@ import torch
 
 import surefoot as sf
 from surefoot.acquisition import (
-    Context,
     Policy,
+    PolicyState,
     ScorePolicy,
     UpperConfidenceBound,
     maximise,
 )
+from surefoot.beliefs import Belief
 from surefoot.spaces.locations import Location
 
 LINE = np.linspace(0.0, 1.0, 8)[:, None]
@@ -37,16 +38,16 @@ class Greedy:
         if isinstance(risk, sf.WorstCase):
             raise sf.InvalidInput("no worst case")
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
-        context = context.sampled(16)
-        best = maximise(context.mean, context, among)
-        if not isinstance(context.space, sf.Joint):
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+        belief = belief.sampled(16, state.generator)
+        best = maximise(belief.mean, belief, state.generator, among)
+        if not isinstance(belief.space, sf.Joint):
             return best
-        return context.space.location(best.design, best.design_arm, context.z[0])
+        return belief.space.location(best.design, best.design_arm, belief.z[0])
 
 
-def bold(context: Context):
-    return lambda x: context.bound(x, 4.0)
+def bold(belief: Belief, generator: torch.Generator):
+    return lambda x: belief.bound(x, 4.0)
 
 
 def build(space: sf.Arms | sf.Box | sf.Joint, policy: object, risk: object = None) -> sf.Optimizer:
@@ -74,11 +75,11 @@ def test_a_class_with_check_and_choose_is_a_policy(name: str) -> None:
     assert isinstance(Greedy(), Policy)
     optimizer = build(SPACES[name], Greedy())
     drive(optimizer, 5)
-    context = optimizer._context().sampled(16)
-    chosen = optimizer.policy.choose(context, None)
-    design = context.space.design
+    belief = optimizer._searching().sampled(16, optimizer._generator)
+    chosen = optimizer.policy.choose(belief, None, optimizer._state)
+    design = belief.space.design
     grid = design.points if isinstance(design, sf.Arms) else torch.linspace(0, 1, 50)[:, None]
-    values = context.mean(torch.cat([chosen.design.unsqueeze(0), grid.double()]))
+    values = belief.mean(torch.cat([chosen.design.unsqueeze(0), grid.double()]))
     assert float(values[0]) >= float(values.max()) - 1e-6
     listed = [2, 5] if isinstance(design, sf.Arms) else [[0.2], [0.7]]
     allowed = [design.locate(one).design.tolist() for one in listed]
@@ -116,17 +117,17 @@ class Sweep:
     def check(self, space: object, risk: object) -> None:
         pass
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
-        step = context.memory.get("step", 0)
-        context.memory["step"] = step + 1
-        return context.space.location(torch.tensor([step / 16], dtype=torch.float64))
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+        step = state.memory.get("step", 0)
+        state.memory["step"] = step + 1
+        return belief.space.location(torch.tensor([step / 16], dtype=torch.float64))
 
 
 def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Path) -> None:
     optimizer = sf.Optimizer(SPACES["box"], sf.kernels.linear(), policy=Sweep())
     optimizer.tell([0.5], 1.0)
     assert [float(query.point) for query in optimizer.ask_batch(3)] == [0.0, 1 / 16, 2 / 16]
-    optimizer.policy.choose(optimizer.belief(), None)
+    optimizer.policy.choose(optimizer.belief(), None, optimizer._state.cloned)
     optimizer.recommend()
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", policy=Sweep())
@@ -150,25 +151,28 @@ def test_it_is_passed_again_on_loading(name: str, tmp_path: Path) -> None:
 
 
 class Chosen:
-    """A policy that chooses what a function of the context returns."""
+    """A policy that chooses what a function of belief and state returns."""
 
-    def __init__(self, function: Callable[[Context], object]) -> None:
+    def __init__(self, function: Callable[[Belief, PolicyState], object]) -> None:
         self.function = function
 
     def check(self, space: object, risk: object) -> None:
         pass
 
-    def choose(self, context: Context, among: list[Location] | None) -> Location:
-        return self.function(context)  # type: ignore[return-value]
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+        return self.function(belief, state)  # type: ignore[return-value]
 
 
-def outside(context: Context) -> Location:
-    return context.space.location(torch.tensor([7.0], dtype=torch.float64))
+def outside(belief: Belief, state: PolicyState) -> Location:
+    return belief.space.location(torch.tensor([7.0], dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
     ("choose", "message"),
-    [(outside, "outside the box"), (lambda context: None, "the policy chose None, expected a")],
+    [
+        (outside, "outside the box"),
+        (lambda belief, state: None, "the policy chose None, expected a"),
+    ],
 )
 def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> None:
     optimizer = sf.Optimizer(
@@ -194,7 +198,7 @@ def test_a_choice_that_is_not_of_the_space_is_refused(choose, message: str) -> N
 )
 def test_what_a_score_returns_is_checked(name: str, score, message: str) -> None:
     kernel = sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(SPACES[name], kernel, policy=lambda context: score)
+    optimizer = sf.Optimizer(SPACES[name], kernel, policy=lambda belief, generator: score)
     optimizer.tell(LINE[0], 1.0)
     with pytest.raises(sf.InvalidInput, match=message):
         optimizer.ask()
@@ -203,9 +207,9 @@ def test_what_a_score_returns_is_checked(name: str, score, message: str) -> None
 def test_a_memory_that_cannot_be_in_a_file_is_refused_when_it_is_saved(tmp_path: Path) -> None:
     values = iter([np.arange(6.0)[::-1], {1}, [np.array(["a"])], {"a": {1}}])
 
-    def keep(context: Context) -> Location:
-        context.memory["kept"] = next(values)
-        return context.space.location(torch.tensor([0.5], dtype=torch.float64))
+    def keep(belief: Belief, state: PolicyState) -> Location:
+        state.memory["kept"] = next(values)
+        return belief.space.location(torch.tensor([0.5], dtype=torch.float64))
 
     box, kernel = SPACES["box"], sf.kernels.squared_exponential(0.2)
     optimizer = sf.Optimizer(box, kernel, policy=Chosen(keep))
@@ -213,10 +217,10 @@ def test_a_memory_that_cannot_be_in_a_file_is_refused_when_it_is_saved(tmp_path:
     optimizer.ask()
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run", policy=Chosen(keep))
-    assert loaded.belief().memory["kept"].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+    assert loaded._memory["kept"].tolist() == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
     before = (tmp_path / "run").read_bytes()
     for _ in range(3):
         optimizer.ask()
-        with pytest.raises(sf.InvalidInput, match=r"`context.memory\['kept'\]` is"):
+        with pytest.raises(sf.InvalidInput, match=r"`state.memory\['kept'\]` is"):
             optimizer.save(tmp_path / "run")
         assert (tmp_path / "run").read_bytes() == before

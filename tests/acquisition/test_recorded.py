@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import Recorded, UpperConfidenceBound
+from surefoot.acquisition import Recorded, Reporting, UpperConfidenceBound
 from surefoot.algorithms import v_ucb
 
 LINE = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
@@ -14,7 +14,12 @@ KERNEL = sf.kernels.squared_exponential([0.3, 0.5])
 
 def optimizer_of(design: sf.Arms | sf.Box) -> sf.Optimizer:
     return v_ucb(
-        sf.Joint(design, LOAD), KERNEL, level=0.3, ridge=0.01, recommendation="rounds", seed=3
+        sf.Joint(design, LOAD),
+        KERNEL,
+        level=0.3,
+        ridge=0.01,
+        recommendation="rounds",
+        seed=3,
     )
 
 
@@ -74,7 +79,7 @@ def test_it_works_without_an_environment() -> None:
         sf.Arms(LINE),
         sf.kernels.squared_exponential(0.2),
         policy=Recorded(UpperConfidenceBound()),
-        recommendation="rounds",
+        reporting=Reporting("rounds"),
         ridge=0.01,
     )
     for _ in range(25):
@@ -84,7 +89,9 @@ def test_it_works_without_an_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    "by", [sf.VaR(0.1), lambda context: 3.0, lambda: 1.0, "best", sf.VaR, KERNEL, len], ids=range(7)
+    "by",
+    [sf.VaR(0.1), lambda belief, generator: 3.0, lambda: 1.0, "best", sf.VaR, KERNEL, len],
+    ids=range(7),
 )
 def test_what_is_no_score_is_refused(by: object) -> None:
     optimizer = sf.algorithms.gp_ucb(sf.Arms(LINE), sf.kernels.squared_exponential(0.2))

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import surefoot as sf
-from surefoot.acquisition import Instability, Replication, UpperConfidenceBound
+from surefoot.acquisition import Instability, Plan, Replication, UpperConfidenceBound
 
 LINE = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
 KERNEL = sf.kernels.squared_exponential(0.2)
+PLAN = Plan(instability=Instability(0.3))
 
 
 def optimizer_on(space: sf.Arms | sf.Box, most: int, **options) -> sf.Optimizer:
@@ -67,11 +68,11 @@ def test_among_given_arms_the_other_policy_chooses() -> None:
 
 
 def test_save_and_load_go_on_the_same(tmp_path) -> None:
-    optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=10, instability=Instability(0.3))
+    optimizer = optimizer_on(sf.Box([0.0], [1.0]), most=10, plan=PLAN)
     play(optimizer, 9)
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
-    assert loaded.instability == Instability(0.3)
+    assert loaded.plan == PLAN
     assert play(loaded, 8) == play(optimizer, 8)
 
 
@@ -93,8 +94,8 @@ def test_a_spread_is_positive(spread: object) -> None:
         Instability(spread)  # type: ignore[arg-type]
 
 
-def told(replicates: dict[int, list[float]]) -> sf.Optimizer:
-    optimizer = sf.Optimizer(sf.Arms(LINE), KERNEL, ridge=0.01)
+def told(replicates: dict[int, list[float]], plan: Plan = Plan()) -> sf.Optimizer:
+    optimizer = sf.Optimizer(sf.Arms(LINE), KERNEL, ridge=0.01, plan=plan)
     for arm, values in replicates.items():
         optimizer.tell_all([arm] * len(values), values)
     return optimizer
@@ -134,9 +135,8 @@ class TestInstability:
 
     def test_it_is_avoided_and_not_recommended(self) -> None:
         points = dict.fromkeys(range(5), QUIET) | {9: [12.0, 18.0, 12.1, 7.0]}
-        kept, avoided = told(points), told(points)
-        avoided.instability = Instability(0.2)
+        kept, avoided = told(points), told(points, Plan(instability=Instability(0.2)))
         assert kept.recommend().arm == 9
         assert avoided.recommend().arm != 9
-        assert avoided.unstable.tolist() == [LINE[9].tolist()]
+        assert avoided.belief().unstable.tolist() == [LINE[9].tolist()]
         assert not len(kept.belief().unstable)

@@ -96,7 +96,7 @@ RISKS = (sf.VaR(0.3), sf.CVaR(0.3), sf.WorstCase(), sf.Mean())
 def build(space: Any, policy: Any = None, risk: Any = None, **parts: Any) -> sf.Optimizer:
     risk = risk or (sf.VaR(0.3) if isinstance(space, sf.Joint) else None)
     policy = policy or ScorePolicy(ThompsonSampling(), values=16)
-    given = {"ridge": 0.05, "initial": 3, **parts}
+    given = {"ridge": 0.05, "plan": sf.acquisition.Plan(3), **parts}
     return sf.Optimizer(space, sf.kernels.matern(2.5, 0.3), risk=risk, policy=policy, **given)
 
 
@@ -141,15 +141,16 @@ def test_the_same_seed_gives_the_same_run_also_after_loading(name: str, tmp_path
 def test_the_design_maximises_the_risk_of_one_function(risk: Any) -> None:
     optimizer = build(joint(sf.Arms(LINE)), risk=risk)
     drive(optimizer, 6)
-    context = optimizer._context().sampled(16)
-    state = context.generator.get_state()
+    generator = optimizer._generator
+    belief = optimizer._searching().sampled(16, generator)
+    state = generator.get_state()
     query = optimizer.ask()
-    context.generator.set_state(state)
-    path = context.posterior.of_rewards.path(context.generator, context.prior)
+    generator.set_state(state)
+    path = belief.posterior.of_rewards.path(generator, belief.outcome.prior)
     values = path(optimizer.space.seen.points).reshape(len(LINE), -1)
     assert query.arm == int(risk(values, WORLD.weights).argmax())
     # It is measured where the bounds lace the risk.
-    _, lower, upper = context.bounds(query.point.unsqueeze(0), WORLD.points)
+    _, lower, upper = belief.bounds(query.point.unsqueeze(0), WORLD.points)
     laces = risk.lacing(lower[0], upper[0], WORLD.weights)
     assert bool(laces[WORLD.index(query.environment)])
 
@@ -179,7 +180,7 @@ def test_it_chooses_among_listed_designs() -> None:
 
 
 def test_failed_points_are_avoided() -> None:
-    optimizer = build(SPACES["arms"], initial=0)
+    optimizer = build(SPACES["arms"], plan=sf.acquisition.Plan())
     optimizer.tell_all([0, 39], [0.0, 0.1])
     for arm in range(15, 25):
         optimizer.forget(arm)

@@ -180,7 +180,7 @@ class TestRuns:
         run(watched, 25)
         cells = watched._memory["cells"].clone()
         watched.recommend()
-        watched.posterior.mean([[0.2, 0.3]])
+        watched.belief().posterior.mean([[0.2, 0.3]])
         watched.assess([[0.2, 0.3]])
         watched.policy.choose(watched.context, None)
         assert torch.equal(watched._memory["cells"], cells)

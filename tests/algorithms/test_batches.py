@@ -40,11 +40,11 @@ class TestBatches:
         mean, ends = optimizer.belief().posterior.mean(PLANE), 0
         for _ in range(150):
             before = optimizer.belief().posterior
-            due = optimizer._model.regression.is_due
+            due = optimizer._history.regressor.regression.is_due
             query = optimizer.ask()
             if due:
                 ends += 1
-                mean = optimizer._model.latest.posterior.mean(PLANE)
+                mean = optimizer._history.latest.posterior.mean(PLANE)
             else:
                 score = mean + optimizer.width * before.variance(PLANE).sqrt()
                 assert float(score[query.arm]) >= float(score.max()) - 1e-9
@@ -57,10 +57,10 @@ class TestBatches:
         for _ in range(6):
             queries = optimizer.ask_batch(8)
             assert len({query.arm for query in queries}) > 1
-            variance = optimizer._model.selection().variance(PLANE)
+            variance = optimizer._history.selection().variance(PLANE)
             for query in reversed(queries):
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
-            after = optimizer._model.selection().variance(PLANE)
+            after = optimizer._history.selection().variance(PLANE)
             torch.testing.assert_close(after, variance)
             torch.testing.assert_close(optimizer.belief().posterior.variance(PLANE), variance)
         assert optimizer.pending == []
@@ -98,7 +98,7 @@ class TestBatches:
                     optimizer.forget(query, failed=failed)
                     continue
                 optimizer.tell(query, value(query.point) + 0.1 * noise.normal())
-                points = optimizer._model.latest.posterior.embedding.embedding.dictionary
+                points = optimizer._history.latest.posterior.embedding.embedding.dictionary
                 dictionaries.add(points.numpy().tobytes())
             sizes.append(len(points))
             draws.append(len(dictionaries))
@@ -111,16 +111,16 @@ class TestBatches:
         play(optimizer, 10)
         late = optimizer.ask_batch(30)
         optimizer.ask()  # draws a dictionary with these pending
-        before = optimizer._model.regression.explained
+        before = optimizer._history.regressor.regression.explained
         for query in late[:20]:
             optimizer.forget(query, failed=False)
-        assert 0.0 <= optimizer._model.regression.explained <= before
+        assert 0.0 <= optimizer._history.regressor.regression.explained <= before
 
     def test_rewards_of_the_batch_move_the_posterior_but_not_what_is_asked(self) -> None:
         left, right = batched(), batched()
         play(left, 30), play(right, 30)
         for optimizer in (left, right):
-            while not optimizer._model.regression.is_due:
+            while not optimizer._history.regressor.regression.is_due:
                 play(optimizer, 1)
             play(optimizer, 1)  # the first of a new batch
         queries = [optimizer.ask() for optimizer in (left, right)]
@@ -132,7 +132,7 @@ class TestBatches:
             float(left.belief().posterior.mean(point))
             > float(right.belief().posterior.mean(point)) + 0.5
         )
-        if not left._model.regression.is_due:
+        if not left._history.regressor.regression.is_due:
             assert left.ask().arm == right.ask().arm
 
     def test_ten_thousand_copies_of_one_arm(self) -> None:
@@ -164,7 +164,7 @@ class TestBatches:
     def test_weights_in_a_batch_are_of_the_estimate_of_all_rewards(self) -> None:
         """Huber's weights times residuals are all the same threshold, in the units of now."""
         features = sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", ratio=50.0))
-        optimizer = batched(features, estimator=sf.Huber(), standardise=True)
+        optimizer = batched(features, True, estimator=sf.Huber())
         noise = np.random.default_rng(4)
         for turn in range(40):
             query = optimizer.ask()

@@ -225,7 +225,7 @@ class TestSaving:
         np.testing.assert_allclose(variance(loaded.optimizer), v, rtol=1e-7)
         again = tmp_path / "again"
         loaded.optimizer.save(again)
-        assert sf.Optimizer.load(again)._model.features == larger
+        assert sf.Optimizer.load(again)._history.model.features == larger
 
 
 MOMENT = sf.Moment(1.0, 2.0)

@@ -87,7 +87,7 @@ def test_a_reward_that_would_overflow_is_cut_like_any_other() -> None:
         plain.tell(3, 0.0)
         info = struck.tell(3, 1e300)
         assert info.truncated == 1
-        left, right = (x.posterior.mean(LINE) for x in (plain, struck))
+        left, right = (x.belief().posterior.mean(LINE) for x in (plain, struck))
         torch.testing.assert_close(left, right, rtol=0.0, atol=0.5)
 
 
@@ -105,7 +105,10 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
         one_by_one.tell(arm, reward)
     at_once.tell_all(arms, rewards)
     torch.testing.assert_close(
-        one_by_one.posterior.mean(LINE), at_once.posterior.mean(LINE), rtol=0.0, atol=1e-7
+        one_by_one.belief().posterior.mean(LINE),
+        at_once.belief().posterior.mean(LINE),
+        rtol=0.0,
+        atol=1e-7,
     )
 
 

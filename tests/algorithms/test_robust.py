@@ -6,6 +6,7 @@ import torch
 
 import surefoot as sf
 from surefoot.algorithms import gp_ucb, robust_ucb
+from surefoot.hyperparameters import GivenHyperparameters
 
 LINE = torch.linspace(0.0, 1.0, 40, dtype=torch.float64).unsqueeze(-1)
 
@@ -152,10 +153,8 @@ def test_a_search_that_has_homed_in_believes_in_the_rest(standardise: bool) -> N
     rewards = 10.0 * truth(points) + 0.1 * torch.from_numpy(generator.normal(size=106))
     optimizer = sf.Optimizer(
         sf.Box([0.0], [2.0]),
-        sf.kernels.squared_exponential(0.15),
+        GivenHyperparameters(sf.kernels.squared_exponential(0.15), 0.01, standardise),
         estimator=sf.Huber(),
-        standardise=standardise,
-        ridge=0.01,
     )
     optimizer.tell_all(points, rewards)
     unseen = torch.tensor([[1.5]], dtype=torch.float64)
@@ -172,4 +171,4 @@ def test_lengthscales_are_pooled_in_many_variables_some_categorical(
 ) -> None:
     ends = [0.0] * (variables + categorical), [1.0] * (variables + categorical)
     box = sf.Box(*ends, choices=[(0, 1)] if categorical else [])
-    assert robust_ucb(box)._model.hyperparameters.lengthscales == prior
+    assert robust_ucb(box)._history.model.hyperparameters.lengthscales == prior

@@ -22,6 +22,8 @@ from torch.distributions import Uniform
 import surefoot as sf
 from feature_rules import greedy, sampled
 from kernel_cases import table
+from surefoot.beliefs import Belief
+from surefoot.regression.observations import Pull
 
 MOMENT = sf.Moment(1.0, 100.0)
 RIDGE = 0.3
@@ -340,6 +342,35 @@ def belief(optimizer: sf.Optimizer) -> tuple[Tensor, Tensor]:
         return optimizer.belief().posterior.mean(points), optimizer.belief().posterior.variance(
             points
         )
+
+
+def numbers(known: Belief) -> dict[str, Tensor]:
+    """All that a belief says, at a few points."""
+    few = locations(known.space, 3, seed=9)
+    found = {
+        "predicted": torch.stack(known.predict(few.x)),
+        "mean": torch.stack(known.predict(few.x, estimand="mean")),
+        "feasibility": known.feasibility(few.x),
+        "assured": known.is_assured(few.x),
+        "draws": known.draws(few.seen, 2),
+        "weights": known.weights,
+        "residuals": known.residuals,
+        "rewards": known.observations.rewards,
+        "sites": known.observations.sites,
+        "unstable": known.unstable,
+        "bound": known.represented.bound(few.x, known.width),
+        "ridge": torch.tensor(known.hyperparameters.noise),
+        **known.joint(few.seen)._asdict(),
+        **{name: one.mean for name, one in known.effects.items()},
+    }
+    more = known.conditioned(few.seen, [0.5, -1.0, 2.0])
+    found["conditioned"] = more.posterior.variance(few.seen)
+    pulls = [Pull(point, known.space.seen.locate(point).arm, 2) for point in few.seen]
+    found["pending"] = known.with_pending(pulls).posterior.variance(few.seen)
+    if not known.space.has_environment:
+        found["difference"] = torch.stack(known.difference(few.x[0], few.x[1]))
+        found["expected gains"] = known.expected_gains(few.x, few.x[0])
+    return {name: one.detach() for name, one in found.items()}
 
 
 def same_belief(left: sf.Optimizer, right: sf.Optimizer, tolerance: float = 1e-9) -> None:

@@ -8,9 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from contract_table import PAIRS, TABULAR, Cell, Play, belief, cells, of_design, takes_long
+from contract_table import (
+    PAIRS,
+    TABULAR,
+    Cell,
+    Play,
+    belief,
+    cells,
+    locations,
+    numbers,
+    of_design,
+    takes_long,
+)
 
 import surefoot as sf
+from surefoot.types import OBJECTIVE, Measurement
 
 ESTIMANDS: tuple[sf.acquisition.Estimand, ...] = ("location", "median", "mean")
 
@@ -45,10 +57,9 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
     _ = optimizer.belief().weights, optimizer.width, optimizer.pending, belief(optimizer)
     if thoroughly:
         optimizer.recommend(), optimizer.recommend("lower"), optimizer.recommend(estimand="mean")
-        if isinstance(optimizer.space, sf.Joint):
-            design = optimizer.space.design
-            some = design.points if isinstance(design, sf.Arms) else design.lower[None]
-            optimizer.belief().predict(some)
+        numbers(optimizer.belief())
+        further = locations(optimizer.space, 2, seed=4)
+        optimizer.belief([Measurement(x, {OBJECTIVE: 1.0}, z) for x, z in further])
 
 
 @every
@@ -89,6 +100,21 @@ def check_finite(optimizer: sf.Optimizer) -> None:
     weights = optimizer.belief().weights
     assert weights.shape == optimizer.history.rewards.shape
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
+
+
+@every
+def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:
+    """What it says then, for the first time, is what a copy of it said before."""
+    play = Play(cell.build(), cell.batch)
+    play.rounds(1 + (cell.batch == 1))
+    known = play.optimizer.belief()
+    before = numbers(copy.deepcopy(known))
+    play.rounds(2)
+    play.optimizer.recommend()
+    after = numbers(known)
+    assert len(after["rewards"]) < len(play.optimizer.history)
+    for name, value in before.items():
+        assert torch.equal(after[name], value), name
 
 
 @some

@@ -157,10 +157,8 @@ def test_the_order_of_rewards_does_not_matter(estimator: Estimator) -> None:
     first = fitted(estimator, site, rewards)
     second = fitted(estimator, site[order], rewards[order])
     np.testing.assert_allclose(first.mean, second.mean, rtol=1e-9, atol=1e-12)
-    if first.belief().weights is not None and second.belief().weights is not None:
-        np.testing.assert_allclose(
-            first.belief().weights[order], second.belief().weights, rtol=1e-9
-        )
+    if first.weights is not None and second.weights is not None:
+        np.testing.assert_allclose(first.weights[order], second.weights, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import surefoot as sf
+from surefoot.acquisition import Reporting
 from surefoot.hyperparameters import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import PosteriorMode
@@ -97,7 +98,7 @@ def test_the_posterior_mean_is_used_where_it_predicts() -> None:
 
 def test_with_a_kernel_that_is_given_nothing_is_doubted() -> None:
     box, kernel = sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
-    optimizer = sf.Optimizer(box, kernel, recommendation="cross-validated")
+    optimizer = sf.Optimizer(box, kernel, reporting=Reporting("cross-validated"))
     optimizer.tell_all(drawn(NUMBER, 1), drawn(NUMBER, seed=1))
     assert optimizer.recommend().point.tolist() == optimizer.recommend(by="mean").point.tolist()
 
@@ -115,6 +116,6 @@ def test_arms_are_recommended_by_their_average_reward() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Arms(drawn(20, 2)), seed=0)
     rewards = torch.special.ndtri(0.01 + 0.98 * drawn(40, seed=5))
     optimizer.tell_all([*range(20), *range(20)], rewards)
-    assert not optimizer.belief().hyperparameter_uncertainty.cross_validation().is_predictive
+    assert not optimizer.belief().cross_validation.is_predictive
     assert bool((optimizer.belief().weights >= 0.5).all())
     assert optimizer.recommend().arm == int(rewards.reshape(2, 20).mean(0).argmax())

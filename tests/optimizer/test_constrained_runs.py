@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 import surefoot as sf
 from surefoot.algorithms import robust_ucb
+from surefoot.beliefs import Probability
 
 LIMIT = {"p99": sf.Constraint(maximum=0.5, confidence=0.9)}
 
@@ -115,19 +117,26 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
     assert float(predicted["p99"].lower) <= float(predicted["p99"].value)
 
 
+def probable(*chances):
+    """Constraints that hold with the product of these probabilities, functions of inputs."""
+    return SimpleNamespace(probability=Probability(chances))
+
+
 def test_gains_count_with_the_probability_that_constraints_hold(optimizer):
-    context = told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8]).context
     chances = {0.1: 0.5, 0.9: 0.25}
-    context = replace(
-        context,
-        constraints=lambda x: torch.tensor(
-            [chances.get(one, one < 0.5) for one in x[:, 0].tolist()]
+    belief = replace(
+        told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8]).belief(),
+        constraints=probable(
+            lambda x: torch.tensor(
+                [chances.get(one, float(one < 0.5)) for one in x[:, 0].tolist()],
+                dtype=torch.float64,
+            )
         ),
     )
     x = torch.tensor([[0.1], [0.9], [0.3]], dtype=torch.float64)
     values = torch.tensor([3.0, 9.0, 0.5], dtype=torch.float64)
     at_designs = torch.tensor([0.0, 1.0, 1.0, 5.0, 8.0], dtype=torch.float64)  # feasible up to 0.4
-    assert context.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
+    assert belief.constrained(x, values, at_designs).tolist() == [2.0, 3.0, 0.5]
 
 
 def test_noisy_improvement_is_over_feasible_points(optimizer):
@@ -135,13 +144,12 @@ def test_noisy_improvement_is_over_feasible_points(optimizer):
     told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8])
     x = torch.tensor([[0.3]], dtype=torch.float64)
 
-    def score(constraints):
-        generator = torch.Generator().manual_seed(0)
-        context = replace(optimizer.belief(), constraints=constraints, generator=generator)
-        return float(policy(context)(x))
+    def score(*chances):
+        belief = replace(optimizer.belief(), constraints=probable(*chances))
+        return float(policy(belief, torch.Generator().manual_seed(0))(x))
 
     everywhere = score(lambda x: torch.ones_like(x[:, 0]))
-    assert everywhere == score(None)
+    assert everywhere == score()
     assert score(lambda x: (x[:, 0] < 0.3001).double()) > everywhere + 1.0  # of the logarithm
     assert score(lambda x: torch.full_like(x[:, 0], 0.25)) == pytest.approx(
         everywhere + math.log(0.25)
@@ -154,11 +162,11 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
     told(optimizer, [0.0, 0.2, 0.4, 0.6, 0.8])
     x = torch.linspace(0.6, 1.0, 5, dtype=torch.float64).unsqueeze(-1)
 
-    def score(constraints):
-        generator = torch.Generator().manual_seed(0)
-        return policy(replace(optimizer.belief(), constraints=constraints, generator=generator))
+    def score(*chances):
+        belief = replace(optimizer.belief(), constraints=probable(*chances))
+        return policy(belief, torch.Generator().manual_seed(0))
 
-    drawn = score(None)
+    drawn = score()
     best = drawn(torch.tensor([[0.0], [0.2], [0.4]], dtype=torch.float64)).max()
     gains = score(lambda x: torch.where(x[:, 0] < 0.5, 1.0, probability))(x) - best
     assert bool((drawn(x) > best + 0.1).all())
@@ -185,7 +193,7 @@ def test_a_constraint_may_be_any_number(value: object) -> None:
     limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
     optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
     optimizer.tell([0.3], 1.0, constraints={"p": value}, worker=np.int64(3))
-    assert optimizer.belief().success is None
+    assert optimizer.belief().success.is_certain
 
 
 @pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])

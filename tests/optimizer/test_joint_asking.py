@@ -18,7 +18,7 @@ from joint_cases import (
     noisy,
     of_the_space,
 )
-from surefoot.acquisition import ScorePolicy
+from surefoot.acquisition import Plan, ScorePolicy
 
 
 class TestAsking:
@@ -38,7 +38,7 @@ class TestAsking:
         assert drive(build(name, 0), 2) != drive(build(name, 1), 2)
 
     def test_first_points_are_spread_over_designs(self) -> None:
-        queries = build("arms", initial=8).ask_batch(8)
+        queries = build("arms", plan=Plan(8)).ask_batch(8)
         assert sorted(query.arm for query in queries) == [*range(8)]
 
     @pytest.mark.parametrize("name", ["arms", "bare", "arms-shifted"])
@@ -91,7 +91,7 @@ class TestAsking:
 
     def test_measured_until_the_variance_has_fallen(self) -> None:
         """By 1 + n variance / ridge = 3, and never more often than all before."""
-        optimizer = inform(build("arms", repeat_until=3.0), 4)
+        optimizer = inform(build("arms", plan=Plan(repeat_until=3.0)), 4)
         repeats = []
         for step in range(14):
             posterior, told = optimizer.belief().posterior, len(optimizer.history)

@@ -155,7 +155,9 @@ class TestRefusals:
     )
     @pytest.mark.parametrize("name", ["arms", "box", "arms-shifted"])
     def test_designs_to_assess(self, name: str, designs: Any, tmp_path: Path) -> None:
-        check_refused(inform(build(name)), "designs", lambda o: o.assess(designs), tmp_path)
+        check_refused(
+            inform(build(name)), "designs", lambda o: o.belief().predict(designs), tmp_path
+        )
 
     def test_what_to_recommend_by(self, tmp_path: Path) -> None:
         optimizer = inform(build("arms"))
@@ -190,9 +192,8 @@ class TestRefusals:
         for call in (
             lambda: optimizer.recommend(),
             lambda: optimizer.belief().predict(LINE),
-            lambda: optimizer.belief().posterior,
+            lambda: optimizer.belief(),
             lambda: optimizer.ask(arms=[0] if "box" not in name else [[0.5]]),
         ):
             with pytest.raises(sf.NotReady, match="no rewards yet"):
                 call()
-        assert len(optimizer.belief().weights) == 0

@@ -15,13 +15,12 @@ KERNEL = sf.kernels.squared_exponential(0.2)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("interval", "x"),
-        ("interval", 0.95),
-        ("interval", sf.acquisition.Credible),
-        ("instability", 3),
-        ("instability", sf.acquisition.Instability),
-        ("hyperparameters", "x"),
-        ("hyperparameters", sf.hyperparameters.HyperparameterFit),
+        ("kernel", "x"),
+        ("kernel", sf.hyperparameters.HyperparameterFit),
+        ("plan", 3),
+        ("plan", sf.acquisition.Plan),
+        ("reporting", "mean"),
+        ("reporting", sf.acquisition.Reporting),
         ("features", []),
         ("features", 0),
         ("features", sf.Exact),
@@ -37,6 +36,21 @@ def test_a_part_that_is_none_is_refused(name: str, value: Any) -> None:
         sf.Optimizer(LINE, **{name: value})
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (sf.acquisition.Reporting, "interval", "x"),
+        (sf.acquisition.Reporting, "interval", 0.95),
+        (sf.acquisition.Reporting, "interval", sf.acquisition.Credible),
+        (sf.acquisition.Plan, "instability", 3),
+        (sf.acquisition.Plan, "instability", sf.acquisition.Instability),
+    ],
+)
+def test_a_rule_that_is_none_is_refused(kind: Any, name: str, value: Any) -> None:
+    with pytest.raises(sf.InvalidInput, match=name):
+        kind(**{name: value})
+
+
 def test_named_algorithms_refuse_what_is_false_but_not_none() -> None:
     with pytest.raises(sf.InvalidInput, match="estimator"):
         sf.algorithms.bkb(LINE, KERNEL, noise=0.1, norm_bound=1.0, estimator=0)
@@ -45,3 +59,8 @@ def test_named_algorithms_refuse_what_is_false_but_not_none() -> None:
     joint = sf.Joint(LINE, sf.FiniteEnvironment([[0.0], [1.0]]))
     with pytest.raises(sf.InvalidInput, match="hyperparameters"):
         sf.algorithms.v_ucb(joint, level=0.1, hyperparameters=0)
+    with pytest.raises(sf.InvalidInput, match="recommendation"):
+        sf.algorithms.v_ucb(joint, level=0.1, recommendation="best")
+    fit = sf.hyperparameters.HyperparameterFit()
+    with pytest.raises(sf.InvalidInput, match="cannot both be given"):
+        sf.algorithms.v_ucb(joint, KERNEL, level=0.1, hyperparameters=fit)

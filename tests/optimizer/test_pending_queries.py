@@ -87,9 +87,9 @@ class TestPending:
         for query in (mine, mine, other.ask(arms=[3])):
             optimizer.tell(query, 1.0)
             assert [pending.id for pending in optimizer.pending] == [twin.id]
-            assert sum(one.missing for one in optimizer._model.outstanding) == 1
+            assert sum(one.missing for one in optimizer._history.outstanding) == 1
         optimizer.tell(twin, 1.0)
-        assert sum(one.missing for one in optimizer._model.outstanding) == 0
+        assert sum(one.missing for one in optimizer._history.outstanding) == 0
 
     def test_the_same_point_told_under_its_query_and_by_itself_is_one_site(self) -> None:
         optimizer = Cell("box", "exact-huber").build()

@@ -112,8 +112,9 @@ def test_a_second_reward_is_a_pull_of_its_own() -> None:
             optimizer.tell(query, 0.1)
         else:
             optimizer.tell(0, 0.1) if query.arm else optimizer.tell(5, 0.1)
-    arm = [twice.space.points[query.arm].unsqueeze(0)]
-    assert float(twice.posterior.variance(arm[0])) < float(once.posterior.variance(arm[0]))
+    point = twice.space.points[query.arm].unsqueeze(0)
+    after, before = (float(one.belief().posterior.variance(point)) for one in (twice, once))
+    assert after < before
 
 
 def test_a_point_settles_the_first_query_there() -> None:
@@ -165,5 +166,5 @@ def test_a_reward_told_by_its_arm_is_that_of_the_query() -> None:
         assert same.arm == query.arm
         by_query.tell(query, 0.1 * turn)
         by_arm.tell(int(same.arm), 0.1 * turn)
-        assert by_arm._model._selected == by_query._model._selected
-    assert by_arm._model._selected > 0
+        assert by_arm._history._selected == by_query._history._selected
+    assert by_arm._history._selected > 0

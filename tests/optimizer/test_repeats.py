@@ -7,6 +7,8 @@ import pytest
 
 import surefoot as sf
 from batched_runs import PLANE, batched, value
+from surefoot.acquisition import Plan
+from surefoot.hyperparameters import GivenHyperparameters
 
 
 class TestRepeats:
@@ -22,7 +24,7 @@ class TestRepeats:
         }[part]
         optimizer = batched(
             features,
-            repeat_until=2.0,
+            plan=Plan(repeat_until=2.0),
             estimator=sf.StudentT(),
             width=sf.widths.constant(0.3),
         )
@@ -37,7 +39,7 @@ class TestRepeats:
             seen.append((query.repeats, float(optimizer.belief().posterior.variance(point))))
         assert max(repeats for repeats, _ in seen) > 3
         if part == "exact":
-            before = batched(sf.Exact(), repeat_until=2.0)
+            before = batched(sf.Exact(), plan=Plan(repeat_until=2.0))
             before.tell_all([5] * 50 + [90] * 10, [0.0] * 60)
             query = before.ask(arms=[5])
             old = float(before.belief().posterior.variance(PLANE[5:6]))
@@ -47,7 +49,7 @@ class TestRepeats:
             assert 0.9 * old / 2.0 <= new <= old / 2.0 * (1 + 1e-9)
 
     def test_missing_measurements_are_saved_and_lower_the_variance(self, tmp_path: Path) -> None:
-        optimizer = batched(sf.Exact(), repeat_until=3.0)
+        optimizer = batched(sf.Exact(), plan=Plan(repeat_until=3.0))
         optimizer.tell_all(list(range(40)), [0.1] * 40)
         query = optimizer.ask(arms=[7])
         assert query.repeats > 1
@@ -62,15 +64,14 @@ class TestRepeats:
     @pytest.mark.parametrize("factor", [0.5, 0.0, float("nan"), "2"])
     def test_a_factor_that_is_none(self, factor: object) -> None:
         with pytest.raises(sf.InvalidInput, match="repeat_until"):
-            batched(repeat_until=factor)
+            Plan(repeat_until=factor)
 
 
 def test_tiny_rewards_can_be_repeated() -> None:
     optimizer = sf.Optimizer(
         sf.Arms([[0.0], [0.5], [1.0]]),
-        sf.kernels.squared_exponential(0.2),
-        standardise=True,
-        repeat_until=2.0,
+        GivenHyperparameters(sf.kernels.squared_exponential(0.2), 1.0, standardise=True),
+        plan=Plan(repeat_until=2.0),
     )
     for reward in (1e-200, 2e-200, 3e-200, -1e-200):
         optimizer.tell(optimizer.ask(), reward)

@@ -128,9 +128,9 @@ def test_anything_else_is_refused_and_changes_nothing(estimand) -> None:
     assert optimizer.recommend().value == before.value
 
 
-def test_before_a_reward_there_are_no_residuals() -> None:
+def test_before_a_reward_there_is_no_belief() -> None:
     with pytest.raises(NotReady, match="there are no rewards yet"):
-        robust_ucb(sf.Box([0.0], [1.0])).residuals()
+        robust_ucb(sf.Box([0.0], [1.0])).belief()
 
 
 def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() -> None:
@@ -148,7 +148,7 @@ def test_residuals_follow_a_dictionary_that_is_redrawn_for_the_same_rewards() ->
                 reward = np.sin(6.0 * float(query.point)) + 0.1 * generator.standard_normal()
                 optimizer.tell(query, reward)
                 if looked:
-                    optimizer.belief().residuals
+                    _ = optimizer.belief().residuals
             optimizer.ask()
             found.append(optimizer.belief().residuals)
     half = len(found) // 2

@@ -34,13 +34,14 @@ def drifted() -> sf.Optimizer:
 
 
 def test_predictions_are_for_the_latest_reward(drifted):
-    assert list(drifted.contrasts()) == ["drift"]
+    belief = drifted.belief()
+    assert list(belief.effects) == ["drift"]
     points = torch.tensor([[0.25], [0.8]], dtype=torch.float64)
-    mean, lower, upper = drifted.assess(points)
+    mean, lower, upper = belief.predict(points)
     truth = torch.sin(6.0 * points[:, 0]) + 1.5
     assert bool(((lower <= truth) & (truth <= upper)).all())
     assert float((mean - truth).abs().max()) < 0.4
-    drift = drifted.contrasts()["drift"]
+    drift = belief.effects["drift"]
     assert float(drift.mean[:20].mean()) == pytest.approx(-1.5, abs=0.4)
     assert float(drift.mean[-1]) == pytest.approx(0.0, abs=1e-9)
     assert torch.equal(drifted.history.rewards[:1], told(("drift",)).history.rewards[:1])

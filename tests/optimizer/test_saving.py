@@ -11,6 +11,7 @@ import torch
 
 import surefoot as sf
 from surefoot.algorithms import robust_ucb
+from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.optimizer.serialization import OUTSIDE, Encoder
 
 MOMENT = sf.Moment(1.0, 100.0)
@@ -90,11 +91,13 @@ def test_a_run_saved_within_a_batch_goes_on_the_same(
         number = min(number, 100)
     optimizer = sf.Optimizer(
         sf.Box([0.0], [1.0]) if space == "box" else sf.Arms(LINE),
-        sf.kernels.squared_exponential(0.2),
+        GivenHyperparameters(
+            sf.kernels.squared_exponential(0.2),
+            0.1,
+            standardise=estimator in ("huber", "student-t"),
+        ),
         features=FEATURES[features],
         estimator=robust,
-        ridge=0.1,
-        standardise=estimator in ("huber", "student-t"),
         width=sf.widths.constant(0.5),
         seed=3,
     )

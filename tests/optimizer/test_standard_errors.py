@@ -59,7 +59,7 @@ def test_posterior_is_that_of_a_gaussian_process_with_these_noise_variances(
 ):
     x, y, sems = data()
     at = torch.from_numpy(GRID)
-    posterior = told(optimizer(space, features, estimator=estimator)).posterior
+    posterior = told(optimizer(space, features, estimator=estimator)).belief().posterior
 
     mean, variance = gaussian_process.exact(FORMULA, x, y, RIDGE + sems**2, GRID)
 
@@ -76,8 +76,8 @@ def test_an_error_of_zero_changes_nothing(estimator):
     plain.tell_all(x, y)
     zero.tell_all(x, y, sems=np.zeros(len(y)))
     at = torch.from_numpy(GRID)
-    assert torch.equal(plain.belief().posterior.mean(at), zero.posterior.mean(at))
-    assert torch.equal(plain.belief().posterior.variance(at), zero.posterior.variance(at))
+    assert torch.equal(plain.belief().posterior.mean(at), zero.belief().posterior.mean(at))
+    assert torch.equal(plain.belief().posterior.variance(at), zero.belief().posterior.variance(at))
     assert plain.ask().point == zero.ask().point
 
 
@@ -85,7 +85,7 @@ def test_one_after_another_and_all_at_once_are_the_same():
     x, y, sems = data()
     at, together = torch.from_numpy(GRID), optimizer()
     together.tell_all(x, y, sems=sems)
-    agree(together.posterior.mean(at), told(optimizer()).posterior.mean(at))
+    agree(together.belief().posterior.mean(at), told(optimizer()).belief().posterior.mean(at))
 
 
 def test_weight_of_an_inaccurate_reward_is_not_that_of_an_outlier():

@@ -16,6 +16,7 @@ import surefoot as sf
 from feature_rules import greedy, sampled
 from kernel_cases import table
 from surefoot.features import PriorPaths
+from surefoot.hyperparameters import GivenHyperparameters
 
 CHANCE = 1e-6
 SQUARE = sf.Box([0.0, 0.0], [1.0, 1.0])
@@ -48,7 +49,7 @@ def check_gaussian(draws: Tensor, mean: Tensor, covariance: Tensor, slack: float
 def check(
     optimizer: sf.Optimizer, points: Tensor, number: int, slack: float = 0.0, width: float = 1.0
 ) -> None:
-    posterior, prior = optimizer.belief().posterior, optimizer.belief().prior
+    posterior, prior = optimizer.belief().posterior, optimizer.belief().outcome.prior
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         paths = [posterior.path(generator, prior, width)(points) for _ in range(number)]
@@ -89,16 +90,16 @@ FEATURES: dict[str, Callable[[], Any]] = {
 def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -> None:
     optimizer = sf.Optimizer(
         sf.Arms(LINE),
-        sf.kernels.scaled(sf.kernels.squared_exponential(0.3), 4.0),
+        GivenHyperparameters(
+            sf.kernels.scaled(sf.kernels.squared_exponential(0.3), 4.0), 0.2, standardise=True
+        ),
         features=FEATURES[features](),
         estimator=estimator,
-        standardise=True,
-        ridge=0.2,
     )
     optimizer.tell_all([3, 20, 20, 33, 50], [1.0, 5.0, 4.0, 60.0, -2.0])
     every = optimizer.belief().posterior
     generator = torch.Generator().manual_seed(5)
-    paths = [every.path(generator, optimizer.belief().prior, 1.0) for _ in range(600)]
+    paths = [every.path(generator, optimizer.belief().outcome.prior, 1.0) for _ in range(600)]
     points = optimizer.space.points
     chosen = torch.arange(0, 60, 7)
     at = every.evaluate(points[chosen])
@@ -112,7 +113,7 @@ def test_draws_of_all_arms_are_of_the_posterior(features: str, estimator: Any) -
 def test_a_width_multiplies_the_deviation() -> None:
     optimizer = sf.Optimizer(sf.Arms(LINE), sf.kernels.squared_exponential(0.3), ridge=0.2)
     optimizer.tell_all([3, 20, 50], [1.0, 2.0, -2.0])
-    points, prior = optimizer.space.points, optimizer.belief().prior
+    points, prior = optimizer.space.points, optimizer.belief().outcome.prior
 
     def path(width: float) -> Tensor:
         draw = optimizer.belief().posterior.path(torch.Generator().manual_seed(5), prior, width)
@@ -180,7 +181,7 @@ def test_draws_are_differentiable_functions() -> None:
     optimizer = sf.Optimizer(SQUARE, KERNELS["squared-exponential"], ridge=0.1)
     optimizer.tell_all(PLANE, PLANE.sum(-1).sin())
     path = optimizer.belief().posterior.path(
-        torch.Generator().manual_seed(0), optimizer.belief().prior
+        torch.Generator().manual_seed(0), optimizer.belief().outcome.prior
     )
     points = TRIED.clone().requires_grad_()
     assert torch.autograd.gradcheck(path, points)

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.regression.units import IDENTITY, RewardUnits, Warp
+from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.units import RewardUnits
 
 NUMBERS = st.floats(-1e6, 1e6)
 KNEES = st.floats(1e-3, 1e6)
@@ -39,12 +40,12 @@ def test_the_slope_of_a_warp_is_its_derivative():
 
 def test_without_a_knee_rewards_stay_as_they_are():
     rewards = torch.tensor([-1e9, 0.0, 3.0])
-    assert IDENTITY(rewards) is rewards
-    assert IDENTITY.inverse(rewards) is rewards
-    assert not IDENTITY.log_slope(rewards).any()
+    assert UNWARPED(rewards) is rewards
+    assert UNWARPED.inverse(rewards) is rewards
+    assert not UNWARPED.log_slope(rewards).any()
 
 
-@pytest.mark.parametrize("warp", [IDENTITY, Warp(1.0, 2.0)])
+@pytest.mark.parametrize("warp", [UNWARPED, Warp(1.0, 2.0)])
 def test_one_reward_is_transformed_as_many_are(warp):
     units = RewardUnits(center=0.5, scale=3.0, warp=warp)
     rewards = torch.tensor([-1e12, -4.0, 0.0, 1e12], dtype=torch.float64)

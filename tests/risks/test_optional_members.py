@@ -51,5 +51,5 @@ def test_a_continuous_environment_is_filled_for_a_risk_of_its_support() -> None:
         risk = Delegated(sf.WorstCase(), members)
         optimizer = sf.Optimizer(space, kernel, risk=risk)
         optimizer.tell([0.5], 1.0, environment=[0.5])
-        sizes[members] = len(optimizer.belief().sampled(16).z)
+        sizes[members] = len(optimizer.belief().sampled(16, optimizer._generator).z)
     assert sizes == {(): 16, ("support_only",): 34}

@@ -58,4 +58,4 @@ def test_an_estimator_says_whether_noise_is_gaussian(
     estimator: sf.Huber | None, dof: float | None
 ) -> None:
     optimizer = sf.algorithms.v_ucb(sf.Joint(UNIT, FEW), level=0.3, estimator=estimator)
-    assert optimizer._model.hyperparameters.dof == dof
+    assert optimizer._history.model.hyperparameters.dof == dof

@@ -77,12 +77,13 @@ def test_a_risk_of_several_rows_of_weights_is_that_of_each(risk):
 @pytest.mark.parametrize("lacing", ["prob", "unif", "prob-random"])
 def test_the_lacing_value_is_by_the_weights_at_the_chosen_design(lacing):
     optimizer = told(sf.Arms(DESIGNS), lacing)
-    context = optimizer.belief().sampled(16)
+    generator = optimizer._generator
+    belief = optimizer.belief().sampled(16, generator)
     for x in DESIGNS[:, 0].tolist():
         _, lower, upper = bounds(optimizer, x)
         weights = literal(x)
         laces = (lower <= var(lower, weights, 0.3)) & (upper >= var(upper, weights, 0.3))
-        chosen = lacing_value(context, torch.tensor([x], dtype=torch.float64), lacing)
+        chosen = lacing_value(belief, torch.tensor([x]).double(), lacing, generator)
         assert laces[VALUES.index(float(chosen))]
         if lacing != "unif":
             assert weights[VALUES.index(float(chosen))] == weights[laces].max()

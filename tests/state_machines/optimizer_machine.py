@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
@@ -235,9 +236,12 @@ class OptimizerMachine(RuleBasedStateMachine):
     @rule(by=st.sampled_from(["mean", "lower"]))
     def look(self, by: str) -> None:
         self.optimizer.save(self.file)
-        _ = self.optimizer.width, self.optimizer.belief().weights
+        _ = self.optimizer.width
         if not self.told.rewards:
+            with pytest.raises(sf.NotReady):
+                self.optimizer.belief()
             return
+        assert len(self.optimizer.belief().weights) == len(self.told.rewards)
         found = self.optimizer.recommend(by)
         assert found.lower <= found.value <= found.upper
         if self.is_joint:

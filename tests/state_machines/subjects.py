@@ -10,6 +10,7 @@ import surefoot as sf
 from feature_rules import greedy, sampled
 from kernel_cases import table
 from surefoot import algorithms
+from surefoot.acquisition import Plan
 
 MOMENT = sf.Moment(0.9, 4.0)
 AS_PUBLISHED = sf.AdaptiveTruncation(MOMENT, 100, 1.0, "symmetric", unions=1)
@@ -87,8 +88,10 @@ LASTING: dict[str, Subject] = {
     ),
     "robust_ucb": Subject(on_arms(algorithms.robust_ucb), fresh=1e-5),
     "tuning_free": Subject(on_arms(algorithms.tuning_free_gp_ucb), fresh=1e-8),
-    "repeated": Subject(on_arms(sf.Optimizer, repeat_until=2.0, ridge=0.1), fresh=1e-8, first=6),
-    "first-points": Subject(on_arms(sf.Optimizer, initial=4, ridge=0.1), fresh=1e-8),
+    "repeated": Subject(
+        on_arms(sf.Optimizer, plan=Plan(repeat_until=2.0), ridge=0.1), fresh=1e-8, first=6
+    ),
+    "first-points": Subject(on_arms(sf.Optimizer, plan=Plan(4), ridge=0.1), fresh=1e-8),
 }
 DRAWN: dict[str, Subject] = {
     "gp_ts": Subject(on_arms(algorithms.gp_ts, noise=0.3, ridge=0.1), fresh=1e-8),
@@ -120,7 +123,7 @@ BUDGETED: dict[str, Subject] = {
         first=4,
     ),
     "bbkb-repeated": Subject(
-        linear_arms(sf.Optimizer, features=sampled(1e9, "adaptive"), repeat_until=3.0),
+        linear_arms(sf.Optimizer, features=sampled(1e9, "adaptive"), plan=Plan(repeat_until=3.0)),
         exact=linear_arms(algorithms.gp_ucb),
         first=4,
     ),

@@ -12,6 +12,7 @@ import torch
 import surefoot as sf
 from feature_rules import sampled
 from surefoot import algorithms
+from surefoot.hyperparameters import GivenHyperparameters
 
 ARMS = torch.rand(60, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 MANY = 1100  # beyond 1,024 rewards robust estimators keep quantiles of them
@@ -26,21 +27,17 @@ def value(point: torch.Tensor, step: int) -> float:
     return math.sin(5.0 * float(point[0])) + math.cos(4.0 * float(point[1])) + 0.3 * float(noise)
 
 
-def batched(estimator: object, **parts: Any) -> sf.Optimizer:
-    features = sampled(3.0, "adaptive")
-    return sf.Optimizer(
-        sf.Arms(ARMS), rough(), features=features, estimator=estimator, ridge=0.1, **parts
-    )
+def tabulated(estimator: object, standardise: bool = False, **parts: Any) -> sf.Optimizer:
+    given = GivenHyperparameters(rough(), 0.1, standardise)
+    return sf.Optimizer(sf.Arms(ARMS), given, estimator=estimator, **parts)
 
 
-def resampled(estimator: object, **parts: Any) -> sf.Optimizer:
-    return sf.Optimizer(
-        sf.Arms(ARMS), rough(), features=sampled(3.0), estimator=estimator, ridge=0.1, **parts
-    )
+def batched(estimator: object, standardise: bool = False) -> sf.Optimizer:
+    return tabulated(estimator, standardise, features=sampled(3.0, "adaptive"))
 
 
-def tabulated(estimator: object, **parts: Any) -> sf.Optimizer:
-    return sf.Optimizer(sf.Arms(ARMS), rough(), estimator=estimator, ridge=0.1, **parts)
+def resampled(estimator: object, standardise: bool = False) -> sf.Optimizer:
+    return tabulated(estimator, standardise, features=sampled(3.0))
 
 
 def saved(optimizer: sf.Optimizer, path: Path) -> sf.Optimizer:

@@ -1,6 +1,6 @@
 """Expected improvement of the best risk against a dense Gaussian process that is fitted anew."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from scipy import special
 from torch import Tensor
 
 import surefoot as sf
-from surefoot.acquisition import Context
-from surefoot.regression.observations import Observations, Pull
+from surefoot.acquisition import PolicyState
+from surefoot.beliefs import Belief
+from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WeightedVaR, WorstCase
 from surefoot.spaces import ContinuousEnvironment, FiniteEnvironment
 from surefoot.spaces.environments import truncated_normal
-from surefoot.spaces.pending import PendingQueries
 from surefoot.types import InvalidInput
 from surefoot_experiments.baselines import RiskKnowledgeGradient, rho_kg
 from surefoot_experiments.baselines.fantasies import Draws, Fantasies
@@ -85,7 +85,7 @@ class Dense:
 
 
 def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
-    """A context after six measurements of four designs, and the dense model of it."""
+    """A belief after six measurements of four designs, and the dense model of it."""
     rng = np.random.default_rng(3)
     environment = FiniteEnvironment(np.linspace(0.0, 1.0, 5), weights)
     joint = sf.Joint(sf.Box([0.0], [1.0]), environment)
@@ -105,17 +105,16 @@ def case(risk: Risk, weights: object = WEIGHTS, pending: bool = False):
         posterior = posterior.updated([Pull(point, None, 1) for point in doubles(under_way)])
         for pair in under_way:
             dense = dense.told(pair, dense(pair[None])[0][0])
-    generator = torch.Generator().manual_seed(0)
-    observations = Observations(2)
-    for pair in doubles(dense.pairs):
-        observations.append(pair, 0.0)
-    x = doubles(designs[:, None])
-    context = Context(joint, risk, posterior, 2.0, observations, PendingQueries(), generator, x)
-    return context.sampled(2), dense
+    optimizer = sf.Optimizer(joint, kernel, risk=Mean())
+    optimizer.tell_all(pairs[:, :1], rewards, pairs[:, 1:])
+    belief = replace(optimizer.belief(), posterior=posterior, risk=risk)
+    assert torch.equal(belief.designs, doubles(designs[:, None]))
+    return belief.sampled(2, torch.Generator()), dense
 
 
-def draws(context: Context, outcomes: object, functions: object) -> Draws:
-    return Draws(context.z, context.weights, doubles(outcomes), doubles(functions))
+def draws(belief: Belief, outcomes: object, functions: object) -> Draws:
+    weights = belief.weights_at(belief.designs)
+    return Draws(belief.z, weights, doubles(outcomes), doubles(functions))
 
 
 def sobol(number: int, dimension: int) -> Tensor:
@@ -126,11 +125,11 @@ def sobol(number: int, dimension: int) -> Tensor:
 @pytest.mark.parametrize("pending", [False, True])
 def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending: bool) -> None:
     risk = Recorded()
-    context, dense = case(risk, pending=pending)
+    belief, dense = case(risk, pending=pending)
     outcomes = [-1.3, 0.4]
     both = np.vstack([np.zeros(5), np.eye(5)])  # the mean, and the columns of the root
-    fantasies = Fantasies(context, draws(context, outcomes, both))
-    x, z = doubles([[0.62], [0.05]]), context.space.environment.points[[1, 4]]
+    fantasies = Fantasies(belief, draws(belief, outcomes, both))
+    x, z = doubles([[0.62], [0.05]]), belief.space.environment.points[[1, 4]]
     for design in range(5):  # the last stands for x itself
         risk.seen.clear()
         fantasies.value(x, z, torch.full((2, 2), design))
@@ -139,8 +138,8 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
             pair = np.append(x[row], z[row])[None]
             mean, variance = dense(pair)
             deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-            where = x[row] if design == 4 else context.designs[design]
-            points = context.space.points(where[None], context.space.environment.points)[0]
+            where = x[row] if design == 4 else belief.designs[design]
+            points = belief.space.points(where[None], belief.space.environment.points)[0]
             for k, normal in enumerate(outcomes):
                 after = dense.told(pair, mean[0] + deviation * normal)
                 expected, spread = after(points.numpy())
@@ -161,23 +160,23 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
     20 means are within 5.7 of those, 0.04, with a probability of 1 - 3e-7 (union bound), and so is
     the mean of their maxima; 4,096 quasi-random draws are within 0.01.
     """
-    context, dense = case(risk)
+    belief, dense = case(risk)
     normals = special.ndtri((np.arange(4) + 0.5) / 4)
-    fantasies = Fantasies(context, draws(context, normals, sobol(4096, 5)))
-    x, z = doubles([[0.4]]), context.space.environment.points[[3]]
+    fantasies = Fantasies(belief, draws(belief, normals, sobol(4096, 5)))
+    x, z = doubles([[0.4]]), belief.space.environment.points[[3]]
     value = float(fantasies.best(x, z)[0])
 
     rng = np.random.default_rng(0)
     pair = np.append(x[0], z[0])[None]
     mean, variance = dense(pair)
     deviation = np.sqrt(variance[0, 0] + SCALE**2 * RIDGE)
-    weights = context.space.environment.weights
+    weights = belief.space.environment.weights
     best, today = [], []
     for normal in [*normals, None]:
         after = dense if normal is None else dense.told(pair, mean[0] + deviation * normal)
         means = []
-        for where in [*context.designs, x[0]][: 4 if normal is None else 5]:
-            points = context.space.points(where[None], context.space.environment.points)[0]
+        for where in [*belief.designs, x[0]][: 4 if normal is None else 5]:
+            points = belief.space.points(where[None], belief.space.environment.points)[0]
             functions = rng.multivariate_normal(*after(points.numpy()), 50_000, method="eigh")
             risks = risk(doubles(functions), weights)
             assert float(risks.std()) < 1.5
@@ -191,12 +190,12 @@ def test_the_value_is_that_of_brute_force(risk: Risk) -> None:
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: object) -> None:
-    context, _ = case(risk, weights)
+    belief, _ = case(risk, weights)
     plain, _ = case(Unknown(risk), weights)
-    given = draws(context, sobol(8, 1)[:, 0], sobol(16, 5))
+    given = draws(belief, sobol(8, 1)[:, 0], sobol(16, 5))
     x = torch.linspace(0.0, 1.0, 40, dtype=torch.float64).unsqueeze(-1)
-    z = context.space.environment.points[torch.arange(40) % 5]
-    value, best = Fantasies(context, given).best(x, z)
+    z = belief.space.environment.points[torch.arange(40) % 5]
+    value, best = Fantasies(belief, given).best(x, z)
     every, all_best = Fantasies(plain, given).best(x, z)
     torch.testing.assert_close(value, every, rtol=1e-11, atol=1e-11)
     torch.testing.assert_close(best, all_best)
@@ -205,8 +204,8 @@ def test_designs_that_are_passed_over_are_not_the_best(risk: Risk, weights: obje
 
 @pytest.mark.parametrize("risk", [Mean(), VaR(0.3), CVaR(0.3), WorstCase()])
 def test_gradients_are_finite_differences(risk: Risk) -> None:
-    context, _ = case(risk)
-    fantasies = Fantasies(context, draws(context, sobol(8, 1)[:, 0], sobol(16, 5)))
+    belief, _ = case(risk)
+    fantasies = Fantasies(belief, draws(belief, sobol(8, 1)[:, 0], sobol(16, 5)))
     x, z = doubles(np.linspace(0.03, 0.97, 7)[:, None]), doubles(np.full((7, 1), 0.4))
     value, best = fantasies.best(x, z)
     x, z = x.requires_grad_(), z.requires_grad_()
@@ -249,14 +248,13 @@ def test_the_risks_are_translation_equivariant(risk: Risk) -> None:
 
 @pytest.mark.slow
 def test_the_search_finds_what_a_grid_finds() -> None:
-    context, _ = case(VaR(0.3))
+    belief, _ = case(VaR(0.3))
     policy = RiskKnowledgeGradient(fantasies=6, samples=16, raw=64, starts=3, steps=30)
-    state = context.generator.get_state()
-    fantasies = Fantasies(context, policy._draws(context))
-    context.generator.set_state(state)
-    chosen = policy.choose(context, None)
+    generator = torch.Generator().manual_seed(0)
+    fantasies = Fantasies(belief, policy._draws(belief, generator.clone_state()))
+    chosen = policy.choose(belief, None, PolicyState(generator))
     grid = torch.linspace(0.0, 1.0, 101, dtype=torch.float64).repeat_interleave(5).unsqueeze(-1)
-    z = context.z
+    z = belief.z
     every = fantasies.best(grid, z.repeat(101, 1))[0]
     found = fantasies.best(chosen.design.unsqueeze(0), chosen.environment.unsqueeze(0))[0]
     assert float(found) >= float(every.max()) - 0.01 * float(every.max() - every.min())
@@ -273,12 +271,11 @@ def test_arms_are_all_judged() -> None:
     )
     for reward in (0.5, -0.2, 0.3):
         optimizer.tell(optimizer.ask(), reward)
-    context = optimizer._context().sampled(2)
-    state = context.generator.get_state()
-    fantasies = Fantasies(context, SMALL._draws(context))
-    context.generator.set_state(state)
-    chosen = SMALL.choose(context, None)
-    z = context.z
+    state = optimizer._state
+    belief = optimizer._searching().sampled(2, state.generator)
+    fantasies = Fantasies(belief, SMALL._draws(belief, state.cloned.generator))
+    chosen = SMALL.choose(belief, None, state)
+    z = belief.z
     every = fantasies.best(joint.design.points.repeat_interleave(5, 0), z.repeat(6, 1))[0]
     best = int(every.argmax())
     assert chosen.design_arm == best // 5

@@ -29,21 +29,32 @@ class own_settings:  # noqa: N801
     """
 
     def __enter__(self) -> None:
-        self._stack = stack = ExitStack()
-        stack.enter_context(one_thread())
-        if torch.is_inference_mode_enabled():
-            stack.enter_context(torch.inference_mode(False))
-        if not torch.is_grad_enabled():
-            stack.enter_context(torch.enable_grad())
-        dtype = torch.get_default_dtype()
-        if dtype != torch.float32:
-            torch.set_default_dtype(torch.float32)
-            stack.callback(torch.set_default_dtype, dtype)
-        if torch.get_default_device().type != "cpu":
-            stack.enter_context(torch.device("cpu"))
+        self._threads = one_thread()
+        self._threads.__enter__()
+        self._restore = None if _are_usual() else _usual_settings()
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        if self._restore is not None:
+            self._restore.close()
+        self._threads.__exit__(*exception)
+
+
+def _are_usual() -> bool:
+    """Whether all settings but threads are torch's usual ones; a microsecond of each round."""
+    made = torch.empty(0)
+    usual = made.dtype is torch.float32 and made.device.type == "cpu"
+    return usual and torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+
+
+def _usual_settings() -> ExitStack:
+    """Make the settings torch's usual ones; what is returned restores those of the caller."""
+    stack = ExitStack()
+    stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+    torch.set_default_dtype(torch.float32)
+    stack.enter_context(torch.device("cpu"))
+    return stack
 
 
 def with_own_settings(

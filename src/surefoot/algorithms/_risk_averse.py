@@ -8,7 +8,7 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import Plan, Policy, Reporting
-from surefoot.acquisition.recommendation import By
+from surefoot.acquisition.recommendation import By, check_by
 from surefoot.algorithms._defaults import initial_design_size, placed
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
@@ -45,6 +45,7 @@ def risk_averse(
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
     _check_fit(kernel, hyperparameters)
+    check_by("recommendation", recommendation)
     estimator = LeastSquares() if estimator is None else estimator
     tail = GAUSSIAN if getattr(estimator, "assumes_gaussian_noise", False) else None
     fit = hyperparameters

@@ -40,6 +40,7 @@ _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
 _POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
 _NONE = torch.zeros(0, 0, dtype=torch.float64)
+_NO_SITES = torch.zeros(0, dtype=torch.int64)
 
 
 class Bounds(NamedTuple):
@@ -94,7 +95,7 @@ class Belief:
         interval: Rule for the ends of reported intervals.
         estimand: Functional of the rewards at a design that is reported.
         units: Transformation from the units to report in to reward units.
-        unstable: Measured points (k, d) whose replicates differ too much.
+        unstable_sites: Indices (k,) of the sites whose replicates differ too much.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
 
@@ -120,7 +121,7 @@ class Belief:
     interval: Interval = CONFIDENCE_BOUNDS
     estimand: RewardFunctional = LOCATION
     units: Chain = UNCHANGED
-    unstable: Tensor = _NONE
+    unstable_sites: Tensor = _NO_SITES
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
 
@@ -333,6 +334,11 @@ class Belief:
     def hyperparameters(self) -> Fitted:
         """Kernel, noise and units of the objective's model."""
         return self.outcome.fitted
+
+    @property
+    def unstable(self) -> Tensor:
+        """Measured points (k, d) whose replicates differ too much."""
+        return self.observations.sites[self.unstable_sites]
 
     @property
     def weights(self) -> Tensor:

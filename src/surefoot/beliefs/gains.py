@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot.spaces import Arms
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.belief import Belief
-    from surefoot.spaces import Arms, Box
+    from surefoot.spaces import Box
 
 _DRAWS = 1024  # functions drawn from the posterior
 _DRAWN = 384  # designs at which they are drawn
@@ -59,11 +60,13 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
 
 
 def _candidates(space: Arms | Box, at: Tensor, generator: torch.Generator) -> Tensor:
-    """Designs (n, dx) that fill a space and surround one (1, dx)."""
+    """Designs (n, dx) that fill a space and surround one (1, dx); all arms."""
+    if isinstance(space, Arms):
+        return space.points.cpu()
     filling = space.sample(_FILLING, generator)
     reach = torch.tensor(_REACH, dtype=torch.float64).repeat_interleave(_SURROUNDING // 3)[:, None]
     noise = torch.randn(len(reach), at.shape[1], dtype=torch.float64, generator=generator)
-    return torch.cat([filling.cpu(), space.snap(at + reach * noise)])
+    return torch.cat([filling.cpu(), space.snap(at + reach * noise * space.span).cpu()])
 
 
 def _check_no_environment(belief: Belief) -> None:

@@ -213,9 +213,10 @@ class Regressor:
 
     def take(self, observations: Observations) -> None:
         """Take in the last reward of observations."""
-        last = observations.last
-        reward = float(self.at_reference(last).rewards)
-        self.state = self._updated(self.state, int(last.site), reward, float(last.sems))
+        site, reward, sem = observations.last_row
+        if not self.fitted.effects.is_none:
+            reward = float(self.at_reference(observations.last).rewards)
+        self.state = self._updated(self.state, site, reward, sem)
 
     def at_reference(self, observations: Observations) -> Observations:
         """Observations with their rewards at the reference level of the effects."""

@@ -38,15 +38,6 @@ def check_parts(space: object, features: object, estimator: object, width: objec
         raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 
-def check_kernel(space: Space | Joint, kernel: object) -> None:
-    """`InvalidInput` if a kernel is missing on a space on which none can be fitted."""
-    if kernel is None and not space.design.has_coordinates:
-        raise InvalidInput(
-            "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
-            "or `Arms(points)` with their coordinates."
-        )
-
-
 def hyperparameters(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     """The rule for kernel and noise: the one given, or a fit, or a kernel that stays.
 
@@ -54,7 +45,20 @@ def hyperparameters(given: Any, ridge: float, space: Space | Joint) -> Hyperpara
         given: A kernel, a rule, or None.
         ridge: Noise variance where a kernel is given.
         space: Where the function is defined.
+
+    Raises:
+        InvalidInput: If it is none, or a kernel is missing on a space on which none can be fitted.
     """
+    rule = _rule(given, ridge, space)
+    if not rule.lasting and not space.design.has_coordinates:
+        raise InvalidInput(
+            "`Arms` without coordinates needs a kernel: pass `kernels.precomputed(K)`, "
+            "or `Arms(points)` with their coordinates."
+        )
+    return rule
+
+
+def _rule(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     if given is None:
         return HyperparameterFit()
     if isinstance(given, type) or not hasattr(given, "uncertainty"):

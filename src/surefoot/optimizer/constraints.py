@@ -65,6 +65,7 @@ class Constraints:
     limits: Mapping[str, Constraint]
     histories: dict[str, _History] = field(default_factory=dict)
     _states: dict[str, _State] = field(default_factory=dict)
+    _beliefs: ConstraintBeliefs | None = None
 
     def record(self, location: Location, measured: Measurement) -> None:
         """Record the values of constraints of a measurement at a location."""
@@ -81,6 +82,7 @@ class Constraints:
                 time=measured.time,
             )
             self._states.pop(name, None)
+            self._beliefs = None
 
     def settle(self) -> None:
         """Decide which values hyperparameters are fitted to, after those told together."""
@@ -92,7 +94,10 @@ class Constraints:
     @property
     def beliefs(self) -> ConstraintBeliefs:
         """Beliefs of the constraints, formed when they are asked for."""
-        return ConstraintBeliefs(self.limits, partial(_formed, self._now), tuple(self._now))
+        if self._beliefs is None:
+            states = self._now
+            self._beliefs = ConstraintBeliefs(self.limits, partial(_formed, states), tuple(states))
+        return self._beliefs
 
     @property
     def _now(self) -> dict[str, _State]:
@@ -123,6 +128,7 @@ class Constraints:
             decoder.fill(history.observations, value["fields"]["observations"])
             history.fitted_to = value["fields"]["fitted_to"]
             self.histories[key] = history
+        self._beliefs = None
 
     def _limit(self, name: str) -> Constraint:
         return self.limits.get(name, _AT_ZERO)

@@ -21,6 +21,8 @@ from surefoot.regression.posterior import Posterior
 from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, NotReady
 
+_NO_REWARDS = "there are no rewards yet: call `ask` and `tell` first."
+
 
 @dataclass(eq=False)
 class Outstanding:
@@ -144,7 +146,7 @@ class History:
     def latest(self) -> OutcomeBelief:
         """The belief in use; `NotReady` before the first reward."""
         if self._latest is None:
-            raise NotReady("there are no rewards yet: call `ask` and `tell` first.")
+            raise NotReady(_NO_REWARDS)
         return self._latest
 
     @property
@@ -166,6 +168,8 @@ class History:
 
     def belief_with(self, observations: Observations) -> OutcomeBelief:
         """The belief from other observations, with hyperparameters of all of them."""
+        if not len(observations):
+            raise NotReady(_NO_REWARDS)
         return self.model.belief(observations, self.model.fit(observations), self.generator)
 
     def _current(self) -> OutcomeBelief:

@@ -110,7 +110,6 @@ class Optimizer:
         seed: int = 0,
     ) -> None:
         arguments.check_parts(space, features, estimator, width)
-        arguments.check_kernel(space, kernel)
         arguments.check_constraints(space, constraints)
         self.space = space
         self.risk = on_space(space, risk)
@@ -539,7 +538,7 @@ class Optimizer:
             told.constraints.beliefs,
             reporting.interval,
             estimand_of(reporting.estimand, lambda: outcome.residuals),
-            unstable=outcome.observations.sites[unstable],
+            unstable_sites=unstable,
         )
 
     @property

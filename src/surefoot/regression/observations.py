@@ -167,8 +167,8 @@ class Observations:
     @property
     def frozen(self) -> Observations:
         """The same observations, which later ones do not change; nothing may be appended."""
-        other = copy.copy(self)
-        sites = self._sites_number
+        other, sites = object.__new__(Observations), self._sites_number
+        other.__dict__.update(self.__dict__)  # a third of the time of `copy.copy`
         other.arms, other.worker_names = self.arms[:sites], self.worker_names.copy()
         other._count, other._sum = self._count[:sites].copy(), self._sum[:sites].copy()
         return other
@@ -204,6 +204,12 @@ class Observations:
             found.update(column[:number].tobytes())
         found.update(self._points[: self._sites_number].tobytes())
         return found.digest()
+
+    @property
+    def last_row(self) -> tuple[int, float, float]:
+        """Site, reward and standard error of the last observation."""
+        last = self._number - 1
+        return int(self._site[last]), float(self._reward[last]), float(self._sem[last])
 
     @property
     def last(self) -> Observations:

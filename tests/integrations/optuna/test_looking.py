@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import optuna
 import pytest
-import torch
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import FixedTrial, Trial
@@ -154,11 +153,10 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     assert isinstance(study.sampler, SurefootSampler)
     belief, pair = study.sampler.belief(study), [{"x": 0.9}, {"x": 0.2}]
     _, lower, upper = belief.difference(*pair)
-    points, generator = belief._points(pair), torch.Generator().manual_seed(0)
-    drawn = belief._uncertainty.draws(belief._most_likely, points, 8192, generator)
+    points = belief._points(pair)
+    drawn = belief.belief.draws(points, 8192)
     length = 2 * 1.96 * float((drawn[0] - drawn[1]).std())
     assert 0.97 * length < upper - lower < 1.3 * length
-    at = belief._most_likely.evaluate(points)
-    covariance = belief._most_likely.covariance(at, at)
+    covariance = belief.belief.joint(points).covariance
     known = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     assert length > 1.3 * 2 * 1.96 * known**0.5

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surefoot import Exact, Joint, Nystrom, Optimizer, PivotedCholesky, VaR
-from surefoot.acquisition import By
+from surefoot.acquisition import By, Plan, Reporting
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
+from surefoot.types import InvalidInput
 from surefoot.widths import srinivas
 from surefoot_experiments.baselines.knowledge_gradient import RiskKnowledgeGradient
 
@@ -72,18 +73,18 @@ def rho_kg(
         >>> info.round
         3
     """
-    if kernel is None and hyperparameters is None:
-        hyperparameters = HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")
+    if kernel is not None and hyperparameters is not None:
+        raise InvalidInput("`kernel` and `hyperparameters` cannot both be given: pass one of them.")
+    fit = hyperparameters or HyperparameterFit(nu=2.5, dof=GAUSSIAN, lengthscales="short")
     return Optimizer(
         space,
-        kernel,
+        fit if kernel is None else kernel,
         risk=VaR(level),
         features=Nystrom(PivotedCholesky()) if kernel is None else Exact(),
         width=srinivas(),
         policy=RiskKnowledgeGradient(fantasies, samples, values),
-        hyperparameters=hyperparameters,
-        recommendation=recommendation,
         ridge=ridge,
-        initial=initial,
+        plan=Plan(initial),
+        reporting=Reporting(recommendation),
         seed=seed,
     )

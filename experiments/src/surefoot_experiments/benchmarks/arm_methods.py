@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import surefoot as sf
+from surefoot.hyperparameters import GivenHyperparameters
 from surefoot_experiments.baselines import MedianOfMeans
 from surefoot_experiments.papers.arm_methods import robust
 from surefoot_experiments.papers.arm_settings import (
@@ -42,10 +43,9 @@ def gp(
     """GP-UCB with the width of `robust_ucb`; with `standardise`, its units of rewards too."""
     return sf.Optimizer(
         problem.space,
-        problem.kernel,
+        GivenHyperparameters(problem.kernel, 1.0, standardise),
         estimator=estimator(),
         width=sf.widths.srinivas(scale=0.5),
-        standardise=standardise,
         seed=seed,
     )
 

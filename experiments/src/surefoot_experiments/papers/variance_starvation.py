@@ -100,7 +100,7 @@ def _bounds(
     exact = gp_ucb(space, kernel, ridge=ridge, seed=seed)
     for optimizer in (sketch, exact):
         optimizer.tell_all(arms.tolist(), rewards.tolist())
-    posterior = sketch.posterior
+    posterior = sketch.belief().posterior
     starved = ridge * posterior.factor.leverage(posterior.embedding(points))
     mean = _mean(sketch, points)
     return [

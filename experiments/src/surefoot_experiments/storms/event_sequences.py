@@ -21,6 +21,7 @@ import torch
 from torch.distributions import Uniform
 
 import surefoot as sf
+from surefoot.hyperparameters import GivenHyperparameters
 
 _MOMENT = sf.Moment(1.0, 10.0)
 _ARMS = torch.rand(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -163,14 +164,11 @@ class _Sequence:
                 )
             return sf.Optimizer(
                 space,
-                None if fits and not bare else kernel,
+                None if fits and not bare else GivenHyperparameters(kernel, 0.1, standardise),
                 risk=RISKS[one["risk"]]() if one["space"] in JOINT else None,
                 features=FEATURES[one["features"]](),
                 estimator=ESTIMATORS[one["estimator"]](),
-                ridge=0.1,
-                standardise=standardise and not fits,
-                plan=sf.acquisition.Plan(initial),
-                repeat_until=repeat_until,
+                plan=sf.acquisition.Plan(initial, repeat_until),
                 seed=3,
             )
 
@@ -191,7 +189,8 @@ class _Sequence:
         if kind == 2 and len(busy.history):
             busy.recommend()
         elif kind == 3 and len(busy.history):
-            _ = busy.posterior, busy.weights, busy.width, busy.pending
+            belief = busy.belief()
+            _ = belief.posterior, belief.weights, busy.width, busy.pending
         elif kind == 4:
             self._refused(busy)
         return busy

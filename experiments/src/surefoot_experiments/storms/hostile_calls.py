@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot import acquisition, algorithms, features, kernels, widths
+from surefoot import acquisition, algorithms, features, hyperparameters, kernels, widths
 
 _LINE = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).unsqueeze(-1)
 
@@ -103,6 +103,15 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
     "precomputed": (kernels.precomputed, {"K": lambda: torch.eye(3)}),
     "constant": (widths.constant, {"width": lambda: 1.0}),
     "srinivas": (widths.srinivas, {"delta": lambda: 0.1, "scale": lambda: 1.0}),
+    "Plan": (acquisition.Plan, {"initial": lambda: 2, "repeat_until": lambda: 1.0}),
+    "Reporting": (
+        acquisition.Reporting,
+        {"by": lambda: "mean", "estimand": lambda: "location"},
+    ),
+    "GivenHyperparameters": (
+        hyperparameters.GivenHyperparameters,
+        {"kernel": _kernel, "ridge": lambda: 1.0, "standardise": lambda: True},
+    ),
     "NoisyExpectedImprovement": (
         acquisition.NoisyExpectedImprovement,
         {"samples": lambda: 8},
@@ -153,9 +162,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
             "kernel": _kernel,
             "features": sf.Exact,
             "estimator": sf.Huber,
-            "standardise": lambda: True,
-            "initial": lambda: 2,
-            "repeat_until": lambda: 1.0,
+            "plan": lambda: acquisition.Plan(2),
+            "reporting": lambda: acquisition.Reporting(),
             **_COMMON,
         },
     ),

@@ -45,7 +45,7 @@ __all__ = [
 _HOMES = {
     "OverEnvironment": "predictions",
     "PredictedConstraint": "predictions",
-    "StudyBelief": "model",
+    "StudyBelief": "study_belief",
     "StudyDrift": "predictions",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "predictions",

@@ -76,10 +76,10 @@ class StudyBelief:
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] | None = None
 
-    @property
+    @cached_property
     def values(self) -> np.ndarray:
         """Values (n,) of the trials in the model."""
-        return self._array(self._units.inverse(self.belief.observations.rewards))
+        return self._array(self._units.inverse(self.belief.observations.rewards)).copy()
 
     @property
     def weights(self) -> np.ndarray:
