@@ -17,7 +17,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
-from processes import forked_surefoot, is_running
+from support.processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.study.study import create_study

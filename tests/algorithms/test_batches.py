@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from batched_runs import PLANE, SETTINGS, batched, play, value
 from reference import covariance, gaussian_process
+from support.batched_runs import PLANE, SETTINGS, batched, play, value
 from surefoot.algorithms import bbkb, bkb
 
 KERNELS: dict[str, Callable[[], object]] = {

@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted, width
+from reference.agreement import agree
+from support.budgeted_runs import (
     ACCURACY,
     CASES,
     DELTA,
@@ -23,9 +25,7 @@ from budgeted_runs import (
     mean,
     variance,
 )
-from kernel_cases import Case, waves
-from reference import budgeted, width
-from reference.agreement import agree
+from support.kernel_cases import Case, waves
 from surefoot.algorithms import bkb, gp_ucb
 from surefoot.estimators import Estimator
 

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from heavy_tailed_cases import (
+from reference import heavy_tails
+from reference.agreement import agree
+from reference.heavy_tails import Root
+from support.heavy_tailed_cases import (
     ACCURACY,
     CASES,
     DELTA,
@@ -22,10 +25,7 @@ from heavy_tailed_cases import (
     lost,
     pulls,
 )
-from kernel_cases import GRID, Case, waves
-from reference import heavy_tails
-from reference.agreement import agree
-from reference.heavy_tails import Root
+from support.kernel_cases import GRID, Case, waves
 from surefoot.features import Dictionary, Features
 from surefoot.types import Info
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import surefoot as sf
-from budgeted_runs import dictionary
-from heavy_tailed_cases import CASES, HORIZON, LINE, MOMENTS, NORM, PULLS, alphas, pulls
-from kernel_cases import GRID, Case, waves
 from reference import heavy_tails
 from reference.agreement import agree
+from support.budgeted_runs import dictionary
+from support.heavy_tailed_cases import CASES, HORIZON, LINE, MOMENTS, NORM, PULLS, alphas, pulls
+from support.kernel_cases import GRID, Case, waves
 
 ROOTS = ["symmetric", "cholesky"]
 roots = pytest.mark.parametrize("root", ROOTS)

@@ -8,11 +8,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from risk_averse_runs import NOISE, ROUNDS, SLACK, THREE, TINY, TWO, Case, Run, scattered, smooth
 
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
+from support.risk_averse_runs import (
+    NOISE,
+    ROUNDS,
+    SLACK,
+    THREE,
+    TINY,
+    TWO,
+    Case,
+    Run,
+    scattered,
+    smooth,
+)
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 
 

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from contract_table import (
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+import surefoot as sf
+from reference import covariance, gaussian_process
+from support.contract_table import (
     GRAM,
     LASTING,
     RIDGE,
@@ -29,12 +34,7 @@ from contract_table import (
     table_of,
     usual_points,
 )
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF
-
-import surefoot as sf
-from feature_rules import greedy, sampled
-from reference import covariance, gaussian_process
+from support.feature_rules import greedy, sampled
 
 # Every point is in these dictionaries: 12 are all arms, or all points that are told.
 FULL: dict[str, Callable[[torch.Tensor], Any]] = {

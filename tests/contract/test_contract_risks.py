@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from contract_table import JOINT, LASTING, RISKS, Cell, cells, inform, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
+from support.contract_table import JOINT, LASTING, RISKS, Cell, cells, inform, table_of
 
 VALUE = st.floats(-10.0, 10.0)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from contract_table import PAIRS, TABULAR, Cell, Play, belief, cells, of_design, takes_long
 
 import surefoot as sf
+from support.contract_table import PAIRS, TABULAR, Cell, Play, belief, cells, of_design, takes_long
 
 ESTIMANDS: tuple[sf.acquisition.Estimand, ...] = ("location", "median", "mean")
 

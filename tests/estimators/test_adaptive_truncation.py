@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from heavy_tailed_cases import (
+from reference import heavy_tails
+from reference.heavy_tails import Root
+from support.heavy_tailed_cases import (
     CASES,
     DELTA,
     HORIZON,
@@ -22,8 +24,6 @@ from heavy_tailed_cases import (
     features,
     roots,
 )
-from reference import heavy_tails
-from reference.heavy_tails import Root
 from surefoot.features import Dictionary, Features
 from surefoot.types import Info
 

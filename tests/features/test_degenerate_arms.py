@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted, covariance
+from reference.agreement import agree
+from support.budgeted_runs import (
     NOISE,
     NORM,
     PLANE,
@@ -20,9 +22,7 @@ from budgeted_runs import (
     mean,
     variance,
 )
-from kernel_cases import Case, bare, waves
-from reference import budgeted, covariance
-from reference.agreement import agree
+from support.kernel_cases import Case, bare, waves
 from surefoot.algorithms import bkb
 
 POWERS = np.array([1.0, 2.0, -1.0, 0.5, 3.0, -2.5, 1e-3])

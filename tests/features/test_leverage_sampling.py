@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted
+from reference.agreement import agree
+from support.budgeted_runs import (
     ACCURACY,
     CASES,
     ERROR,
@@ -24,8 +26,6 @@ from budgeted_runs import (
     line,
     mean,
 )
-from reference import budgeted
-from reference.agreement import agree
 from surefoot.features import oversampling
 from surefoot.types import InvalidInput
 

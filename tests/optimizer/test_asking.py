@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plain_cells import Cell, drive, feasible
+from support.plain_cells import Cell, drive, feasible
 
 
 @pytest.mark.parametrize("space", ["line", "box", "mixed"])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
-from joint_cases import (
+from support.joint_cases import (
     JOINTS,
     LINE,
     RIDGE,

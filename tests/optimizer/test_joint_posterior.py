@@ -8,7 +8,9 @@ import pytest
 import torch
 
 import surefoot as sf
-from joint_cases import (
+from reference import covariance, gaussian_process
+from reference import risk as reference
+from support.joint_cases import (
     JOINTS,
     KERNEL,
     LINE,
@@ -26,8 +28,6 @@ from joint_cases import (
     of_the_space,
     places,
 )
-from reference import covariance, gaussian_process
-from reference import risk as reference
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 from surefoot.risks import Risk
 

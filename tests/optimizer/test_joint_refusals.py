@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import surefoot as sf
-from joint_cases import JOINTS, KERNEL, LINE, build, either, every, inform, places, state
+from support.joint_cases import JOINTS, KERNEL, LINE, build, either, every, inform, places, state
 
 
 def check_refused(

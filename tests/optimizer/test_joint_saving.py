@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from joint_cases import (
+from support.joint_cases import (
     DENSITY,
     JOINTS,
     LINE,

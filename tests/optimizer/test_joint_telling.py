@@ -6,7 +6,7 @@ import torch
 from torch.distributions import Normal
 
 import surefoot as sf
-from joint_cases import DENSITY, LINE, build, either, every, inform, noisy, of_the_space
+from support.joint_cases import DENSITY, LINE, build, either, every, inform, noisy, of_the_space
 
 
 class TestTelling:

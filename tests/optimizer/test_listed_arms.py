@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from batched_runs import batched, play, value
+from support.batched_runs import batched, play, value
 
 
 class TestArmsOfARound:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
+from support.plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
 from surefoot.algorithms import gp_ucb
 from surefoot.regression.posterior import Pull
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import BUILDS, Cell, drive
+from support.plain_cells import BUILDS, Cell, drive
 from surefoot.types import Query
 
 

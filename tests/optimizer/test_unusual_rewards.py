@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import LINE, MOMENT, Cell, feasible, in_turn, noisy, points_of
+from support.plain_cells import LINE, MOMENT, Cell, feasible, in_turn, noisy, points_of
 
 
 def same_posterior(left: sf.Optimizer, right: sf.Optimizer, **tolerance: float) -> None:

@@ -11,9 +11,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import surefoot as sf
-from kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from reference import covariance, gaussian_process, width
 from reference.agreement import agree
+from support.kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding, pivoted_cholesky
 from surefoot.regression.posterior import Pull

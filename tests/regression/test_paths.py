@@ -13,8 +13,8 @@ from scipy import stats
 from torch import Tensor
 
 import surefoot as sf
-from feature_rules import greedy, sampled
-from kernel_cases import table
+from support.feature_rules import greedy, sampled
+from support.kernel_cases import table
 from surefoot.features import PriorPaths
 
 CHANCE = 1e-6

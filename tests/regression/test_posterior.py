@@ -3,7 +3,7 @@
 import pytest
 
 import surefoot as sf
-from plain_cells import FIXED_GEOMETRY, Cell, cells, noisy, points_of
+from support.plain_cells import FIXED_GEOMETRY, Cell, cells, noisy, points_of
 from surefoot.algorithms import gp_ucb
 
 

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from risk_cases import equal, examples, random_case, seeds, tensor
 
 from reference import covariance
 from reference import risk as reference
+from support.risk_cases import equal, examples, random_case, seeds, tensor
 from surefoot.risks import CVaR, Mean, VaR, WorstCase
 
 

@@ -14,10 +14,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from risk_cases import Case, equal, examples, random_case, random_level, seeds, tensor
 
 import surefoot as sf
 from reference import risk as reference
+from support.risk_cases import Case, equal, examples, random_case, random_level, seeds, tensor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.spaces import FiniteEnvironment
 from surefoot.types import InvalidInput

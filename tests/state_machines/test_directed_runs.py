@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from feature_rules import sampled
+from support.feature_rules import sampled
 from surefoot import algorithms
 
 ARMS = torch.rand(60, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

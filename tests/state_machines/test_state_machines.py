@@ -5,8 +5,9 @@ the number of examples: 20, say, to look for faults for some minutes.
 """
 
 import pytest
-from optimizer_machine import Subject, drive
-from subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT
+
+from support.optimizer_machine import Subject, drive
+from support.subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT
 
 
 def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
-from processes import forked_surefoot, wait_until_gone
+from support.processes import forked_surefoot, wait_until_gone
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.named_settings import named_setting

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import optuna
 import pytest
-from study_doubles import Scripted
 
+from support.study_doubles import Scripted
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.stopping import Stop

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processes import is_running, wait_until_gone
+from support.processes import is_running, wait_until_gone
 from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import STANDARD_ERROR
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.definition.command_template import CommandTemplate

@@ -16,8 +16,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.definition.compatibility import DEFINITION
 from surefoot.tune.stopping import Stop

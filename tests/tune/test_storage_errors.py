@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState
 from rich.console import Console
-from study_doubles import trials_of
 
+from support.study_doubles import trials_of
 from surefoot.tune import export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.definition.study_file import StudyFile

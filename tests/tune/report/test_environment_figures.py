@@ -7,8 +7,8 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
-from report_examples import environment_view, report_of, trial
 
+from support.report_examples import environment_view, report_of, trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune import StudyFile
 from surefoot.tune.report import write_report

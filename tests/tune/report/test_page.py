@@ -6,8 +6,8 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-from report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 
+from support.report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 from surefoot.tune.report.contents import Checkpoint, Interval, Parameter, Slice
 from surefoot.tune.report.page import page
 
