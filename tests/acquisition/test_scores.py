@@ -1,6 +1,7 @@
 """Upper confidence bounds and noisy expected improvement against their definitions."""
 
 import numpy as np
+import pytest
 import torch
 
 import surefoot as sf
@@ -31,6 +32,7 @@ def context() -> tuple[Context, np.ndarray, np.ndarray]:
     return made, pulled, rewards
 
 
+@pytest.mark.slow
 def test_noisy_expected_improvement_is_that_of_joint_draws() -> None:
     made, pulled, rewards = context()
     points = np.array([[0.05], [0.2], [0.35], [0.9], [1.0]])

@@ -89,6 +89,7 @@ class TestCoverage:
         failures = uncovered(random_case, theorem, level, self.PROBLEMS, self.ROUNDS)
         assert failures <= self.ADMISSIBLE
 
+    @pytest.mark.slow
     def test_half_a_deviation_is_not_enough(self) -> None:
         """What the test above would see.
 

@@ -51,6 +51,7 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
             optimizer.assess(some)
 
 
+@pytest.mark.slow
 @every
 def test_a_run_is_the_same_when_it_is_looked_at_saved_and_loaded(
     cell: Cell, tmp_path: Path
@@ -91,6 +92,7 @@ def check_finite(optimizer: sf.Optimizer) -> None:
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
 
 
+@pytest.mark.slow
 @some
 def test_a_copy_goes_on_with_the_same_run(cell: Cell) -> None:
     play, half = Play(cell.build(), cell.batch), rounds(cell) // 2

@@ -99,6 +99,7 @@ class TestDegenerateArms:
         agree(mean(optimizer), sketched.mean(rewards))
         agree(variance(optimizer), 0.1 * sketched.variance())
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("ridge", [1.0, 0.01])
     def test_an_arm_of_which_the_kernel_makes_nothing(self, ridge: float, seed: int) -> None:
@@ -119,6 +120,7 @@ class TestDegenerateArms:
             assert math.isfinite(run.optimizer.width)
         run.ask_and_tell(60)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("lengthscale", [1e2, 1e4, 1e6, 1e8])
     @pytest.mark.parametrize("kernel", ["se", "matern"])
     def test_lengthscales_at_which_rounding_makes_the_kernel_indefinite(

@@ -41,6 +41,7 @@ def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) ->
 class TestChances:
     """Who enters the dictionary, and how often."""
 
+    @pytest.mark.slow
     @inclusions
     @given(
         st.lists(st.tuples(st.floats(0.0, 10.0), st.integers(1, 10**6)), min_size=1, max_size=9),

@@ -103,6 +103,7 @@ class TestBelief:
         for ours, theirs in zip(optimizer.assess(designs), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
+    @pytest.mark.slow
     @either
     @every
     def test_the_best_design_of_those_measured(self, name: str, observed: bool) -> None:
@@ -125,6 +126,7 @@ class TestBelief:
         assert optimizer.recommend().arm == 7
         assert optimizer.recommend(by="lower").arm == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "estimator"),
         [
@@ -146,6 +148,7 @@ class TestBelief:
         assert found.lower <= found.value <= found.upper
         assert abs(found.value) < 1.5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms", "box"])
     def test_a_kernel_is_learnt_where_the_environment_has_one_value(self, name: str) -> None:
         joint = sf.Joint(JOINTS[name]().design, sf.FiniteEnvironment([0.3]))

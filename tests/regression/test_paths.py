@@ -70,6 +70,7 @@ FEATURES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "features",
     [
@@ -146,6 +147,7 @@ KERNELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -120,6 +120,7 @@ class TestManyRewards:
             ours, expected = (getattr(one.posterior, name)(ARMS) for one in (other, alone))
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-10)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("build", [batched, tabulated])
     def test_the_fit_of_the_loaded_is_that_of_the_saved(
         self, build: Callable[..., sf.Optimizer], tmp_path: Path

@@ -106,6 +106,7 @@ def test_a_command_has_its_standard_error(tmp_path: Path):
     assert 0.1 < result.sem < 1.0
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=30))
 def test_location_solves_the_equation_of_huber(values):
     location, error = robust_location(values)

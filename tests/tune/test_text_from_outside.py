@@ -194,6 +194,7 @@ class TestTerminal:
         assert storable("\ud800\0é") == "\ufffd\ufffdé"
 
 
+@pytest.mark.slow
 def test_cells_that_a_spreadsheet_would_compute_are_text(tmp_path):
     choices = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "-1.5", "plain"]
     path = tmp_path / "STUDY.toml"
