@@ -9,11 +9,12 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint docs dist bench pictures clean
+.PHONY: help demo check quick test lint docs dist bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
-	@echo "make test      every check: lint, types, import layers, tests"
+	@echo "make check     lint, types, import layers, and the tests that are not slow"
+	@echo "make test      every check: the above, then the slow tests"
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
@@ -35,8 +36,15 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
-	$(BIN)/pytest -n 2
+# Types take as long as the tests, on one core.
+check: $(READY)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
+
+quick: $(READY)
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test: check
+	$(BIN)/pytest -n 2 -m slow
 
 # Tools that only one target needs.
 $(READY)-%: $(READY)

@@ -17,7 +17,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
-from processes import forked_surefoot, is_running
+from support.processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
 from surefoot.tune.study.study import create_study
@@ -221,6 +221,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     assert 'mode = "a b"' in out
 
 
+@pytest.mark.slow
 def test_a_single_measurement_has_no_interval(study):
     path = study()
     fill(path, count=2)
@@ -278,6 +279,7 @@ def test_export_to_parquet(study):
     assert table["start"].dtype.kind == "M"
 
 
+@pytest.mark.slow
 def test_parquet_without_its_packages_names_the_extra(study, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = study()
@@ -316,6 +318,7 @@ class TestDiagnose:
         (warning,) = json.loads(surefoot("diagnose", path, "--json")[1])["warnings"]
         assert "residuals" in warning
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ending", ["html", pytest.param("png", marks=pytest.mark.slow)])
     def test_a_picture_on_request(self, file, ending):
         if ending == "png":
@@ -334,6 +337,7 @@ class TestDiagnose:
         assert "column '1'" in out
         assert "30" in out
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("content", "arguments", "message"),
         [

@@ -37,7 +37,8 @@ def imported(folder: Path) -> set[str]:
 @pytest.mark.slow
 def test_every_direct_dependency_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    listed = [*project["dependencies"], *project["optional-dependencies"]["parquet"]]
+    extras = project["optional-dependencies"]
+    listed = [*project["dependencies"], *extras["optuna"], *extras["tune"], *extras["parquet"]]
     declared = {re.split(r"[<>=\[]", each)[0] for each in listed}
     optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so
     used = imported(ROOT / "src" / "surefoot") - {"surefoot"} - optional

@@ -13,6 +13,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "sqlite"
 BENCH = [sys.executable, str(EXAMPLE / "bench.py"), "--seconds", "0.01"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -32,6 +33,7 @@ def test_bench_prints_a_latency_and_leaves_nothing(arguments, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--batch", "0"], ["--sync", "MAYBE"], ["--page-size", "9000"]]
 )
@@ -51,6 +53,7 @@ def test_a_terminated_bench_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_study_file_uses_every_option_of_the_bench_that_is_tuned():
     study = StudyFile.load(EXAMPLE / "sqlite.toml")
     for name in study.parameters:

@@ -63,6 +63,7 @@ class TestFormulas:
         relative = R / math.sqrt(0.5)  # the theorem's ridge is 1
         assert ours == pytest.approx(s * width.chowdhury_gopalan(B, relative, gain, d), rel=1e-12)
 
+    @pytest.mark.slow
     @given(positive, positive, alphas, positive, rounds, gains, shares, scales)
     def test_truncated(
         self, B: float, v: float, a: float, lam: float, t: int, gain: float, d: float, s: float
@@ -72,6 +73,7 @@ class TestFormulas:
         progress = after(t, information_gain=gain, ridge=lam)
         assert ours(progress) == pytest.approx(s * expected, rel=1e-12)
 
+    @pytest.mark.slow
     @given(positive, positive, alphas, positive, rounds, counts, counts, shares, accuracies, scales)
     def test_adaptive(
         self,
@@ -94,6 +96,7 @@ class TestFormulas:
         expected = heavy_tails.nystrom_width(B, v, a, d, lam, t, m, T, eps)
         assert nystrom == pytest.approx(s * expected, rel=1e-12)
 
+    @pytest.mark.slow
     @given(
         positive,
         positive,
@@ -180,6 +183,7 @@ class TestGuesses:
         assert doubling.norm_bound(given_, 7.0, rewards) == given_
         assert doubling.horizon(5, 0.3, rewards) == (5, 0.3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_NORM)
     @given(rewards=rounds)
     def test_a_width_takes_the_guessed_norm(self, name: str, rewards: int) -> None:
@@ -188,6 +192,7 @@ class TestGuesses:
         norm = doubling.norm_bound(None, unit, rewards)
         assert make(None)(progress) == pytest.approx(make(norm)(progress), rel=1e-12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_HORIZON)
     @given(rewards=rounds, delta=shares)
     def test_a_width_takes_the_horizon_of_its_epoch(
@@ -197,6 +202,7 @@ class TestGuesses:
         explicit = make(*doubling.horizon(None, delta, rewards))
         assert make(None, delta)(progress) == pytest.approx(explicit(progress), rel=1e-12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", OF_NORM)
     @given(first=rounds, second=rounds)
     @settings(max_examples=50)

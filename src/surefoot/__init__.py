@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from surefoot.types import Constraint as Constraint
     from surefoot.types import Info as Info
     from surefoot.types import InvalidInput as InvalidInput
+    from surefoot.types import NotInstalled as NotInstalled
     from surefoot.types import NotReady as NotReady
     from surefoot.types import NumericalError as NumericalError
     from surefoot.types import Query as Query
@@ -78,6 +79,7 @@ _NAMES = {
         "Constraint",
         "Info",
         "InvalidInput",
+        "NotInstalled",
         "NotReady",
         "NumericalError",
         "Query",

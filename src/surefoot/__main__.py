@@ -1,5 +1,18 @@
-"""`python -m surefoot`: the command line."""
+"""The command `surefoot`, also as `python -m surefoot`."""
 
-from surefoot.cli import app
+import sys
 
-app(prog_name="surefoot")
+from surefoot.types import NotInstalled
+
+
+def main() -> None:
+    """Run the command line, or say what to install for it."""
+    try:
+        from surefoot.cli import app
+    except NotInstalled as error:
+        sys.exit(f"surefoot: {error}")
+    app(prog_name="surefoot")
+
+
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,10 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from surefoot._internal.extras import extra
+
+with extra("tune"):
+    import typer
 
 if TYPE_CHECKING:
     from surefoot.tune.study.study import AgainstDefaults, Summary

@@ -37,6 +37,13 @@ class NotReady(SurefootError, RuntimeError):
     """
 
 
+class NotInstalled(SurefootError, ImportError):
+    """Package that is not installed; the message names the extra that installs it.
+
+    It is an `ImportError` as well.
+    """
+
+
 class NumericalError(SurefootError, ArithmeticError):
     """Numerical failure in float64, such as a covariance that is not positive definite.
 

@@ -133,6 +133,7 @@ def test_extents_whose_squares_leave_the_range_of_floats_are_refused(
         sf.Box([lower], [upper])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "upper",
     [1e99, *(pytest.param(upper, marks=pytest.mark.slow) for upper in (1e-99, 1.0000000000000002))],

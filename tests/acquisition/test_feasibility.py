@@ -30,6 +30,7 @@ def test_looking_leaves_every_bit_as_it_is() -> None:
     assert torch.equal(chances(look=False), chances(look=True))
 
 
+@pytest.mark.slow
 def test_an_optimizer_with_failures_in_a_box_can_be_copied() -> None:
     optimizer = gp_ucb(sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.3))
     optimizer.tell([0.2], 1.0)

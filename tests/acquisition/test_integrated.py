@@ -28,6 +28,7 @@ def fitted(number: int = 14, **settings) -> sf.Optimizer:
     return optimizer
 
 
+@pytest.mark.slow
 def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     """Without microscale variation, which intervals allow for."""
     optimizer = fitted()
@@ -48,6 +49,7 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     assert not torch.allclose(found, UpperConfidenceBound()(belief, RNG)(NEW), atol=1e-2)
 
 
+@pytest.mark.slow
 def test_modes_of_kernels_of_different_smoothness_count_together():
     """The moments of batches, one for each kernel, are those of all samples one by one."""
     modes = fitted().belief().outcome.uncertainty.unit
@@ -65,6 +67,7 @@ def test_modes_of_kernels_of_different_smoothness_count_together():
     torch.testing.assert_close(modes.covariance(unit), mixture, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
     belief = fitted().belief()
     integrated = belief.integrated(belief.outcome.uncertainty.smooth)
@@ -80,6 +83,7 @@ def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
     assert float(ratio[0]) < 0.9
 
 
+@pytest.mark.slow
 def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
     for number, same in ((150, False), (151, True)):
         belief = fitted(number).belief()
@@ -115,6 +119,7 @@ def test_what_is_not_a_truth_value_is_refused():
         UpperConfidenceBound(integrated=1)
 
 
+@pytest.mark.slow
 def test_queries_are_the_same_after_save_and_load(tmp_path):
     optimizer = fitted(policy=Replication(UpperConfidenceBound(integrated=True)))
     optimizer.save(tmp_path / "run")
@@ -124,6 +129,7 @@ def test_queries_are_the_same_after_save_and_load(tmp_path):
     assert torch.equal(optimizer.ask().point, loaded.ask().point)
 
 
+@pytest.mark.slow
 def test_the_fit_keeps_the_optima_of_the_other_kernels():
     """So that they need not be found anew, and are where an ascent from the fit ends."""
     outcome = fitted().belief().outcome

@@ -36,6 +36,7 @@ def second(z):
     return z[:, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
@@ -102,6 +103,7 @@ def test_on_narrow_strips_it_is_as_good_as_a_grid():
         assert float(density(found.point.unsqueeze(0))) >= best - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
 def test_units_make_no_difference(unit):
     """Of the bounds, of the environment, and of the density."""
@@ -121,6 +123,7 @@ def test_units_make_no_difference(unit):
     assert (scaled.point / unit).tolist() == pytest.approx(plain.point.tolist(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_unif_picks_evenly_from_all_lacing_values():
     """Points in the left half of the rectangle, from 600 searches: within 6 standard deviations.
 
@@ -146,6 +149,7 @@ def test_it_finds_what_no_start_has(lacing):
     assert float(found.point[1]) >= 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacing", ["prob", "unif"])
 def test_where_nothing_laces_it_gives_the_least_violation(lacing):
     """lower is at least 1 (at z = (0.25, 0.75)), 0.5 above its VaR; upper is everywhere enough."""

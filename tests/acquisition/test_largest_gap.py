@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from joint_cases import LINE, MASSES, build
 from reference import risk as reference
+from support.joint_cases import LINE, MASSES, build
 from surefoot.acquisition import LargestGap
 from surefoot.types import InvalidInput
 

@@ -132,6 +132,7 @@ def test_a_single_ball_bounds_the_way():
     assert float((ends - starts).norm(dim=-1).max()) <= settings.radius + step
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_ends_and_touch_no_global_state():
     lower, upper = cube(1)
     before, threads = torch.get_rng_state(), torch.get_num_threads()

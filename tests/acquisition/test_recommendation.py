@@ -8,6 +8,7 @@ import surefoot as sf
 from surefoot.algorithms import robust_ucb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("box", [sf.Box([0.0], [10.0], levels={0: [1, 2, 5, 10]}), None])
 def test_a_measured_point_that_is_not_of_the_space_is_not_recommended(box: sf.Box | None) -> None:
     if box is None:
@@ -21,6 +22,7 @@ def test_a_measured_point_that_is_not_of_the_space_is_not_recommended(box: sf.Bo
     assert torch.equal(best, box.snap(best[None])[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewards", [(5.0, 5.0), (5.0,)])
 def test_an_arm_that_always_failed_is_not_recommended(rewards: tuple[float, ...]) -> None:
     optimizer = robust_ucb(sf.Arms([[0.0], [0.5], [1.0]]), seed=0)
@@ -31,6 +33,7 @@ def test_an_arm_that_always_failed_is_not_recommended(rewards: tuple[float, ...]
     assert optimizer.recommend().arm != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("designs", [sf.Box([0.0], [1.0]), sf.Arms(np.linspace(0, 1, 11)[:, None])])
 def test_a_single_failure_hides_no_design(designs: sf.Arms | sf.Box) -> None:
     world = sf.FiniteEnvironment([0.3, 0.4, 0.5, 0.6, 0.7])

@@ -57,6 +57,7 @@ class LiteralGPTS:
         return int((mean + v_t * root @ normals).argmax())
 
 
+@pytest.mark.slow
 def test_gp_ts_is_the_published_algorithm() -> None:
     arms = sf.Arms(LINE)
     optimizer = gp_ts(arms, KERNEL, noise=NOISE, norm_bound=NORM, delta=DELTA, ridge=RIDGE)
@@ -116,6 +117,7 @@ def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

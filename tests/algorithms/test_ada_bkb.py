@@ -151,6 +151,7 @@ class TestPartition:
 
 
 class TestRuns:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "estimator",
         [
@@ -209,6 +210,7 @@ class TestRuns:
         assert optimizer._memory.get("cells") is cells
         run(optimizer, 5)
 
+    @pytest.mark.slow
     def test_it_moves_on_where_measurements_fail(self) -> None:
         optimizer = ada_bkb(UNIT, SMOOTH, scale=0.3, **GIVEN)
         run(optimizer, 3)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from batched_runs import PLANE, SETTINGS, batched, play, value
 from reference import covariance, gaussian_process
+from support.batched_runs import PLANE, SETTINGS, batched, play, value
 from surefoot.algorithms import bbkb, bkb
 
 KERNELS: dict[str, Callable[[], object]] = {
@@ -19,6 +19,7 @@ KERNELS: dict[str, Callable[[], object]] = {
 
 
 class TestBatches:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("kernel", "inclusion"),
         [
@@ -33,6 +34,7 @@ class TestBatches:
         in_batches = bbkb(sf.Arms(PLANE), KERNELS[kernel](), ratio=1.0, **settings)
         assert play(each_round, 80) == play(in_batches, 80)
 
+    @pytest.mark.slow
     def test_the_arm_asked_is_the_best_of_all(self) -> None:
         """Against the bounds of all arms, worked out from the mean of the batch's start."""
         optimizer, noise = batched(), np.random.default_rng(1)
@@ -66,6 +68,7 @@ class TestBatches:
         assert optimizer.pending == []
         assert len(optimizer.history) == 88
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("resample", ["every-round", "adaptive"])
     def test_a_query_forgotten_and_asked_again_leaves_no_trace(self, resample: str) -> None:
         features = sf.Nystrom(sf.LeverageSampling(2.0, resample=resample))

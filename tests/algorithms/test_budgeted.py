@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted, width
+from reference.agreement import agree
+from support.budgeted_runs import (
     ACCURACY,
     CASES,
     DELTA,
@@ -23,15 +25,14 @@ from budgeted_runs import (
     mean,
     variance,
 )
-from kernel_cases import Case, waves
-from reference import budgeted, width
-from reference.agreement import agree
+from support.kernel_cases import Case, waves
 from surefoot.algorithms import bkb, gp_ucb
 from surefoot.estimators import Estimator
 
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
+@pytest.mark.slow
 @cases
 def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(case: Case) -> None:
     beta, ridge = sf.widths.srinivas(scale=0.5), 0.2
@@ -56,6 +57,7 @@ def test_with_everything_in_the_dictionary_the_arms_are_those_of_exact_gp_ucb(ca
     np.testing.assert_allclose(variance(sketch.optimizer), variance(exact), rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "inclusion", "ridge"),
     [
@@ -177,6 +179,7 @@ class TestVarianceStarvation:
 class TestSaving:
     """A run that stops in the middle, and one whose horizon is extended."""
 
+    @pytest.mark.slow
     @inclusions
     def test_a_loaded_run_draws_the_same_dictionaries(self, inclusion: str, tmp_path: Path) -> None:
         case = line(30, 0.3)

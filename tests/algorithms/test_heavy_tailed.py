@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from heavy_tailed_cases import (
+from reference import heavy_tails
+from reference.agreement import agree
+from reference.heavy_tails import Root
+from support.heavy_tailed_cases import (
     ACCURACY,
     CASES,
     DELTA,
@@ -22,10 +25,7 @@ from heavy_tailed_cases import (
     lost,
     pulls,
 )
-from kernel_cases import GRID, Case, waves
-from reference import heavy_tails
-from reference.agreement import agree
-from reference.heavy_tails import Root
+from support.kernel_cases import GRID, Case, waves
 from surefoot.features import Dictionary, Features
 from surefoot.types import Info
 
@@ -113,6 +113,7 @@ def check_adaptive(
     check_counts(info, found)
 
 
+@pytest.mark.slow
 @cases
 @alphas
 @ridges
@@ -139,6 +140,7 @@ def test_truncation_is_algorithm_1_with_the_width_of_theorem_1(
     np.testing.assert_allclose([info.threshold for info in infos], b, rtol=1e-12)
 
 
+@pytest.mark.slow
 @cases
 @in_pairs
 def test_adaptive_truncation_in_exact_features_is_algorithm_2(
@@ -162,6 +164,7 @@ def test_adaptive_truncation_in_exact_features_is_algorithm_2(
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
+@pytest.mark.slow
 @waving
 @in_pairs
 def test_adaptive_truncation_in_fourier_features_is_algorithm_2_with_the_width_of_lemma_1(
@@ -212,6 +215,7 @@ def test_adaptive_truncation_on_a_dictionary_is_algorithm_2_with_the_width_of_th
     Geometry(variance, log_det, beta).check(optimizer, info)
 
 
+@pytest.mark.slow
 @cases
 @ridges
 def test_least_squares_on_a_dictionary_is_ridge_regression_in_its_features(

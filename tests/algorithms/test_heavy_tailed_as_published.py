@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import surefoot as sf
-from budgeted_runs import dictionary
-from heavy_tailed_cases import CASES, HORIZON, LINE, MOMENTS, NORM, PULLS, alphas, pulls
-from kernel_cases import GRID, Case, waves
 from reference import heavy_tails
 from reference.agreement import agree
+from support.budgeted_runs import dictionary
+from support.heavy_tailed_cases import CASES, HORIZON, LINE, MOMENTS, NORM, PULLS, alphas, pulls
+from support.kernel_cases import GRID, Case, waves
 
 ROOTS = ["symmetric", "cholesky"]
 roots = pytest.mark.parametrize("root", ROOTS)
@@ -79,6 +79,7 @@ def check(
     return not found.kept.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "nodes", "lengthscale"),
     [(waves(LINE, 0.25), 20, 0.25), (waves(GRID, 0.45), 6, 0.45)],
@@ -103,6 +104,7 @@ def test_quadrature_has_a_cosine_and_a_sine_of_every_node(
     assert cut
 
 
+@pytest.mark.slow
 @in_pairs
 def test_a_dictionary_drawn_every_round_has_a_feature_for_each_arm(
     case: Case, alpha: float, root: str
@@ -133,6 +135,7 @@ def test_the_dimension_is_the_number_of_arms_whatever_the_rank() -> None:
     assert dimensions["cholesky"] < 20
 
 
+@pytest.mark.slow
 def test_former_dictionaries_are_kept_and_a_saved_run_goes_on_the_same(tmp_path: Path) -> None:
     """A small q, so that dictionaries change: tables that are kept must be those of their arms."""
     case = CASES["matern"]

@@ -21,6 +21,7 @@ BUILDS: dict[str, Callable[[], sf.Optimizer]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
 @pytest.mark.parametrize(
     ("where", "reward"),
@@ -112,6 +113,7 @@ def test_a_very_small_ridge_loses_no_digits() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "space", [sf.Arms([[0.0], [1.0]]), sf.Box([0.0], [1.0])], ids=["arms", "box"]
 )

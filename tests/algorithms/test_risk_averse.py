@@ -8,11 +8,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from risk_averse_runs import NOISE, ROUNDS, SLACK, THREE, TINY, TWO, Case, Run, scattered, smooth
 
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
+from support.risk_averse_runs import (
+    NOISE,
+    ROUNDS,
+    SLACK,
+    THREE,
+    TINY,
+    TWO,
+    Case,
+    Run,
+    scattered,
+    smooth,
+)
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 
 
@@ -90,6 +101,7 @@ def check_likely(known: reference.Round, x: int, z: int, lacing: np.ndarray) -> 
 class TestVUcb:
     """Algorithm 1."""
 
+    @pytest.mark.slow
     def test_asks_what_algorithm_1_asks(self, case: Case, level: Fraction) -> None:
         def check(known: reference.Round, x: int, z: int) -> None:
             best, lacing = known.v_ucb(level)
@@ -101,6 +113,7 @@ class TestVUcb:
         Run(case, optimizer).check_every_round(check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["se-unequal", "matern-zeros", "control-noise"])
 def test_v_ucb_asks_any_lacing_value_by_choice(name: str) -> None:
     case, level, unlikely = CASES[name], Fraction(2, 5), 0
@@ -122,6 +135,7 @@ def test_v_ucb_asks_any_lacing_value_by_choice(name: str) -> None:
 class TestStableOpt:
     """The limit of V-UCB at level 0."""
 
+    @pytest.mark.slow
     def test_asks_what_stable_opt_asks(self, case: Case) -> None:
         def check(known: reference.Round, x: int, z: int) -> None:
             best, lacing = known.stable_opt()
@@ -131,6 +145,7 @@ class TestStableOpt:
         optimizer = stable_opt(case.joint, case.kernel(), ridge=NOISE)
         Run(case, optimizer).check_every_round(check)
 
+    @pytest.mark.slow
     def test_v_ucb_at_a_level_near_0_asks_the_same_points_as_stable_opt(self, case: Case) -> None:
         space, kernel = case.joint, case.kernel()
         left = Run(case, v_ucb(space, kernel, level=TINY, ridge=NOISE))
@@ -140,6 +155,7 @@ class TestStableOpt:
         assert left.rewards == right.rewards
 
 
+@pytest.mark.slow
 @cases
 @levels
 def test_cvar_ucb_asks_what_the_construction_asks(case: Case, level: Fraction) -> None:

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from risk_averse_runs import NOISE, TINY, scattered
 
 import surefoot as sf
 from reference import risk as reference
+from support.risk_averse_runs import NOISE, TINY, scattered
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 
 MASSES = np.array([1, 2, 1, 1, 0, 2, 2, 1])

@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from risk_averse_runs import NOISE, SLACK, TWO, Case, Run, scattered, smooth
 from scipy import stats
 
 import surefoot as sf
 from reference import covariance
 from reference import risk as reference
+from support.risk_averse_runs import NOISE, SLACK, TWO, Case, Run, scattered, smooth
 from surefoot.acquisition import ScorePolicy
 from surefoot.algorithms import v_ucb
 from surefoot.risks import Risk
@@ -89,6 +89,7 @@ class TestCoverage:
         failures = uncovered(random_case, theorem, level, self.PROBLEMS, self.ROUNDS)
         assert failures <= self.ADMISSIBLE
 
+    @pytest.mark.slow
     def test_half_a_deviation_is_not_enough(self) -> None:
         """What the test above would see.
 

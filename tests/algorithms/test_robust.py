@@ -28,6 +28,7 @@ def contaminated(number: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, to
     return points, torch.where(spikes, rewards + 30.0 * sign, rewards), spikes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "estimator", [sf.Huber(), sf.StudentT()], ids=lambda part: type(part).__name__
@@ -50,6 +51,7 @@ def test_spikes_hardly_move_a_robust_mean(estimator: object, seed: int) -> None:
     assert errors[0] < 0.1 * errors[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *[pytest.param(s, marks=pytest.mark.slow) for s in (1, 2)]])
 def test_the_default_learns_through_spikes(seed: int) -> None:
     points, rewards, spikes = contaminated(100, seed)
@@ -76,6 +78,7 @@ def test_the_default_finds_the_optimum_under_spikes(space: str) -> None:
     assert float(truth(optimizer.recommend().point)) > 0.8
 
 
+@pytest.mark.slow
 def test_a_lone_spike_is_not_recommended() -> None:
     """Nothing else was ever measured near it; the neighbours further off still decide."""
     optimizer = robust_ucb(sf.Box([0.0], [1.0]))
@@ -88,6 +91,7 @@ def test_a_lone_spike_is_not_recommended() -> None:
     assert float(optimizer.recommend().point) == pytest.approx(0.7, abs=0.1)
 
 
+@pytest.mark.slow
 def test_clean_data_lose_little_weight() -> None:
     generator = np.random.default_rng(0)
     points = torch.from_numpy(generator.uniform(size=(80, 1)))

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from contract_table import (
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+import surefoot as sf
+from reference import covariance, gaussian_process
+from support.contract_table import (
     GRAM,
     LASTING,
     RIDGE,
@@ -29,12 +34,7 @@ from contract_table import (
     table_of,
     usual_points,
 )
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF
-
-import surefoot as sf
-from feature_rules import greedy, sampled
-from reference import covariance, gaussian_process
+from support.feature_rules import greedy, sampled
 
 # Every point is in these dictionaries: 12 are all arms, or all points that are told.
 FULL: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -94,6 +94,7 @@ class TestFullDictionary:
         inform(optimizer, 15)
         return optimizer, seen.numpy()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("features", FULL)
     @pytest.mark.parametrize("cell", cells(table_of(space=SPACES), is_slow))
     def test_is_the_formula(self, cell: Cell, features: str) -> None:
@@ -126,6 +127,7 @@ class TestFullDictionary:
         close(variance, torch.from_numpy(deviation**2), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", cells(in_pairs(BEYOND_REACH), is_slow))
 def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
     cell, endless = replace(cell, estimator="least-squares"), ENDLESS[cell.estimator]()
@@ -139,6 +141,7 @@ def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
 class TestOrder:
     """What a set of rewards says does not depend on how they came."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(in_pairs(UNORDERED), is_slow))
     def test_of_tells(self, cell: Cell) -> None:
         tolerance = 1e-6 if cell.estimator == "huber" else 1e-9
@@ -155,6 +158,7 @@ class TestOrder:
         same_belief(backwards, forwards, tolerance)
         same_belief(at_once, forwards, tolerance)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
     def test_of_the_rewards_of_a_batch(self, cell: Cell) -> None:
         left, right = cell.build(), cell.build()
@@ -185,6 +189,7 @@ def seen(cell: Cell, query: sf.Query) -> torch.Tensor:
 class TestPending:
     """A pending query is a pull without a reward."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(LINEAR + KEPT, is_slow))
     def test_it_leaves_the_posterior_and_steers_the_next_ask_as_a_reward_of_its_mean_does(
         self, cell: Cell
@@ -203,6 +208,7 @@ class TestPending:
         among = None if cell.space in TABULAR else locations(pending.space, 6, seed=6).x
         assert asked(pending.ask(arms=among)) == asked(told.ask(arms=among))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(table_of(space=TABULAR[:4], features=LASTING)))
     def test_a_batch_is_what_is_asked_when_each_mean_is_told(self, cell: Cell) -> None:
         pending, told = (cell.build(width=STEADY) for _ in range(2))
@@ -213,6 +219,7 @@ class TestPending:
             assert asked(query) == asked(other)
             told.tell(other, mean_at(told, seen(cell, other)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("cell", "failed"),
         [

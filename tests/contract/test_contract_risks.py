@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from contract_table import JOINT, LASTING, RISKS, Cell, cells, inform, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
+from support.contract_table import JOINT, LASTING, RISKS, Cell, cells, inform, table_of
 
 VALUE = st.floats(-10.0, 10.0)
 
@@ -16,6 +16,7 @@ def is_slow(cell: Cell) -> bool:
     return cell.features != "exact" and cell.space != "joint-arms"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 @given(data=st.data(), number=st.integers(1, 8))
 @settings(max_examples=30, deadline=None, database=None, derandomize=True)
@@ -35,6 +36,7 @@ def test_the_risk_of_bounds_brackets_the_risk(risk: str, data: st.DataObject, nu
     assert value <= upper + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=LASTING), is_slow))
 def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> None:
@@ -59,6 +61,7 @@ def test_an_optimiser_reports_the_risk_of_its_bounds(cell: Cell, risk: str) -> N
             torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", cells(table_of(space=JOINT, features=("exact",), risk=RISKS)))
 def test_the_recommendation_is_the_best_of_the_designs_measured(cell: Cell) -> None:
     optimizer = cell.build()

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from contract_table import (
+
+import surefoot as sf
+from support.contract_table import (
     PAIRS,
     TABULAR,
     Cell,
@@ -20,8 +22,6 @@ from contract_table import (
     of_design,
     takes_long,
 )
-
-import surefoot as sf
 from surefoot.types import OBJECTIVE, Measurement
 
 ESTIMANDS: tuple[sf.acquisition.Estimand, ...] = ("location", "median", "mean")
@@ -62,6 +62,7 @@ def look(optimizer: sf.Optimizer, path: Path, thoroughly: bool = True) -> None:
         optimizer.belief([Measurement(x, {OBJECTIVE: 1.0}, z) for x, z in further])
 
 
+@pytest.mark.slow
 @every
 def test_a_run_is_the_same_when_it_is_looked_at_saved_and_loaded(
     cell: Cell, tmp_path: Path
@@ -102,6 +103,7 @@ def check_finite(optimizer: sf.Optimizer) -> None:
     assert bool(((weights >= 0.0) & (weights <= 1.0)).all())
 
 
+@pytest.mark.slow
 @every
 def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:
     """What it says then, for the first time, is what a copy of it said before."""
@@ -117,6 +119,7 @@ def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:
         assert torch.equal(after[name], value), name
 
 
+@pytest.mark.slow
 @some
 def test_a_copy_goes_on_with_the_same_run(cell: Cell) -> None:
     play, half = Play(cell.build(), cell.batch), rounds(cell) // 2

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from heavy_tailed_cases import (
+from reference import heavy_tails
+from reference.heavy_tails import Root
+from support.heavy_tailed_cases import (
     CASES,
     DELTA,
     HORIZON,
@@ -22,8 +24,6 @@ from heavy_tailed_cases import (
     features,
     roots,
 )
-from reference import heavy_tails
-from reference.heavy_tails import Root
 from surefoot.features import Dictionary, Features
 from surefoot.types import Info
 
@@ -98,6 +98,7 @@ few = settings(max_examples=8, deadline=None, database=None, derandomize=True)
 class TestCheapAdaptiveTruncationIsTheLiteralOne:
     """After every tell, with all pulls summed anew in every direction."""
 
+    @pytest.mark.slow
     @roots
     @pytest.mark.parametrize(
         ("kernel", "chosen"),
@@ -167,6 +168,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             cut += heavy.check(optimizer, info, features(optimizer)[pulled[:t]], root)
         assert cut > heavy.pulls / 2
 
+    @pytest.mark.slow
     @roots
     def test_when_a_new_guess_at_the_horizon_lowers_the_threshold(self, root: Root) -> None:
         """Arms that say nothing of each other: a reward let go is just below the threshold."""

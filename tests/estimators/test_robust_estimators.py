@@ -69,6 +69,7 @@ def fitted(
     return Fit(estimate, embedding(at) @ estimate.coefficients, weights, state, sample)
 
 
+@pytest.mark.slow
 def test_huber_minimises_hubers_loss_at_its_scale() -> None:
     site, rewards = spiky()
     estimate, mean, *_ = fitted(sf.Huber(passes=2000, tolerance=1e-12), site, rewards)
@@ -119,6 +120,7 @@ def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
     np.testing.assert_allclose(ours[site], variance, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dof", [4.0, 1e9])
 def test_what_few_features_leave_is_independent_at_each_site(dof: float) -> None:
     # The fully independent training conditional: the process with covariance Q + diag(K - Q).

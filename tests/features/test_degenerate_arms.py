@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted, covariance
+from reference.agreement import agree
+from support.budgeted_runs import (
     NOISE,
     NORM,
     PLANE,
@@ -20,9 +22,7 @@ from budgeted_runs import (
     mean,
     variance,
 )
-from kernel_cases import Case, bare, waves
-from reference import budgeted, covariance
-from reference.agreement import agree
+from support.kernel_cases import Case, bare, waves
 from surefoot.algorithms import bkb
 
 POWERS = np.array([1.0, 2.0, -1.0, 0.5, 3.0, -2.5, 1e-3])
@@ -99,6 +99,7 @@ class TestDegenerateArms:
         agree(mean(optimizer), sketched.mean(rewards))
         agree(variance(optimizer), 0.1 * sketched.variance())
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("ridge", [1.0, 0.01])
     def test_an_arm_of_which_the_kernel_makes_nothing(self, ridge: float, seed: int) -> None:
@@ -119,6 +120,7 @@ class TestDegenerateArms:
             assert math.isfinite(run.optimizer.width)
         run.ask_and_tell(60)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("lengthscale", [1e2, 1e4, 1e6, 1e8])
     @pytest.mark.parametrize("kernel", ["se", "matern"])
     def test_lengthscales_at_which_rounding_makes_the_kernel_indefinite(

@@ -10,9 +10,19 @@ import pytest
 from scipy import stats
 
 import surefoot as sf
-from budgeted_runs import ACCURACY, DELTA, ERROR, NOISE, NORM, bkb_on, dictionary, line, variance
 from reference import budgeted
 from reference.agreement import agree
+from support.budgeted_runs import (
+    ACCURACY,
+    DELTA,
+    ERROR,
+    NOISE,
+    NORM,
+    bkb_on,
+    dictionary,
+    line,
+    variance,
+)
 
 
 def admissible(runs: int, delta: float) -> int:

@@ -5,9 +5,9 @@ import pytest
 from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import surefoot as sf
-from heavy_tailed_cases import features
-from kernel_cases import waves
 from reference import heavy_tails
+from support.heavy_tailed_cases import features
+from support.kernel_cases import waves
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import surefoot as sf
-from budgeted_runs import (
+from reference import budgeted
+from reference.agreement import agree
+from support.budgeted_runs import (
     ACCURACY,
     CASES,
     ERROR,
@@ -24,8 +26,6 @@ from budgeted_runs import (
     line,
     mean,
 )
-from reference import budgeted
-from reference.agreement import agree
 from surefoot.features import oversampling
 from surefoot.types import InvalidInput
 
@@ -41,6 +41,7 @@ def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) ->
 class TestChances:
     """Who enters the dictionary, and how often."""
 
+    @pytest.mark.slow
     @inclusions
     @given(
         st.lists(st.tuples(st.floats(0.0, 10.0), st.integers(1, 10**6)), min_size=1, max_size=9),

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from batched_runs import PLANE, SETTINGS, play, value
 from reference import covariance, gaussian_process
+from support.batched_runs import PLANE, SETTINGS, play, value
 from surefoot.algorithms import bkb
 
 

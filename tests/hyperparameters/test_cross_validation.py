@@ -63,6 +63,7 @@ def unpredictable(**settings: object) -> sf.Optimizer:
     return optimizer
 
 
+@pytest.mark.slow
 def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict() -> None:
     optimizer = unpredictable()
     history = optimizer.history
@@ -73,6 +74,7 @@ def test_the_best_measured_point_is_recommended_where_a_model_does_not_predict()
     assert optimizer.recommend(by="mean").point.tolist() != found.point.tolist()
 
 
+@pytest.mark.slow
 def test_a_replicate_below_average_counts_against_a_point() -> None:
     optimizer = unpredictable()
     best = optimizer.recommend().point
@@ -80,6 +82,7 @@ def test_a_replicate_below_average_counts_against_a_point() -> None:
     assert optimizer.recommend().point.tolist() != best.tolist()
 
 
+@pytest.mark.slow
 def test_a_point_that_failed_since_is_not_recommended() -> None:
     optimizer = unpredictable()
     best = optimizer.recommend().point

@@ -109,6 +109,7 @@ def test_rivals_are_less_probable_than_the_optimum():
     assert int(probabilities.argmax()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "kernels"), [(500, 2), (501, 1), (1001, 0)])
 def test_what_is_integrated_over_is_bounded(number, kernels):
     """Beyond 500 rewards the kernel is taken as known, beyond 1,000 the hyperparameters too."""

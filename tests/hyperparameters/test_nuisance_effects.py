@@ -171,6 +171,7 @@ def test_the_mean_of_the_effects_is_that_of_the_dense_formula():
     torch.testing.assert_close(offsets, expected - expected[-1], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", ["neither", "worker", "drift"])
 def test_without_effects_the_fit_is_the_same_to_the_last_bit(known):
     workers = torch.arange(48) % 4 if known == "worker" else None
@@ -194,6 +195,7 @@ def test_effects_are_dropped_where_there_are_none():
     assert found <= 1
 
 
+@pytest.mark.slow
 def test_outliers_are_not_taken_for_a_drift():
     clock = torch.arange(48.0, dtype=torch.float64)
     for seed in range(5):

@@ -145,6 +145,7 @@ def test_pooled_lengthscales_differ_where_few_variables_matter():
     assert 5.0 * float(scales[3]) < float(others.min())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_rewards_of_a_search_that_has_converged_are_the_best(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -166,6 +167,7 @@ def test_rewards_that_are_all_equal_can_be_fitted() -> None:
     assert optimizer.recommend().value == 3.0
 
 
+@pytest.mark.slow
 def test_more_rewards_than_those_that_choose_the_optimum_determine_it() -> None:
     # 150 of 300 choose it; the others are noisier.
     number = 300

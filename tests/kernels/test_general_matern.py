@@ -69,6 +69,7 @@ class TestValues:
         different = kernel(left[:7], right, diag=True)
         np.testing.assert_allclose(different, ours[:7].diagonal(), rtol=1e-14)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("nu", NUS)
     def test_they_hold_next_to_zero_and_far_out(self, nu: float) -> None:
         distances = np.concatenate([[0.0], 10.0 ** np.linspace(-150, 2, 77)])
@@ -125,6 +126,7 @@ class TestValues:
 
 
 class TestGradients:
+    @pytest.mark.slow
     @pytest.mark.parametrize("nu", NUS)
     def test_they_are_those_of_finite_differences(self, nu: float) -> None:
         left, right = points(4, 2, 7), points(5, 2, 8)

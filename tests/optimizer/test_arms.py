@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import LINE, Cell, drive
+from support.plain_cells import LINE, Cell, drive
 from surefoot.algorithms import gp_ucb, robust_ucb
 
 

@@ -27,18 +27,21 @@ def optimizer() -> sf.Optimizer:
     return sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=LIMIT, seed=0)
 
 
+@pytest.mark.slow
 def test_the_recommendation_is_the_best_that_satisfies_them(optimizer):
     best = told(optimizer, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0]).recommend()
     assert 0.3 < float(best.point) < 0.52
     assert best.feasibility >= 0.9
 
 
+@pytest.mark.slow
 def test_where_none_is_known_to_satisfy_them_the_nearest_is_recommended(optimizer):
     best = told(optimizer, [0.7, 0.8, 0.9, 1.0]).recommend()
     assert float(best.point) == pytest.approx(0.7)
     assert best.feasibility < 0.9
 
 
+@pytest.mark.slow
 def test_a_minimum_is_the_mirror_image_of_a_maximum():
     mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
     pair = []
@@ -51,6 +54,7 @@ def test_a_minimum_is_the_mirror_image_of_a_maximum():
     assert pair[0].feasibility == pytest.approx(pair[1].feasibility)
 
 
+@pytest.mark.slow
 def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
     for _ in range(6):
         query = optimizer.ask()
@@ -87,6 +91,7 @@ def test_wrong_limits_are_refused():
         sf.algorithms.robust_ucb(box, constraints={"p99": 20.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
 def test_each_constraint_holds_with_its_own_confidence(confidence):
     limits = {"a": sf.Constraint(maximum=0.5, confidence=confidence), "b": sf.Constraint(maximum=9)}

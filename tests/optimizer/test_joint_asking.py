@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import surefoot as sf
-from joint_cases import (
+from support.joint_cases import (
     JOINTS,
     LINE,
     RIDGE,
@@ -24,6 +24,7 @@ from surefoot.acquisition import Plan, ScorePolicy
 class TestAsking:
     """What a query is."""
 
+    @pytest.mark.slow
     @either
     @every
     def test_every_query_is_of_the_space(self, name: str, observed: bool) -> None:
@@ -33,6 +34,7 @@ class TestAsking:
         for query in optimizer.ask_batch(1 if "box" in name else 3):
             assert of_the_space(optimizer.space, query)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["box", "box-density"])
     def test_another_seed_gives_another_run(self, name: str) -> None:
         assert drive(build(name, 0), 2) != drive(build(name, 1), 2)
@@ -137,6 +139,7 @@ class TestAsking:
             assert of_the_space(optimizer.space, query)
             optimizer.forget(query)
 
+    @pytest.mark.slow
     @either
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density"])
     def test_changing_a_query_changes_nothing(self, name: str, observed: bool) -> None:

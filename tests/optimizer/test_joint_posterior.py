@@ -8,7 +8,9 @@ import pytest
 import torch
 
 import surefoot as sf
-from joint_cases import (
+from reference import covariance, gaussian_process
+from reference import risk as reference
+from support.joint_cases import (
     JOINTS,
     KERNEL,
     LINE,
@@ -26,8 +28,6 @@ from joint_cases import (
     of_the_space,
     places,
 )
-from reference import covariance, gaussian_process
-from reference import risk as reference
 from surefoot.algorithms import cvar_ucb, stable_opt, v_ucb
 from surefoot.risks import Risk
 
@@ -106,6 +106,7 @@ class TestBelief:
         for ours, theirs in zip(optimizer.belief().predict(designs), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-8)
 
+    @pytest.mark.slow
     @either
     @every
     def test_the_best_design_of_those_measured(self, name: str, observed: bool) -> None:
@@ -128,6 +129,7 @@ class TestBelief:
         assert optimizer.recommend().arm == 7
         assert optimizer.recommend(by="lower").arm == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "estimator"),
         [
@@ -149,6 +151,7 @@ class TestBelief:
         assert found.lower <= found.value <= found.upper
         assert abs(found.value) < 1.5
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms", "box"])
     def test_a_kernel_is_learnt_where_the_environment_has_one_value(self, name: str) -> None:
         joint = sf.Joint(JOINTS[name]().design, sf.FiniteEnvironment([0.3]))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import surefoot as sf
-from joint_cases import JOINTS, KERNEL, LINE, build, either, every, inform, places, state
+from support.joint_cases import JOINTS, KERNEL, LINE, build, either, every, inform, places, state
 
 
 def check_refused(
@@ -27,6 +27,7 @@ def check_refused(
 class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms", "box", "arms-density"])
     def test_a_reward_without_the_environment_that_the_world_drew(
         self, name: str, tmp_path: Path
@@ -49,6 +50,7 @@ class TestRefusals:
         ):
             check_refused(inform(build("arms")), "pass `environment=z`", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("z", "match"),
         [
@@ -78,6 +80,7 @@ class TestRefusals:
             optimizer = inform(build("arms", observed=observed))
             check_refused(optimizer, match, call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("z", [1.1, -0.1, [2.0]], ids=repr)
     @pytest.mark.parametrize("name", ["arms-density", "box-density"])
     def test_environments_out_of_range(self, z: Any, name: str, tmp_path: Path) -> None:
@@ -86,6 +89,7 @@ class TestRefusals:
             match = r"outside its range from \[0\.0\] to \[1\.0\]: give"
             check_refused(optimizer, match, call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "reward", [float("nan"), float("inf"), None, "1.0", True, [1.0, 2.0]], ids=repr
     )
@@ -94,6 +98,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(o.pending[0], reward), lambda o: o.tell([0.0], reward, 0.4)):
             check_refused(inform(build(name)), "reward", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where", [-1, 8, True, 1.5, "a", None, [0.123], [0.0, 0.0], [float("nan")]], ids=repr
     )
@@ -106,6 +111,7 @@ class TestRefusals:
         ):
             check_refused(inform(build("arms")), "arm|point", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where", [0, "a", None, [1.1], [0.1, 0.2], [float("inf")], [[0.5]]], ids=repr
     )
@@ -113,6 +119,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(where, 1.0, 0.4), lambda o: o.expect(where, 0.4)):
             check_refused(build("box"), "point", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "among"),
         [
@@ -150,6 +157,7 @@ class TestRefusals:
 
         check_refused(inform(build("arms")), "expected|NaN|none of", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "designs", [[0.1], [[0.1, 0.2]], [], [[float("nan")]], "ab", 3], ids=repr
     )

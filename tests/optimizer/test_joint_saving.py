@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from joint_cases import (
+from support.joint_cases import (
     DENSITY,
     JOINTS,
     LINE,
@@ -37,6 +37,7 @@ def again(path: Path, optimizer: sf.Optimizer, name: str) -> sf.Optimizer:
 class TestSaving:
     """The same run from a file."""
 
+    @pytest.mark.slow
     @either
     @pytest.mark.parametrize(
         "name",
@@ -82,6 +83,7 @@ class TestSaving:
         with pytest.raises(sf.InvalidInput, match="space"):
             sf.Optimizer.load(tmp_path / "run", space=other)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "other", "said"),
         [
@@ -114,6 +116,7 @@ class TestSaving:
         assert loaded.space.environment.weights.tolist() == pytest.approx([0.1, 0.1, 0.8])
         assert loaded.recommend().arm is not None
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["arms-density", "box-shifted"])
     def test_a_pickled_optimiser_goes_on_with_the_same_run(self, name: str) -> None:
         optimizer = inform(build(name))

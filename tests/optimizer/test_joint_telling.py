@@ -6,7 +6,7 @@ import torch
 from torch.distributions import Normal
 
 import surefoot as sf
-from joint_cases import DENSITY, LINE, build, either, every, inform, noisy, of_the_space
+from support.joint_cases import DENSITY, LINE, build, either, every, inform, noisy, of_the_space
 
 
 class TestTelling:
@@ -38,6 +38,7 @@ class TestTelling:
         assert found.arm == 5
         assert torch.equal(found.point, LINE[5])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "z",
         [

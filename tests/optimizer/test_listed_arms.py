@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import surefoot as sf
-from batched_runs import batched, play, value
+from support.batched_runs import batched, play, value
 
 
 class TestArmsOfARound:
+    @pytest.mark.slow
     @pytest.mark.parametrize("part", ["exact", "sketch", "batches"])
     def test_only_these_are_asked(self, part: str) -> None:
         features = {
@@ -29,6 +30,7 @@ class TestArmsOfARound:
                 assert free.arm is not None
                 optimizer.forget(free, failed=False)
 
+    @pytest.mark.slow
     def test_points_of_a_box_that_were_never_seen(self) -> None:
         kernel = sf.kernels.squared_exponential(0.3)
         box = sf.Box([0.0, 0.0], [1.0, 1.0])

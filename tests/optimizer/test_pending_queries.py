@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
+from support.plain_cells import FIXED_GEOMETRY, Cell, cells, drive, feasible, noisy, points_of
 from surefoot.algorithms import gp_ucb
 from surefoot.regression.observations import Pull
 
@@ -25,6 +25,7 @@ class TestPending:
         after = float(posterior.updated([Pull(at.point, at.arm, 1)]).variance(point))
         assert after == pytest.approx(variance - variance**2 / (variance + 0.1), rel=1e-6)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("part", "space"),
         [
@@ -58,12 +59,14 @@ class TestPending:
         drive(optimizer, 6)
         assert len({query.arm for query in optimizer.ask_batch(6)}) >= 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box", "mixed"]))
     def test_a_large_batch_before_the_first_reward(self, cell: Cell) -> None:
         optimizer = cell.build()
         for query in optimizer.ask_batch(20):
             assert feasible(optimizer.space, query.point)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", cells(spaces=["arms", "bare", "box"]))
     def test_every_measurement_so_far_has_failed(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -76,6 +79,7 @@ class TestPending:
         arms = torch.linspace(0, 1, 3000, dtype=torch.float64).unsqueeze(-1)
         assert gp_ucb(sf.Arms(arms), sf.kernels.matern(2.5, 0.2)).ask().arm is not None
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "cell", cells(["exact-huber", "nystrom-least_squares", "batches-huber"], ["arms"])
     )

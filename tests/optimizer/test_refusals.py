@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import BUILDS, Cell, drive
+from support.plain_cells import BUILDS, Cell, drive
 from surefoot.types import Query
 
 
@@ -39,6 +39,7 @@ def check_refused(space: str, call: Callable[[sf.Optimizer], object], folder: Pa
 class TestRefusals:
     """What cannot be used is refused, and nothing has changed."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "reward",
         [
@@ -65,6 +66,7 @@ class TestRefusals:
             optimizer.tell(query, reward)
         assert state(optimizer, tmp_path) == before
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",
         [-1, 20, True, 1.5, "a", None, [0.1, 0.2], [float("nan")], [0.12345], torch.ones(1, 1)],
@@ -74,6 +76,7 @@ class TestRefusals:
         for call in (lambda o: o.tell(where, 1.0), lambda o: o.forget(where)):
             check_refused("arms", call, tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "where",
         [0, 1.5, "a", None, [0.1], [0.1, float("inf")], [2.0, 20.0], torch.ones(1, 2), [0.1, 1.0]],

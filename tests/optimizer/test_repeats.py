@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
-from batched_runs import PLANE, batched, value
+from support.batched_runs import PLANE, batched, value
 from surefoot.acquisition import Plan
 from surefoot.hyperparameters import GivenHyperparameters
 

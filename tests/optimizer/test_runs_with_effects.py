@@ -33,6 +33,7 @@ def drifted() -> sf.Optimizer:
     return told()
 
 
+@pytest.mark.slow
 def test_predictions_are_for_the_latest_reward(drifted):
     belief = drifted.belief()
     assert list(belief.effects) == ["drift"]
@@ -47,6 +48,7 @@ def test_predictions_are_for_the_latest_reward(drifted):
     assert torch.equal(drifted.history.rewards[:1], told(("drift",)).history.rewards[:1])
 
 
+@pytest.mark.slow
 def test_without_support_the_run_is_the_same_to_the_last_bit():
     plain, known = told((), step=0.0), told(step=0.0)
     assert known.belief().effects == {}
@@ -54,6 +56,7 @@ def test_without_support_the_run_is_the_same_to_the_last_bit():
     assert torch.equal(known.ask().point, plain.ask().point)
 
 
+@pytest.mark.slow
 def test_a_saved_run_goes_on_alike(drifted, tmp_path):
     drifted.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")

@@ -82,6 +82,7 @@ def asked(optimizer: sf.Optimizer, rounds: int = ROUNDS, first: int = 0) -> torc
     return torch.stack(points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("space", "features", "estimator"), CASES)
 def test_a_run_saved_within_a_batch_goes_on_the_same(
     space: str, features: str, estimator: str, tmp_path: Path
@@ -159,6 +160,7 @@ def with_cusp() -> tuple[torch.Tensor, torch.Tensor]:
     return points, -torch.cat([distances, distances]).sqrt()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "smoothness", "rivals"), [(heavy_tailed, 2.5, 1), (with_cusp, 0.5, 0)]
 )

@@ -43,6 +43,7 @@ def told(one: sf.Optimizer) -> sf.Optimizer:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
@@ -140,6 +141,7 @@ def test_huber_estimate_is_stationary_with_residuals_in_units_of_their_noise():
     assert one.belief().weights[3] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_empirical_bayes_scale_is_not_widened_by_known_errors(scale):
     generator = np.random.default_rng(0)
@@ -231,6 +233,7 @@ def test_an_estimator_without_use_for_errors_refuses_them():
     one.tell(query, 1.0, sem=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kernel",
     [pytest.param(True, id="given"), pytest.param(False, id="fitted", marks=pytest.mark.slow)],

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from plain_cells import LINE, MOMENT, Cell, feasible, in_turn, noisy, points_of
+from support.plain_cells import LINE, MOMENT, Cell, feasible, in_turn, noisy, points_of
 
 
 def same_posterior(left: sf.Optimizer, right: sf.Optimizer, **tolerance: float) -> None:
@@ -32,6 +32,7 @@ class TestUnusualRewards:
         assert float(found) == pytest.approx(7.0, abs=0.2)
         assert feasible(optimizer.space, optimizer.ask().point)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line", "mixed"], 2))
     def test_constant_rewards(self, cell: Cell) -> None:
         value = {"arms": 0.0, "bare": 3.0, "line": 0.0, "mixed": -1e9}[cell.space]
@@ -42,12 +43,14 @@ class TestUnusualRewards:
         found = optimizer.recommend()
         assert np.isfinite([found.value, found.lower, found.upper]).all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["arms", "bare", "line"], 1))
     def test_two_rewards_at_once(self, cell: Cell) -> None:
         optimizer = cell.build()
         optimizer.tell_all(points_of(optimizer.space, 2), [1.0, 2.0])
         assert feasible(optimizer.space, optimizer.ask().point)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("cell", in_turn(["line", "arms", "bare"], 2))
     def test_rewards_that_are_mostly_equal(self, cell: Cell) -> None:
         optimizer = cell.build()
@@ -92,6 +95,7 @@ class TestUnusualRewards:
 
 
 class TestWeights:
+    @pytest.mark.slow
     @pytest.mark.parametrize("estimator", [sf.Huber(), sf.StudentT(), sf.Truncation(MOMENT)])
     @pytest.mark.parametrize("told", [60, 1500])
     def test_a_spike_among_many_rewards_of_arms(self, estimator: object, told: int) -> None:

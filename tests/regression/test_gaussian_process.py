@@ -11,9 +11,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import surefoot as sf
-from kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from reference import covariance, gaussian_process, width
 from reference.agreement import agree
+from support.kernel_cases import GRID, KERNELS, LENGTHSCALES, table
 from surefoot.algorithms import gp_ucb
 from surefoot.features import NystromEmbedding, pivoted_cholesky
 from surefoot.regression.observations import Pull
@@ -65,6 +65,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.mark.parametrize("ridge", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
 class TestAgainstFormulas:
+    @pytest.mark.slow
     def test_mean_and_variance_are_those_of_the_gaussian_process(
         self, case: Case, ridge: float
     ) -> None:
@@ -80,6 +81,7 @@ class TestAgainstFormulas:
         agree(optimizer.belief().posterior.mean(at), mean)
         agree(optimizer.belief().posterior.variance(at), variance)
 
+    @pytest.mark.slow
     def test_information_gain_and_widths(self, case: Case, ridge: float) -> None:
         space = case.space()
         pulled, rewards, _ = data(space)
@@ -137,6 +139,7 @@ def test_sketch_is_the_dtc_posterior_of_its_dictionary(ridge: float) -> None:
     agree(optimizer.belief().posterior.variance(at), variance)
 
 
+@pytest.mark.slow
 def test_a_dictionary_shrinks_so_that_a_round_takes_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

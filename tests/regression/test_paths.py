@@ -13,8 +13,8 @@ from scipy import stats
 from torch import Tensor
 
 import surefoot as sf
-from feature_rules import greedy, sampled
-from kernel_cases import table
+from support.feature_rules import greedy, sampled
+from support.kernel_cases import table
 from surefoot.features import PriorPaths
 from surefoot.hyperparameters import GivenHyperparameters
 
@@ -71,6 +71,7 @@ FEATURES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "features",
     [
@@ -147,6 +148,7 @@ KERNELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -5,14 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from risk_cases import equal, examples, random_case, seeds, tensor
 
 from reference import covariance
 from reference import risk as reference
+from support.risk_cases import equal, examples, random_case, seeds, tensor
 from surefoot.risks import CVaR, Mean, VaR, WorstCase
 
 
 class TestLacing:
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_lacing_values_are_those_of_the_paper(self, seed: int) -> None:
@@ -27,6 +28,7 @@ class TestLacing:
             expected = reference.stable_lacing(lower, case.masses)
             assert (WorstCase().lacing(*bounds).numpy() == expected).all(), case
 
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_lacing_values_of_the_widest_level(self, seed: int) -> None:
@@ -42,6 +44,7 @@ class TestLacing:
                 allowed = reference.cvar_lacing(low, high, case.masses, case.level)
                 assert any((one == widest).all() for widest in allowed), (case, low, high)
 
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_there_is_one_and_it_is_as_uncertain_as_the_risk(self, seed: int) -> None:

@@ -14,10 +14,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from risk_cases import Case, equal, examples, random_case, random_level, seeds, tensor
 
 import surefoot as sf
 from reference import risk as reference
+from support.risk_cases import Case, equal, examples, random_case, random_level, seeds, tensor
 from surefoot.risks import CVaR, Mean, Risk, VaR, WorstCase
 from surefoot.spaces import FiniteEnvironment
 from surefoot.types import InvalidInput
@@ -54,11 +54,13 @@ class TestValues:
         for _ in range(200):
             check_values(random_case(rng, rows=20))
 
+    @pytest.mark.slow
     @given(case=small_case())
     @examples(100)
     def test_every_risk_is_its_definition_in_small(self, case: Case) -> None:
         check_values(case)
 
+    @pytest.mark.slow
     @given(case=small_case())
     @examples(100)
     def test_both_definitions_of_the_conditional_value_at_risk_agree(self, case: Case) -> None:
@@ -171,6 +173,7 @@ class TestProperties:
             assert bool((cvar <= var + room).all())
             assert bool((cvar <= mean + room).all())
 
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_bounds_pass_through(self, seed: int) -> None:
@@ -185,6 +188,7 @@ class TestProperties:
                 assert bool((risk(lower, case.weights) <= found + room).all())
                 assert bool((risk(upper, case.weights) >= found - room).all())
 
+    @pytest.mark.slow
     @seeds
     @examples(10)
     def test_larger_levels_are_worth_more(self, seed: int) -> None:
@@ -200,6 +204,7 @@ class TestProperties:
 
 
 class TestGradients:
+    @pytest.mark.slow
     @pytest.mark.parametrize("level", [0.28, 0.1, 0.5, 0.97])
     @pytest.mark.parametrize("n", [1, 25])
     def test_finite_differences(self, level: float, n: int) -> None:
@@ -213,6 +218,7 @@ class TestGradients:
                 f = values.clone().requires_grad_()
                 assert torch.autograd.gradcheck(lambda v, r=risk, w=weights: r(v, w), (f,))
 
+    @pytest.mark.slow
     @seeds
     @examples(5)
     def test_shares_of_the_values_also_under_ties(self, seed: int) -> None:

@@ -47,6 +47,7 @@ def test_any_support_will_do(distribution) -> None:
     assert best.lower <= best.value <= best.upper
 
 
+@pytest.mark.slow
 def test_a_simplex_has_a_density_too() -> None:
     space = sf.Joint(LINE, sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double())))
     optimizer = sf.algorithms.v_ucb(space, sf.kernels.squared_exponential(0.5), level=0.2)
@@ -106,6 +107,7 @@ def test_a_density_may_be_infinite_at_an_end() -> None:
         optimizer.tell(query, 4.0 * value(query))
 
 
+@pytest.mark.slow
 def test_the_worst_case_stays_within_a_support_that_is_no_box() -> None:
     simplex = sf.ContinuousEnvironment(Dirichlet(torch.ones(3).double()))
     optimizer = sf.algorithms.stable_opt(

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints
 
 import surefoot as sf
-from joint_cases import DENSITY, JOINTS, KERNEL, LINE, build, drive, finite, state
+from support.joint_cases import DENSITY, JOINTS, KERNEL, LINE, build, drive, finite, state
 from surefoot import algorithms
 from surefoot.acquisition import NoisyExpectedImprovement, ScorePolicy
 from surefoot.algorithms import cvar_ucb, v_ucb

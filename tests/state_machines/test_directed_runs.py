@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from feature_rules import sampled
+from support.feature_rules import sampled
 from surefoot import algorithms
 from surefoot.hyperparameters import GivenHyperparameters
 
@@ -117,6 +117,7 @@ class TestManyRewards:
             ours, expected = (getattr(one.belief().posterior, name)(ARMS) for one in (other, alone))
             torch.testing.assert_close(ours, expected, rtol=0.0, atol=1e-10)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("build", [batched, tabulated])
     def test_the_fit_of_the_loaded_is_that_of_the_saved(
         self, build: Callable[..., sf.Optimizer], tmp_path: Path

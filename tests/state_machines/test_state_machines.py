@@ -5,8 +5,9 @@ the number of examples: 20, say, to look for faults for some minutes.
 """
 
 import pytest
-from optimizer_machine import Subject, drive
-from subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT
+
+from support.optimizer_machine import Subject, drive
+from support.subjects import BOXES, BUDGETED, DRAWN, JOINT, LASTING, LEARNT
 
 
 def named(*families: dict[str, Subject]) -> pytest.MarkDecorator:
@@ -18,26 +19,31 @@ def only(family: dict[str, Subject], *names: str) -> dict[str, Subject]:
     return {name: family[name] for name in names}
 
 
+@pytest.mark.slow
 @named(only(LASTING, "gp_ucb-bare"))
 def test_features_that_last(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
+@pytest.mark.slow
 @named(only(BUDGETED, "bbkb"))
 def test_dictionaries_that_are_resampled(subject: Subject) -> None:
     drive(subject, examples=3, steps=20)
 
 
+@pytest.mark.slow
 @named(only(BOXES, "gp_ucb"))
 def test_boxes(subject: Subject) -> None:
     drive(subject, examples=3, steps=14)
 
 
+@pytest.mark.slow
 @named(only(JOINT, "v_ucb"))
 def test_designs_beside_an_environment(subject: Subject) -> None:
     drive(subject, examples=4, steps=16)
 
 
+@pytest.mark.slow
 @named(only(DRAWN, "gp_ts"))
 def test_functions_drawn_from_the_posterior(subject: Subject) -> None:
     drive(subject, examples=3, steps=18)

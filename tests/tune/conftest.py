@@ -9,8 +9,8 @@ from pathlib import Path
 import optuna
 import pytest
 import sqlalchemy
-from study_doubles import BENCH, COMMAND, STUDY
 
+from support.study_doubles import BENCH, COMMAND, STUDY
 from surefoot.tune.study import storage
 
 

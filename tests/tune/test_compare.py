@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
-from processes import forked_surefoot, wait_until_gone
+from support.processes import forked_surefoot, wait_until_gone
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs
@@ -90,6 +90,7 @@ def test_runs_alternate_in_random_order_and_stop_at_the_decision(write_study):
     assert len({pair[0]["size"] for pair in pairs}) == 2  # both orders occur
 
 
+@pytest.mark.slow
 def test_a_comparison_goes_on_to_its_number_of_runs_if_asked(write_study):
     path = write_study()
     assert run(path, Drifting(), pairs=12, all_pairs=True).pairs == 12
@@ -293,6 +294,7 @@ class TestNamedSettings:
         assert first_setting(study_file) == "default"
         assert named_setting(study_file, "default").params == A
 
+    @pytest.mark.slow
     def test_trials_and_the_recommendation(self, write_study):
         path = write_study()
         study_trials = trials_of(path, rounds=2)
@@ -304,6 +306,7 @@ class TestNamedSettings:
         with pytest.raises(InvalidInput, match="no trial 2, expected 0 to 1"):
             named_setting(study_file, "trial 2")
 
+    @pytest.mark.slow
     def test_a_parameter_named_trial_is_a_parameter(self, write_study):
         path = write_study(command="true {trial}")
         head = path.read_text().partition("[parameters]")[0]
@@ -314,6 +317,7 @@ class TestNamedSettings:
         assert named_setting(study_file, "trial=3").params == {"trial": 3}
         assert named_setting(study_file, "trial 2").params == trials[2].params
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("b", "message"),
         [
@@ -353,11 +357,13 @@ def test_the_command_prints_the_decision_and_json(write_study):
     assert cli(path, "--confidence", "1.5")[0] == 2
 
 
+@pytest.mark.slow
 def test_a_setting_may_be_compared_with_itself_on_request(write_study):
     result = compare(write_study(), TEXT_A, TEXT_A, aa=True, runs=2, quiet=True)
     assert (result.better, result.pairs, result.wins_a, result.wins_b) == (None, 2, 0, 0)
 
 
+@pytest.mark.slow
 def test_setup_and_teardown_run_once_and_only_if_something_is_measured(write_study):
     log = 'timeout = 30\nsetup = "sh log.sh setup"\nteardown = "sh log.sh teardown"'
     path = write_study(("timeout = 30", log))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.named_settings import named_setting
@@ -75,6 +75,7 @@ def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     assert "0 (special)" in text
 
 
+@pytest.mark.slow
 def test_defaults_have_the_parameters_that_are_active_in_them(write_study):
     path = write_study(*BOTH, *DEFAULTS)
     assert StudyFile.load(path).defaults == {"share": 0.5, "mode": "OFF"}
@@ -86,6 +87,7 @@ def test_defaults_have_the_parameters_that_are_active_in_them(write_study):
         StudyFile.load(write_study(*BOTH, DEFAULTS[0], full))
 
 
+@pytest.mark.slow
 def test_a_study_does_not_go_on_under_another_condition_but_may_get_units(write_study):
     tune(trials_of(write_study(SIZE), rounds=2), Scripted(), Stop())
     tune(trials_of(write_study(*BOTH), rounds=3), Scripted(), Stop())

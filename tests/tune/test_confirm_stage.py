@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
-from study_doubles import BENCH, COMMAND, STUDY, Scripted, trials_of
 
+from support.study_doubles import BENCH, COMMAND, STUDY, Scripted, trials_of
 from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement

@@ -39,6 +39,7 @@ def measured(folder, *lines: str) -> Measurement | Failure:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -56,6 +57,7 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     assert result.constraints == {"p99": 18.3, "free-mb": 1000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "reason", "blameless"),
     [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -28,6 +28,7 @@ class Hill(Scripted):
         return Measurement(2 * params["share"] + (params["mode"] == "FULL") + 3 + noise, 0.1)
 
 
+@pytest.mark.slow
 def test_they_are_measured_first_and_once(write_study):
     objective = Scripted()
     path = write_study(*ALL)
@@ -62,6 +63,7 @@ def test_a_study_that_has_trials_measures_them_next(write_study):
     assert DEFAULTS not in before.asked
 
 
+@pytest.mark.slow
 def test_a_trial_that_somebody_has_queued_comes_before(write_study):
     trials = trials_of(write_study(*ALL), rounds=2)
     queued = {"size": 512, "share": 0.25, "mode": "OFF"}
@@ -95,6 +97,7 @@ def test_the_recommendation_is_compared_with_them(write_study):
     assert model.difference(DEFAULTS, DEFAULTS) == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_without_defaults_nothing_is_compared(write_study):
     path = write_study()
     tune(trials_of(path, rounds=2), Scripted(), Stop())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
 from surefoot.tune import import_table
 from surefoot.tune.definition.command_template import CommandTemplate
@@ -100,6 +100,7 @@ def test_the_worker_of_a_trial_is_recorded(write_study):
     assert trials.all()[0].user_attrs[WORKER] == "rack 2"
 
 
+@pytest.mark.slow
 def test_imported_rows_without_a_time_have_none(write_study, tmp_path):
     table = tmp_path / "runs.csv"
     table.write_text(
@@ -122,6 +123,7 @@ def test_effects_of_a_study_file_are_names(write_study):
         StudyFile.load(path)
 
 
+@pytest.mark.slow
 def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, monkeypatch):
     sentences = {
         "effect_lines": "The level of the measurements changed.",

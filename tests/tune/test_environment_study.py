@@ -13,10 +13,10 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from scipy import stats
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
-from processes import Tuning
+from support.processes import Tuning
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run
@@ -88,6 +88,7 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
     assert all(set(trial.params) == {"size", "share", "mode"} for trial in trials)
 
 
+@pytest.mark.slow
 def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=2)
     weather = {"load": 0.5, "clients": 4}
@@ -97,6 +98,7 @@ def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(wri
     assert complete.user_attrs[ENVIRONMENT] == weather
 
 
+@pytest.mark.slow
 def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(write):
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=4)
     weather = {"load": 0.5, "clients": 4}
@@ -133,6 +135,7 @@ def test_a_changed_environment_or_risk_is_refused(write, changes, match):
     assert create_study(StudyFile.load(write())).note is None
 
 
+@pytest.mark.slow
 def test_a_study_without_an_environment_does_not_get_one(write, write_study):
     tune(trials_of(write_study(), rounds=1), Scripted(), Stop())
     with pytest.raises(StudyFileError, match=r"environment\.control: .* study .* has nothing"):

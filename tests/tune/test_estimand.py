@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement

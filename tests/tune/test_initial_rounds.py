@@ -7,8 +7,8 @@ from pathlib import Path
 
 import optuna
 import pytest
-from study_doubles import Scripted
 
+from support.study_doubles import Scripted
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.stopping import Stop
@@ -29,6 +29,7 @@ class Valley(Scripted):
         return Measurement(1.0 + (params["share"] - 0.3) ** 2, 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "all_spread"), [("initial = 16", True), ("", False)])
 def test_the_initial_design_has_as_many_configurations_as_the_study_file_says(
     write_study: Callable[..., Path], line: str, all_spread: bool

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import tracker
 from surefoot.regression.observations import Conditions

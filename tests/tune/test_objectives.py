@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processes import is_running, wait_until_gone
+from support.processes import is_running, wait_until_gone
 from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
@@ -78,6 +78,7 @@ def test_a_command_is_measured_by_its_last_number_in_its_folder(tmp_path):
     assert 0 < result.seconds < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
@@ -108,6 +109,7 @@ def test_a_program_that_is_not_there(tmp_path):
         CommandObjective(CommandTemplate.parse("./bench.sh {x}"), tmp_path, 5).check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", ["two words", "it's", 'say "hi"', "a; echo 7", "$(echo 7)", "`echo 7`", "*", "", "-n"]
 )
@@ -304,6 +306,7 @@ def test_failures_of_a_function(function):
     assert objective.measure({"x": 7}, Stop()).value == 8  # in a fresh process: the first call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "parameters", "message"),
     [

@@ -42,6 +42,7 @@ def literal_evidence(
     return total / (2 * len(FRACTIONS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 5, 7])
 def test_the_evidence_is_a_martingale_under_random_signs(count):
     sizes = np.random.default_rng(0).pareto(1.0, count)
@@ -221,6 +222,7 @@ def test_decisions_with_errors_follow_the_literal_evidence():
     assert (times[0] > 0) == (result.sign != 0)
 
 
+@pytest.mark.slow
 def test_errors_that_are_alike_or_unknown_change_nothing():
     d = np.random.default_rng(3).normal(size=20) - 0.3
     assert paired_test(d, errors=np.full(20, 0.7)) == paired_test(d)
@@ -228,6 +230,7 @@ def test_errors_that_are_alike_or_unknown_change_nothing():
     assert pairs_to_decide(d, errors=np.zeros(20)) == pairs_to_decide(d)
 
 
+@pytest.mark.slow
 def test_errors_of_single_runs_that_went_wrong_save_pairs():
     random = np.random.default_rng(4)
     errors = np.where(random.random((200, 120)) < 0.3, 6.0, 1.0)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import STANDARD_ERROR
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.definition.command_template import CommandTemplate
@@ -106,6 +106,7 @@ def test_a_command_has_its_standard_error(tmp_path: Path):
     assert 0.1 < result.sem < 1.0
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=30))
 def test_location_solves_the_equation_of_huber(values):
     location, error = robust_location(values)

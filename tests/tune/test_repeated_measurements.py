@@ -9,9 +9,9 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
-from study_doubles import BENCH, COMMAND, STUDY, Scripted
 
 import surefoot as sf
+from support.study_doubles import BENCH, COMMAND, STUDY, Scripted
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Measurement

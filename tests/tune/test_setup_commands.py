@@ -12,7 +12,7 @@ import pytest
 from optuna.samplers import RandomSampler
 from rich.console import Console
 
-from processes import Tuning, is_running, wait_until_gone
+from support.processes import Tuning, is_running, wait_until_gone
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune import run as run_study
 from surefoot.tune.definition.command_template import CommandTemplate

@@ -16,8 +16,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.definition.compatibility import DEFINITION
 from surefoot.tune.stopping import Stop
@@ -52,6 +52,7 @@ def test_an_empty_file(write_study):
     refused(path, r"hill\.log is empty, expected")
 
 
+@pytest.mark.slow
 def test_a_dropped_table(write_study):
     path = write_study()
     tune(trials_of(path, rounds=1), Scripted(), Stop())
@@ -65,6 +66,7 @@ def test_a_dropped_table(write_study):
         refused(path, f"lacks the table {table} of an Optuna storage; restore it from a copy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [("IntDist", "IntDisq"), ('"log"', '"lng"')])
 def test_a_damaged_trial(write_study, before, after):
     path = write_study()
@@ -136,6 +138,7 @@ def test_a_foreign_owner_of_a_trial(write_study, state):
     assert more.finished() == rounds
 
 
+@pytest.mark.slow
 def test_a_foreign_definition_of_a_study(write_study):
     path = write_study()
     study = create_study(StudyFile.load(path)).study
@@ -215,6 +218,7 @@ def test_a_connection_to_a_server_that_is_gone_ends():
     assert storage_module.server_options(make_url("mysql+pymysql://h/d"))["connect_args"] == {}
 
 
+@pytest.mark.slow
 def test_a_connection_that_the_server_has_closed_is_opened_anew(write_study, tmp_path):
     registry.register("sqlite.server", "sqlalchemy.dialects.sqlite.pysqlite", "dialect")
     url = f"sqlite+server:///{tmp_path / 'server.db'}"
@@ -238,6 +242,7 @@ class TestLock:
         monkeypatch.setattr(study_lock, "PATIENCE", 0.1)
         study_lock._note_waiting.cache_clear()
 
+    @pytest.mark.slow
     def test_waiting_for_another_process_is_noted_once(self, write_study, capfd):
         study_file = StudyFile.load(write_study())
         for _ in range(2):

@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState
 from rich.console import Console
-from study_doubles import trials_of
 
+from support.study_doubles import trials_of
 from surefoot.tune import export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.definition.study_file import StudyFile
@@ -89,6 +89,7 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
         read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("result", [MEASURED, Failure("exit status 1", "sorry", 0.1)])
 def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, statements, result):
     trials = trials_of(write_study(), rounds=50)
@@ -108,6 +109,7 @@ def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, sta
     assert others == [first] * len(others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [StudyTrials.all, StudyTrials.target, StudyTrials.finished])
 def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, read):
     path = write_study()
@@ -122,6 +124,7 @@ def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, r
         assert statements.count > number
 
 
+@pytest.mark.slow
 def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
     trials = trials_of(write_study(), rounds=99)
     trials.record(trials.begin_next(), MEASURED)

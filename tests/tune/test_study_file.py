@@ -154,6 +154,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), EXTREME)
 def test_extreme_values_are_refused_in_one_line(write_study, change, message):
     path = write_study(change)

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -78,6 +78,7 @@ def test_another_worker_or_time_is_another_measurement(write_study, tmp_path):
     assert import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,1.0\n")).present == 1
 
 
+@pytest.mark.slow
 def test_equal_rows_are_measurements_of_their_own(write_study, tmp_path):
     path = write_study()
     runs = table(tmp_path, HEAD + "512,0.5,OFF,1.0\n" * 3)
@@ -99,6 +100,7 @@ def named(write_study, *names: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_parameters_may_have_the_names_of_other_columns(write_study, tmp_path):
     path = named(write_study, *OWN_NAMES)
     params = dict(zip(OWN_NAMES, range(9), strict=True))
@@ -127,6 +129,7 @@ def test_one_column_is_not_both_a_parameter_and_the_value(write_study, tmp_path,
         import_table(path, table(tmp_path, f"{head}\n1,2\n"))
 
 
+@pytest.mark.slow
 def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):
     path = write_study()
     states = "state,size,share,mode,value,failure\n"
@@ -150,6 +153,7 @@ def test_an_environment_comes_with_it(write_study, tmp_path):
         import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,2.0\n"))
 
 
+@pytest.mark.slow
 def test_an_observed_environment_is_recognised(write_study, tmp_path):
     path = write_study()
     path.write_text(

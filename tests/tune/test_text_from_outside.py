@@ -11,9 +11,9 @@ import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
-from study_doubles import Scripted, trials_of
 from typer.testing import CliRunner
 
+from support.study_doubles import Scripted, trials_of
 from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run
@@ -194,6 +194,7 @@ class TestTerminal:
         assert storable("\ud800\0é") == "\ufffd\ufffdé"
 
 
+@pytest.mark.slow
 def test_cells_that_a_spreadsheet_would_compute_are_text(tmp_path):
     choices = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "-1.5", "plain"]
     path = tmp_path / "STUDY.toml"

@@ -13,8 +13,8 @@ import optuna
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState, create_trial
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -49,6 +49,7 @@ def test_it_runs_until_the_study_holds_its_rounds(write_study):
     assert len(study_trials.all()) == 4
 
 
+@pytest.mark.slow
 def test_every_trial_is_stored_before_the_next_begins(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=3)
@@ -62,6 +63,7 @@ def test_every_trial_is_stored_before_the_next_begins(write_study):
     assert seen == [["RUNNING"], ["COMPLETE", "RUNNING"], ["COMPLETE", "COMPLETE", "RUNNING"]]
 
 
+@pytest.mark.slow
 def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=3)
     tune(study_trials, Scripted([Measurement(1.0, 0.1), FAILED]), Stop())
@@ -96,6 +98,7 @@ def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
     assert states(study_trials) == ["COMPLETE"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [
@@ -129,6 +132,7 @@ def running_trial(study_trials: StudyTrials, process: dict | None) -> None:
     study_trials.study.ask(fixed_distributions=study_trials.study_file.distributions)
 
 
+@pytest.mark.slow
 def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(write_study):
     study_trials = trials_of(write_study(), rounds=3)
     me = trial_owner.this_process("a run that goes on")
@@ -152,6 +156,7 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
     assert study_trials.all()[0].user_attrs[INTERRUPTED]
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
     monkeypatch.setattr(waiting, "PATIENCE", 0.0)
     study_trials = trials_of(write_study(), rounds=2)
@@ -194,6 +199,7 @@ def test_processes_of_this_machine_are_looked_up():
     assert trial_owner.is_gone({**here, "pid": gone.pid})
 
 
+@pytest.mark.slow
 def test_trials_of_an_ended_run_of_this_process_are_given_up(write_study):
     """It may have been unable to say so, as on a full disk."""
     study_trials = trials_of(write_study(), rounds=2)
@@ -209,6 +215,7 @@ def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
     assert trial_owner.is_elsewhere({**here, "boot": ["another boot", here["boot"][1]]})
 
 
+@pytest.mark.slow
 def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study):
     now = [0.0]
     study_trials = trials_of(write_study(), rounds=3)
@@ -292,6 +299,7 @@ def test_several_loops_on_one_storage_do_exactly_the_rounds(write_study):
     assert sum(bool(objective.asked) for objective in objectives) > 1
 
 
+@pytest.mark.slow
 def test_a_trial_that_another_process_gave_up_is_let_go(write_study):
     study_trials = trials_of(write_study(), rounds=2)
     objective = Scripted()
@@ -389,6 +397,7 @@ class TestResuming:
             create_study(StudyFile.load(path))
         assert storage.read_bytes() == before
 
+    @pytest.mark.slow
     def test_a_study_begun_in_optuna_is_welcome_if_it_fits(self, write_study):
         path = write_study()
         url = f"sqlite:///{path.parent / 'hill.db'}"
@@ -459,6 +468,7 @@ class KilledWhileChoosing(optuna.samplers.RandomSampler):
         raise Killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["queued", "choosing"])
 def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, monkeypatch, when):
     path = write_study()

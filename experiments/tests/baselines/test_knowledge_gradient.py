@@ -149,6 +149,7 @@ def test_functions_after_a_measurement_are_those_of_a_model_fitted_anew(pending:
                 assert np.abs(root @ root.T - spread).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "risk",
     [VaR(0.3), *(pytest.param(risk, marks=pytest.mark.slow) for risk in (CVaR(0.3), WorstCase()))],

@@ -79,6 +79,7 @@ def test_it_is_neither_taken_over_nor_grown(result, name, spoil, message, trials
     assert [path.name for path in result.parent.iterdir()] == [EXPERIMENT.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resume", [True, False])
 @pytest.mark.parametrize(
     ("how", "message"),

@@ -16,6 +16,7 @@ def drawn(rounds: list[int], values: list[float]):
     return curves({"numbers": pd.DataFrame(rows)}, MEAN_REGRET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rounds", "values", "marker"),
     [

@@ -175,6 +175,7 @@ def test_a_result_of_few_trials_grows_into_one_of_more(finished, tmp_path):
     assert everything(out) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

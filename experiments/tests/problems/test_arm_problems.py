@@ -109,6 +109,7 @@ class TestFunctions:
 
 
 class TestMoments:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "order", [1.0, 2.0, *(pytest.param(order, marks=pytest.mark.slow) for order in (1.2, 1.9))]
     )
@@ -155,6 +156,7 @@ class TestMoments:
         if order == 2.0:
             assert max(actual) == pytest.approx(bound, rel=1e-4)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("order", [1.0, 1.5, 2.0])
     def test_the_bound_of_spikes_holds(self, order: float) -> None:
         noise = problems.Spikes(0.05, 50.0, 0.5)

@@ -18,6 +18,7 @@ def values(family: HardFamily) -> torch.Tensor:  # (M, A)
     return torch.stack([function.values for function in family.functions])
 
 
+@pytest.mark.slow
 @cases
 def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> None:
     family = hard_family(500, alpha=alpha, nu=nu)
@@ -30,6 +31,7 @@ def test_every_arm_is_good_for_one_function_at_most(alpha: float, nu: float) -> 
     assert float(f.abs().max()) <= 2 * family.gap * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @cases
 @pytest.mark.parametrize("moment", [0.5, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_moments_and_norms_are_within_their_bounds(alpha: float, nu: float, moment: float) -> None:

@@ -115,6 +115,7 @@ def test_goldstein_price_is_the_logarithm_of_the_usual_formula():
     np.testing.assert_allclose(raw(problem, [[0.5, 0.25]]), np.log(3.0), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_best_value_at_risk_of_branin_is_the_published_one():
     """0.7324786071 in the code of Nguyen et al., who scale Branin as Picheny et al. 2013 do."""
     problem = problems.branin_11()

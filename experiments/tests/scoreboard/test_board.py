@@ -115,6 +115,7 @@ def test_a_wrong_selection_is_refused(tmp_path, change, message):
         board.run(Selection(**settings), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
     def numbers(suite, *evaluations):
         tasks = Selection(suite, "", ["random"], 1, evaluations, dimensions=[2]).tasks()
@@ -125,6 +126,7 @@ def test_a_suite_has_its_own_numbers_of_measurements_unless_others_are_given():
     assert numbers("bbob-noisy", "30", "10d") == numbers("own", "30", "10d") == {30, 20}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

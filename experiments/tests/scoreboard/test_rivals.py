@@ -65,6 +65,7 @@ def served(tmp_path_factory):
     one.stop()
 
 
+@pytest.mark.slow
 def test_a_rival_answers_and_what_it_prints_is_no_reply(served):
     served.start(TASK, 0, {}, SOON)
     reply = served.ask(SOON)
@@ -124,6 +125,7 @@ def test_a_failed_run_keeps_its_last_recommendation(served, monkeypatch, trouble
     ]
 
 
+@pytest.mark.slow
 def test_a_rival_without_its_packages_is_refused_with_the_reason():
     one = RivalProcess(Path(sys.executable), "no_such_rival")
     with pytest.raises(ProcessUnavailable, match="no_such_rival"):

@@ -103,6 +103,7 @@ def test_our_own_tasks_are_minimised_and_end_at_zero():
     assert worse > ackley.measure({"x0": 0.0, "x1": 0.0}, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_the_deepest_valley_is_the_minimum_and_others_count_as_wrong():
     tasks = multimodal.tasks()
     assert len(tasks) == 2 * 5 * 10

@@ -32,6 +32,7 @@ ENCODING = Encoding.of(SPACE)
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
+@pytest.mark.slow
 def test_points_and_configurations_correspond():
     box = ENCODING.box
     for point in box.sample(256, torch.Generator().manual_seed(0)):
@@ -107,6 +108,7 @@ def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of
     assert found == 0.0 if value_of_off < 0 else abs(found - 10.0) < 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("special", [0.0, 0.5, 1.0])
 def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float):
     """The search must not take it for the end of the scale, which it would measure for ever."""

@@ -47,6 +47,7 @@ def comparisons(draw: st.DrawFn) -> tuple[str, str, str, list]:
     return f"{name} in [{', '.join(map(_written, values))}]", name, "in", values
 
 
+@pytest.mark.slow
 @given(st.lists(comparisons(), min_size=1, max_size=3), st.data())
 def test_a_condition_holds_as_it_is_written(parts, data):
     condition = Condition.parse(" and ".join(text for text, *_ in parts))
@@ -166,6 +167,7 @@ def test_a_condition_that_seldom_holds_is_kept(when):
     assert SearchSpace(SCALES, when=when, special={"size": [-1]}).when == when
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_condition_is_refused_where_no_value_fulfils_it(data):
     step = data.draw(st.sampled_from([1, 2, 0.5, 0.1]))

@@ -164,6 +164,7 @@ class TestSearch:
 
 
 class TestRecommendation:
+    @pytest.mark.slow
     def test_of_nothing_feasible_warns(self) -> None:
         study = of_measured({x: 0.2 + x for x in np.linspace(0.0, 1.0, 8)})
         with pytest.warns(UserWarning, match="constraints hold with a probability"):
@@ -171,6 +172,7 @@ class TestRecommendation:
         assert best.params["x"] == 0.0
         assert best.feasibility < 0.05
 
+    @pytest.mark.slow
     def test_missing_and_infinite_constraints(self) -> None:
         values = {x: x - 0.5 for x in np.linspace(0.0, 1.0, 11)}
         study = of_measured(values | {0.33: None, 0.15: -math.inf, 0.95: math.inf})
@@ -190,6 +192,7 @@ class TestRecommendation:
         undisturbed = below_the_limit.trials[:11]
         assert [t.params for t in looked.trials] == [t.params for t in undisturbed]
 
+    @pytest.mark.slow
     def test_constraints_of_pruned_and_failed_trials_count(self) -> None:
         study = of_measured({x: x - 0.5 for x in (0.0, 0.1, 0.2, 0.3, 0.4)})
         for x in np.linspace(0.55, 1.0, 5):
@@ -242,6 +245,7 @@ class TestFunction:
             SurefootSampler(constraints_func=[0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [{"P": 0.2}, {"p": math.nan}, {"p": "high"}, "x", [1]])
 def test_constraints_of_which_none_can_be_used_give_a_warning(recorded: object) -> None:
     sampler = SurefootSampler(seed=0, constraints={"p": sf.Constraint(maximum=0.5)})

@@ -44,6 +44,7 @@ class TestConditionalSpaces:
         assert conditional(FixedTrial(best.params)) <= 0.05
         assert best.lower <= best.value <= best.upper
 
+    @pytest.mark.slow
     def test_a_constant_parameter_is_part_of_it(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         study.optimize(
@@ -114,6 +115,7 @@ def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
     assert in_pairs(look=True) == in_pairs(look=False)
 
 
+@pytest.mark.slow
 def test_a_model_stays_as_it_is_when_the_study_goes_on() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
@@ -144,6 +146,7 @@ def test_wrong_search_spaces(wrong: object) -> None:
         SurefootSampler(search_space=wrong)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> None:
     """It is that of functions drawn from the integrated posterior, and microscale variation."""
     study, noise = optuna.create_study(sampler=SurefootSampler(seed=0)), np.random.default_rng(0)

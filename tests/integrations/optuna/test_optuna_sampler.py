@@ -135,6 +135,7 @@ class TestRuns:
         assert {trial.params["k"] for trial in study.trials} == {7}
         assert len({trial.params["x"] for trial in study.trials}) == 10
 
+    @pytest.mark.slow
     def test_parameters_of_a_search_space_fixed_from_outside(self) -> None:
         space = {"x": FloatDistribution(0.0, 10.0), "k": IntDistribution(0, 9)}
         sampler = PartialFixedSampler({"k": 7}, SurefootSampler(seed=0, search_space=space))
@@ -152,6 +153,7 @@ class TestRuns:
         study = run(objective, 10)
         assert len(study.get_trials(states=[TrialState.COMPLETE])) == 10
 
+    @pytest.mark.slow
     def test_enqueued_trials_are_learnt_from(self) -> None:
         study = optuna.create_study(sampler=SurefootSampler(seed=0))
         for x in (3.0, 1.0, 9.0):
@@ -240,6 +242,7 @@ class TestModel:
         assert belief.weights.shape == belief.values.shape == belief.outliers.shape == (28,)
         assert "Student-t" in belief.assumed
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("direction", ["minimize", "maximize"])
     def test_intervals_cover_a_known_function(self, direction: str) -> None:
         sign = 1.0 if direction == "minimize" else -1.0
@@ -300,6 +303,7 @@ class TestModel:
         with pytest.raises(sf.SurefootError, match=f"none of the 3 finished trials.*{why}"):
             study.sampler.belief(study)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "setting",
         [
@@ -432,6 +436,7 @@ def test_two_threads_share_a_sampler() -> None:
     assert sorted(study.sampler.belief(study).trials) == list(range(12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
 def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> None:
     study = optuna.create_study()
@@ -445,6 +450,7 @@ def test_values_are_not_rounded_before_the_model_sees_them(offset: float) -> Non
     assert belief.values.tolist() == [trial.value for trial in study.trials]
 
 
+@pytest.mark.slow
 def test_finite_values_of_any_size_are_measurements() -> None:
     def steep(trial: Trial) -> float:
         x = trial.suggest_float("x", 0.0, 1.0)
@@ -455,6 +461,7 @@ def test_finite_values_of_any_size_are_measurements() -> None:
     assert study.sampler.belief(study).recommend().params["x"] < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -468,6 +475,7 @@ def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
     assert 0.0 <= belief.probability_of_gain(belief.recommend().params, 0.01) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "step"), [(0.1, 0.7, 0.1), (0.0, 1.2, 0.4), (-31.1, -0.3, 0.7)]
 )
@@ -479,6 +487,7 @@ def test_the_last_value_of_a_grid_may_have_a_rounding_error(
     assert study.best_params == {"x": high}
 
 
+@pytest.mark.slow
 def test_values_of_a_grid_are_the_same_but_for_rounding() -> None:
     study = optuna.create_study()
     for x in (0.6, 0.6000000000000001, 0.1):  # Optuna's samplers propose the second

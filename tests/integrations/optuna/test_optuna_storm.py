@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import Forked
+from support.processes import Forked
 from surefoot_experiments.storms import optuna_storm
 
 

@@ -18,6 +18,7 @@ SIZES = [512, 1024, 4096, 16384, 65536]
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
@@ -59,6 +60,7 @@ def test_a_condition_compares_the_numbers():
         assert torch.equal(encoding.rounded(encoding.rounded(point)), encoding.rounded(point))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ordered", "low", "high"), [([], 3.0, 6.0), (["n"], 6.8, 7.2)])
 def test_what_is_known_of_neighbours_is_known_of_a_choice(ordered, low, high):
     """Of a line, the choice between measured ones is between them, or like the mean of all."""

@@ -146,6 +146,7 @@ class TestTrials:
         # Of upper tail 0.1 at x = 0.9: the worst load is the least one, 0.
         assert environment["load"] <= 0.25
 
+    @pytest.mark.slow
     def test_before_anything_is_known_of_the_search_space(self) -> None:
         sampler = SurefootSampler(seed=0, environment=FINITE, risk=sf.Mean())
         study = optuna.create_study(sampler=sampler)
@@ -212,6 +213,7 @@ class TestObserved:
 
 
 class TestBelief:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("direction", "risk"),
         [
@@ -279,6 +281,7 @@ class TestBelief:
         assert [len(part) for part in belief.predict([])] == [0, 0, 0]
         assert [len(part) for part in belief.predict([], [])] == [0, 0, 0]
 
+    @pytest.mark.slow
     def test_what_cannot_be_asked(self, belief) -> None:
         with pytest.raises(sf.InvalidInput, match="1 environments came with 2 configurations"):
             belief.predict([{"x": 0.1}, {"x": 0.2}], [{"load": 0.5}])

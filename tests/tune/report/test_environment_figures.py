@@ -7,8 +7,8 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import create_trial
-from report_examples import environment_view, report_of, trial
 
+from support.report_examples import environment_view, report_of, trial
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune import StudyFile
 from surefoot.tune.report import write_report
@@ -117,6 +117,7 @@ def test_a_weight_of_zero_is_no_worst_case():
     assert list(bars(over_one_variable(report_of(TRIALS), view))[1]["x"]) == [2.0]
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_number_is():
     data = report_of(TRIALS, environment=FEW, first=Interval(20.0, 19.0, 21.0))
     text = page(data)
@@ -132,6 +133,7 @@ def test_the_page_says_what_the_number_is():
     assert "median measurement" in plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [(EVIL,), (EVIL, "heat")])
 def test_every_text_is_escaped(names):
     points = tuple((float(n),) * len(names) for n in range(3))

@@ -6,8 +6,8 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-from report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 
+from support.report_examples import CHOICE, NUMBER, report_of, slice_of, trial
 from surefoot.tune.report.contents import Checkpoint, Interval, Parameter, Slice
 from surefoot.tune.report.page import page
 
@@ -62,6 +62,7 @@ def page_of(case: str) -> str:
     return page(CASES[case])
 
 
+@pytest.mark.slow
 @cases
 def test_page_is_complete_and_needs_no_network(case):
     data, text = CASES[case], page_of(case)
@@ -148,12 +149,14 @@ def test_a_screen_reader_finds_landmarks_and_the_content_of_every_figure(case):
             assert attributes["tabindex"] == "0"
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_beside_the_trial_however_many_parameters_there_are():
     text = page(report_of(parameters=tuple(Parameter(f"p{n}") for n in range(8))))
     heads = re.findall(r'<th scope="col"[^>]*><button type="button">(.+?)</button>', text)
     assert heads[:6] == ["trial", "measured", "predicted", "weight", "state", "p0"]
 
 
+@pytest.mark.slow
 def test_a_diamond_outside_the_band_is_mentioned():
     held = Checkpoint(3, Interval(12.0, 5.0, 19.0), Interval(10.0, 9.0, 11.0))
     missed = Checkpoint(6, Interval(12.0, 11.0, 13.0), Interval(10.0, 9.0, 11.0))

@@ -105,6 +105,7 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(tmp_path):
         write_report(tmp_path / "none.toml", "/dev/null")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rig.db", "rig.toml", "bench.py"])
 def test_no_other_file_is_replaced_by_a_report(tmp_path, name):
     path = study(tmp_path, SPEED + MODE, [4.0])

@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.tune import open_study
-from surefoot.tune.study.trial_attributes import is_round
+from surefoot.tune import is_round, open_study
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES

@@ -18,10 +18,8 @@ from typing import Literal
 
 from optuna import Study
 
-from surefoot.tune import open_study
-from surefoot.tune.study.storage import NoStudy
-from surefoot.tune.study.trial_attributes import is_round
-from surefoot_experiments.storms.processes import MARK, survivors
+from surefoot.tune import NoStudy, is_round, open_study
+from surefoot_experiments.storms.processes import MARK, marked, survivors
 from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES, case_of
 from surefoot_experiments.storms.study_text import study_text
@@ -164,40 +162,20 @@ def compare(study: Study, reported: dict[int, float]) -> tuple[int, int]:
     return lost, sum(times - 1 for times in repeated.values())
 
 
-_PARENT = """
-import os, subprocess, sys, time
-from pathlib import Path
-kept = os.pipe()
-for index in range(int(sys.argv[2])):
-    subprocess.Popen(
-        [sys.executable, "-P", sys.argv[1], str(os.getpid()), "study.toml", "--rounds=100000",
-         "--run=storm", f"--index={index}", f"--workers={sys.argv[2]}",
-         f"--kept={kept[0]},{kept[1]}"],
-        stdin=subprocess.PIPE, pass_fds=kept, start_new_session=True,
-    )
-print("started", flush=True)
-time.sleep(600)
-"""
-
-
 def _end_parent(folder: Path, random: Random, workers: int) -> dict:
-    """Start workers, kill their parent within three seconds, and count those that live on."""
-    from surefoot.tune.workers.workers import SCRIPT
-
+    """Kill a run within three seconds of its first worker, and count the workers that live on."""
     mark = uuid.uuid4().hex
+    command = [sys.executable, "-m", "surefoot", "tune", "study.toml", "--workers", str(workers)]
     with (folder / "err").open("wb") as err:
         parent = subprocess.Popen(
-            [sys.executable, "-S", "-c", _PARENT, str(SCRIPT), str(workers)],
-            cwd=folder,
-            env={**os.environ, MARK: mark},
-            stdout=subprocess.PIPE,
-            stderr=err,
+            [*command, "--quiet"], cwd=folder, env={**os.environ, MARK: mark}, stderr=err
         )
-        if parent.stdout is not None:
-            parent.stdout.readline()
+        deadline = time.monotonic() + LATEST_RESULT
+        while marked(mark).keys() <= {parent.pid} and time.monotonic() < deadline:
+            time.sleep(0.02)
         time.sleep(random.uniform(0.0, 3.0))
         parent.kill()
-        parent.communicate()
+        parent.wait()
     left = survivors(mark, PATIENCE)
     errors = (folder / "err").read_text(errors="replace")
     return {

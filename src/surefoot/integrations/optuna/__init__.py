@@ -3,16 +3,19 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from surefoot.integrations.optuna.attributes import (
-    BLAMELESS,
-    ENVIRONMENT,
-    INTERRUPTED,
-    STANDARD_ERROR,
-    TIME,
-    WORKER,
-)
-from surefoot.integrations.optuna.constraints import CONSTRAINTS
-from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot._internal.extras import extra
+
+with extra("optuna"):
+    from surefoot.integrations.optuna.attributes import (
+        BLAMELESS,
+        ENVIRONMENT,
+        INTERRUPTED,
+        STANDARD_ERROR,
+        TIME,
+        WORKER,
+    )
+    from surefoot.integrations.optuna.constraints import CONSTRAINTS
+    from surefoot.integrations.optuna.search_space import SearchSpace
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment

@@ -58,7 +58,7 @@ from surefoot.types import InvalidInput
 
 SLICE_POINTS = 48  # along a number
 CHECKPOINTS = 10
-PACKAGES = ("surefoot", "torch", "gpytorch", "botorch", "optuna", "numpy")
+PACKAGES = ("surefoot", "torch", "gpytorch", "optuna", "numpy")
 
 
 def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:

@@ -27,7 +27,7 @@ from surefoot.tune.study.storage import reading
 from surefoot.tune.study.study import AgainstDefaults, Summary, summarise
 
 LARGEST = 2**24  # bytes of a file that is read
-PACKAGES = ("torch", "gpytorch", "linear-operator", "botorch", "scipy", "numpy", "optuna")
+PACKAGES = ("torch", "gpytorch", "linear-operator", "scipy", "numpy", "optuna")
 
 
 def summary_file(study_file: StudyFile) -> Path:

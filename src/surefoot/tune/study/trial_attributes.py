@@ -24,7 +24,11 @@ LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
 
 
 def is_round(trial: FrozenTrial) -> bool:
-    """Whether a trial counts as one of the study's rounds: finished, and not interrupted."""
+    """Whether a trial counts as one of the study's rounds: finished, and not interrupted.
+
+    Args:
+        trial: The trial.
+    """
     return trial.state.is_finished() and not trial.user_attrs.get(INTERRUPTED)
 
 

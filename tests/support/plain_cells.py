@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import surefoot as sf
-from kernel_cases import table
+from support.kernel_cases import table
 from surefoot.algorithms import robust_ucb
 
 TABLE = table(4)

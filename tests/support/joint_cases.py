@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.distributions import Uniform
 
 import surefoot as sf
-from kernel_cases import table
+from support.kernel_cases import table
 from surefoot.acquisition import ScorePolicy
 from surefoot.spaces.environments import truncated_normal
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from optimizer_machine import Subject
 
 import surefoot as sf
-from feature_rules import greedy, sampled
-from kernel_cases import table
+from support.feature_rules import greedy, sampled
+from support.kernel_cases import table
+from support.optimizer_machine import Subject
 from surefoot import algorithms
 from surefoot.acquisition import Plan
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from kernel_cases import LENGTHSCALES, Case, cases_on, table
 from reference import budgeted, covariance
+from support.kernel_cases import LENGTHSCALES, Case, cases_on, table
 from surefoot.algorithms import bkb
 
 NORM, NOISE, DELTA, ACCURACY = 2.0, 0.5, 0.1, 0.5

@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.distributions import Uniform
 
 import surefoot as sf
-from feature_rules import greedy, sampled
-from kernel_cases import table
+from support.feature_rules import greedy, sampled
+from support.kernel_cases import table
 from surefoot.beliefs import Belief
 from surefoot.regression.observations import Pull
 

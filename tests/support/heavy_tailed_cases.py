@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import surefoot as sf
-from kernel_cases import GRID, Case, cases_on, table
 from reference import heavy_tails
+from support.kernel_cases import GRID, Case, cases_on, table
 from surefoot.types import Info
 
 PULLS = 120

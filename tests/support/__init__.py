@@ -1,0 +1,1 @@
+"""Cases, doubles and runs that several test modules share."""
