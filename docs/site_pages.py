@@ -1,6 +1,6 @@
 """MkDocs hook: pages that are generated or lie elsewhere in the repository, and their links.
 
-Pages of the repository outside `docs` (notes, tables of the benchmarks, the changelog) are part of the
+Pages of the repository outside `docs` (notes, tables of benchmarks, the changelog) are part of the
 site, and links to them, which are relative to the file that has them, are translated.
 """
 
