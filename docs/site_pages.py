@@ -1,6 +1,6 @@
 """MkDocs hook: pages that are generated or lie elsewhere in the repository, and their links.
 
-Pages of the repository outside `docs` (tables of the benchmarks, the changelog) are part of the
+Pages of the repository outside `docs` (notes, tables of benchmarks, the changelog) are part of the
 site, and links to them, which are relative to the file that has them, are translated.
 """
 
@@ -26,7 +26,9 @@ FETCHED = re.compile(
 def elsewhere() -> dict[str, str]:
     """Where files of the repository outside `docs` are in the site."""
     tables = sorted((ROOT / RESULTS / "benchmarks").glob("*.md"))
+    notes = [note.name for note in sorted((ROOT / "notes").glob("*.md"))]
     return {
+        **{f"notes/{note}": f"notes/{note.replace('README', 'index')}" for note in notes},
         **{f"{RESULTS}/benchmarks/{table.name}": f"results/{table.name}" for table in tables},
         f"{RESULTS}/live/results.md": "results/live.md",
         f"{RESULTS}/papers/reproduced.md": "results/reproduced.md",

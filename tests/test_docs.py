@@ -1,9 +1,10 @@
 """Every example of the README and the documentation runs.
 
-The Python blocks of a file run in order in one namespace, in an empty folder. A TOML block with a
-[study] is checked as a study file.
+The Python blocks of a file run in order in one namespace, in an empty folder, and the last one
+asserts what the page claims. A TOML block with a [study] is checked as a study file.
 """
 
+import ast
 import os
 import re
 import shlex
@@ -21,6 +22,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+NOTES = sorted((ROOT / "notes").glob("*.md"))  # their examples belong to earlier versions
 GENERATED = ROOT / "docs" / "reference"  # by `make docs`, which checks links to it
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -54,6 +56,17 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
         exec(compile("\n" * line + text, str(page), "exec"), namespace)
 
 
+@pytest.mark.parametrize("page", having("python"))
+def test_python_examples_end_in_an_assertion(page):
+    statements = [node for _, text in blocks(page, "python") for node in ast.parse(text).body]
+    last = statements[-1]
+    assertions = [node for node in ast.walk(last) if isinstance(node, ast.Assert)]
+    assert assertions, f"line {blocks(page, 'python')[-1][0]}: the last example asserts nothing"
+    for assertion in assertions:
+        names = [node for node in ast.walk(assertion.test) if isinstance(node, ast.Name)]
+        assert names, f"`{ast.unparse(assertion)}` depends on nothing that the example computes"
+
+
 @pytest.mark.parametrize("page", having("toml", "[study]"))
 def test_study_files_are_valid(page, tmp_path):
     for line, text in blocks(page, "toml"):
@@ -63,7 +76,7 @@ def test_study_files_are_valid(page, tmp_path):
             StudyFile.load(file)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=named)
 def test_links_within_the_repository_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
