@@ -306,7 +306,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _no_number(value: Any) -> str:
-    """What makes a value, or an entry of it, no real number; empty if nothing does.
+    """Type of a value, or of an entry of it, that is no real number; empty if it has none.
 
     PyTorch and NumPy convert booleans, bytes and the real part of complex numbers without a word.
     """

@@ -1,4 +1,4 @@
-"""What stands in for constants of a theorem that are unknown: the horizon and the norm."""
+"""Doubling of unknown constants of a theorem: the horizon and the norm."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def scores(score: Score, points: Tensor) -> Tensor:
 
 
 def _checked(found: object, points: Tensor) -> Tensor:
-    """What a score, which may be one of the user's, returned for points (n, d)."""
+    """Values (n,) that a score, which may be one of the user's, returned for points (n, d)."""
     if isinstance(found, Tensor) and found.shape == (len(points), 1):
         found = found.squeeze(-1)  # of bounds without an environment
     if not isinstance(found, Tensor) or found.shape != points.shape[:1]:

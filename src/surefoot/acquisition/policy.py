@@ -1,4 +1,4 @@
-"""What a policy is, and policies made of scores or of other policies."""
+"""Policies, and those made of a score."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Recorded:
         as_policy(self.policy).check(space, risk)
 
     def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
-        """What the policy chooses."""
+        """The choice of the wrapped policy."""
         location = as_policy(self.policy).choose(belief, among, state)
         design = location.design.unsqueeze(0)
         with torch.no_grad():

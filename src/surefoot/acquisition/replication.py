@@ -34,7 +34,7 @@ _SURE = 0.25  # largest probability of so many outlying replicates at the rate o
 
 @dataclass(frozen=True)
 class Instability:
-    r"""Which points have replicates that differ more than those of other points.
+    r"""Rule for points whose replicates differ more than those of other points.
 
     A replicate is outlying if it deviates from the median of its point by more than `spread` of
     that median, and by more than 3.5 deviations of the noise, as the quieter quarter of the points

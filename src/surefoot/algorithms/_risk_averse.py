@@ -1,4 +1,4 @@
-"""What the risk-averse algorithms have in common."""
+"""Composition that the risk-averse algorithms share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimator is given and what it gives back."""
+"""Protocol of estimators, their input and their result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNWEIGHTED = torch.zeros(0, dtype=torch.float64)
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """What is known of a run before its rewards.
+    """Constants of a run that are known before its rewards.
 
     Args:
         ridge: Regularisation, the noise variance in the units of the model.

@@ -213,7 +213,7 @@ def _newton(values: WeightedValues, residual: Tensor, threshold: Tensor) -> tupl
 
 
 def _loss(values: WeightedValues, theta: Tensor, residual: Tensor, threshold: Tensor) -> float:
-    """What the estimate minimizes: Huber's loss of the residuals and half the ridge penalty."""
+    """Objective of the estimate: Huber's loss of the residuals and half the ridge penalty."""
     clipped = torch.minimum(residual.abs(), threshold)
     losses = clipped * (residual.abs() - 0.5 * clipped)
     penalty = 0.5 * values.sample.factor.ridge * theta.square().sum()

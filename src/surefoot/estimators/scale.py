@@ -15,6 +15,6 @@ def robust_scale(residual: Tensor, values: WeightedValues, freedom: float) -> fl
 
 
 def degrees_of_freedom(leverage: Tensor, values: WeightedValues) -> float:
-    """What is left of t rewards after the fit: t - sum of leverages (S,), and at least t / 4."""
+    """Residual degrees of freedom of t rewards: t - sum of leverages (S,), at least t / 4."""
     explained = float((values.counts * leverage).sum())
     return max(values.number - explained, 0.25 * values.number)

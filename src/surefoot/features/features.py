@@ -1,4 +1,4 @@
-"""What a feature map is to the rest of the library, and maps that last."""
+"""Protocol of feature maps, and regressions in fixed ones."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class LeverageSampling:
         return 1.0 - (1.0 - pull) ** counts
 
     def draw(self, relative: Tensor, counts: Tensor, generator: torch.Generator) -> Tensor:
-        """Which sites (S,) are in, by independent draws."""
+        """Mask (S,) of the sites that are drawn independently."""
         chances = self.chances(relative, counts).cpu()
         draws = torch.rand(len(chances), dtype=torch.float64, generator=generator)
         return draws < chances

@@ -112,7 +112,7 @@ class Hyperparameters:
         return torch.cat([self.logs, self.effects])
 
     def moved_to(self, free: Tensor) -> Hyperparameters:
-        """Those with other values (g + 2 + e,) of all that is fitted."""
+        """Hyperparameters with other values (g + 2 + e,) of all that is fitted."""
         number = len(self.logs)
         return Hyperparameters(free[:number], free[number:])
 
@@ -132,7 +132,7 @@ class Hyperparameters:
 
     @classmethod
     def of(cls, scales: Tensor, group: Tensor, variance: float, noise: float) -> Hyperparameters:
-        """Those of a kernel with lengthscales (d,) that are equal within each group."""
+        """Hyperparameters of a kernel with lengthscales (d,) that are equal within each group."""
         logs = torch.zeros(int(group.max()) + 3, dtype=torch.float64)
         logs[group] = scales.log()
         excess = noise - MIN_NOISE - _MIN_NOISE_TO_SIGNAL * variance
@@ -342,11 +342,11 @@ class _SquaredDistances(Protocol):
     """How squared distances of points in lengthscales are computed."""
 
     def squared(self, scaled: Floats) -> Floats:
-        """Those (n, n) of points (n, d)."""
+        """Squared distances (n, n) of points (n, d)."""
         ...
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
-        """Those (..., p, r) of points (..., p, d) and (..., r, d), differentiable in them."""
+        """Squared distances (..., p, r) of points (..., p, d) and (..., r, d), differentiable."""
         ...
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What is not known of the hyperparameters, by Laplace's approximation of their posterior."""
+"""Integration over the hyperparameters by Laplace's approximation of their posterior."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HyperparameterUncertainty:
-    r"""What the posterior changes by where hyperparameters and precisions are integrated over.
+    r"""Change of the posterior by integration over hyperparameters and precisions.
 
     With samples h of the hyperparameters and of the precisions of the rewards, and the constant
     prior mean given a flat prior, the mean of the mixture is :math:`E_h[\mu_h(x)]` and its variance
@@ -88,7 +88,7 @@ class HyperparameterUncertainty:
         return Correction(means.mean(0) - before.mean, (mixture - before.variance).clamp_min(0.0))
 
     def covariance(self, points: Tensor) -> Tensor:
-        """What to add to the covariance (p, p) at points (p, d) at the first mode.
+        """Term (p, p) to add to the covariance at points (p, d) at the first mode.
 
         It is positive semi-definite: directions in which the mixture varies less are left alone.
         """
@@ -316,7 +316,7 @@ class CorrectionInSpace:
     scale: float
 
     def __call__(self, points: Tensor) -> Correction:
-        """What to add to mean and variance (n,) at points (n, d)."""
+        """Terms (n,) to add to mean and variance at points (n, d)."""
         mean, variance = self.unit(((points - self.lower) / self.span).cpu())
         return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))
 
@@ -330,7 +330,7 @@ class CorrectionInSpace:
         return self.unit.modes[0].cross_validation()
 
     def covariance(self, points: Tensor) -> Tensor:
-        """What to add to the covariance (n, n) at points (n, d)."""
+        """Term (n, n) to add to the covariance at points (n, d)."""
         unit = ((points - self.lower) / self.span).cpu()
         return self.scale**2 * self.unit.covariance(unit).to(points)
 

@@ -19,7 +19,7 @@ from surefoot.regression.noise import Noise
 
 
 def same_points(left: Tensor, right: Tensor) -> Tensor:
-    """Which points (p, d) equal which of the points (r, d), as ones and zeros (p, r)."""
+    """Indicator (p, r) of points (p, d) that equal points (r, d), as ones and zeros."""
     return (distances(left, right) == 0.0).to(torch.float64)
 
 

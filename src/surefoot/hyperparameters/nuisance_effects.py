@@ -317,7 +317,7 @@ def reference(effects: Sequence[NuisanceEffect], logs: Tensor, number: int) -> t
 
 
 class Screening(NamedTuple):
-    """What a score test says about an effect.
+    """Result of a score test of an effect.
 
     Args:
         gain: Estimated gain of log evidence, in nats.

@@ -255,7 +255,7 @@ class HyperparameterFit:
         )
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
-        """What the posterior changes by where hyperparameters and precisions are integrated over.
+        """Change of the posterior by integration over hyperparameters and precisions.
 
         Where the fit had rivals of nearly the same bound, they are integrated over too, and so are
         the other kernels with up to 500 rewards.

@@ -1,4 +1,4 @@
-"""What is not known of the hyperparameters, for those who ask a posterior."""
+"""Uncertainty of the hyperparameters of a posterior."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surefoot.regression.posterior import Posterior, joint_draws
 
 
 class Correction(NamedTuple):
-    """What integrating over the hyperparameters changes in a posterior.
+    """Change of a posterior by integration over the hyperparameters.
 
     Args:
         mean: To be added to the mean (n,).
@@ -25,10 +25,10 @@ class Correction(NamedTuple):
 
 
 class Uncertainty(Protocol):
-    """What is not known of the hyperparameters of a posterior."""
+    """Uncertainty of the hyperparameters of a posterior."""
 
     def __call__(self, points: Tensor) -> Correction:
-        """What integrating over them changes at points (n, d)."""
+        """Change of mean and variance at points (n, d) by integration over them."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Uncertainty(Protocol):
         ...
 
     def covariance(self, points: Tensor) -> Tensor:
-        """What integrating over them adds to the covariance (n, n) at points (n, d).
+        """Term (n, n) that integration over them adds to the covariance at points (n, d).
 
         Where points are together, as in a difference of two values.
         """

@@ -184,7 +184,7 @@ class ArmPosterior:
         return self.elsewhere.path(generator, prior, width)
 
     def evaluate(self, points: Tensor) -> Evaluation:
-        """What `covariance` and `evaluated_mean` need of points (p, d)."""
+        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
         return self.elsewhere.evaluate(points)
 
     def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)

@@ -1,4 +1,4 @@
-"""What a feature map is."""
+"""Protocol of feature maps."""
 
 from __future__ import annotations
 

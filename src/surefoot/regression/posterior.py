@@ -118,7 +118,7 @@ class Posterior(Protocol):
         ...
 
     def evaluate(self, points: Tensor) -> Evaluation:
-        """What `covariance` and `evaluated_mean` need of points (p, d)."""
+        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
         ...
 
     def evaluated_mean(self, at: Evaluation) -> Tensor:
@@ -261,7 +261,7 @@ class FeaturePosterior:
         return path
 
     def evaluate(self, points: Tensor) -> Evaluation:
-        """What `covariance` and `evaluated_mean` need of points (p, d)."""
+        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
         features = self.embedding(points)
         explained = self.factor.ridge**0.5 * self.factor.whiten(features)
         conditioned = self._conditioned(points, features, explained)

@@ -57,7 +57,7 @@ class Regression(Protocol):
         ...
 
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
-        """What an estimator may see.
+        """Input of an estimator.
 
         Args:
             observations: The rewards, in their own units.
@@ -86,7 +86,7 @@ class Regression(Protocol):
 
 
 class Estimate(Protocol):
-    """What a regression needs of an estimate."""
+    """Estimate as a regression needs it."""
 
     @property
     def coefficients(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""What an estimator may see of a run: the geometry of the pulls, and their rewards."""
+"""Input of an estimator: the geometry of the pulls, and their rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a risk measure is to the rest of the library."""
+"""Protocol of risk measures."""
 
 from __future__ import annotations
 

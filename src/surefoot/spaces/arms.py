@@ -112,12 +112,12 @@ class Arms:
 
     @property
     def design(self) -> Arms:
-        """What an optimizer chooses from: these arms."""
+        """Designs to choose from: these arms."""
         return self
 
     @property
     def seen(self) -> Arms:
-        """What the model sees: these arms."""
+        """Inputs of the model: these arms."""
         return self
 
     def inputs(self, x: Tensor, z: Tensor) -> Tensor:

@@ -175,7 +175,7 @@ class Box:
         return [*self.choices, *(arc.columns for arc in self.arcs)]
 
     def alike(self, points: Tensor, others: Tensor) -> Tensor:
-        """Which points (n, d) differ from others (n, d) by rounding only, as (n,)."""
+        """Mask (n,) of points (n, d) that differ from others (n, d) by rounding only."""
         return ((points - others).abs() <= _ROUNDING * self.span).all(-1)
 
     def snap(self, points: Tensor) -> Tensor:
@@ -265,12 +265,12 @@ class Box:
 
     @property
     def design(self) -> Box:
-        """What an optimizer chooses from: this box."""
+        """Designs to choose from: this box."""
         return self
 
     @property
     def seen(self) -> Box:
-        """What the model sees: this box."""
+        """Inputs of the model: this box."""
         return self
 
     def inputs(self, x: Tensor, z: Tensor) -> Tensor:

@@ -139,7 +139,7 @@ def locate(
     environment: EnvironmentValue,
     pending: PendingQueries,
 ) -> tuple[Location, int | None]:
-    """Which location is meant, and which pending query a reward there counts for.
+    """Location that is meant, and the pending query that a reward there counts for.
 
     A query stands for the location that it asked for, and counts for itself if it is pending and
     for nothing otherwise. A point or an arm counts for the first query that is pending there.

@@ -149,7 +149,7 @@ def _moment_text(moment: Moment | None) -> str:
 
 
 def _order_text(tail: TailIndex, moment: Moment | None) -> str:
-    """Which moment an algorithm may assume."""
+    """Moment that an algorithm may assume."""
     if moment is None:
         return (
             "No moment of an order above 1 can be assumed, as the tail index is below "

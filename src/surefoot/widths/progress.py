@@ -1,4 +1,4 @@
-"""What a width is, and what it may depend on."""
+"""Protocol of widths, and the state that they depend on."""
 
 from __future__ import annotations
 
