@@ -218,7 +218,7 @@ def first_location(
 
 
 def _are_of_space(belief: Belief) -> Tensor:
-    """Mask (D,) of the designs of the space: others, such as between two levels, may be measured."""
+    """Mask (D,) of the designs of the space: others, such as between levels, may be measured."""
     design, designs = belief.space.design, belief.designs
     if isinstance(design, Arms):
         return torch.ones(len(designs), dtype=torch.bool, device=designs.device)
