@@ -331,11 +331,12 @@ class Optimizer:
             NotReady: Before the first reward.
             InvalidInput: If one of `also` cannot be recorded.
         """
-        if not also:
+        further = self._checked(also, undeclared)
+        if not further:
             outcome, told = self._history.belief(), self._told
         else:
             told, observations = self._told.copy, self._history.observations.writable
-            for location, _, one in self._located(self._checked(also, undeclared)):
+            for location, _, one in self._located(further):
                 told.add(location, one)
                 if OBJECTIVE in one.values:
                     self._history.append(observations, location, one)
@@ -605,6 +606,12 @@ class Optimizer:
         self._history.release(asked.point, asked.arm, self._pending.drop(query))
 
     def _checked(self, measurements: Sequence[Measurement], undeclared: bool) -> list[Measurement]:
+        checks.truth("undeclared", undeclared)
+        if not isinstance(measurements, list | tuple):
+            raise InvalidInput(
+                f"{checks.shown(measurements)} came as measurements, expected a list of "
+                "`Measurement(where, values)`."
+            )
         estimator, limits = self._history.model.estimator, self._told.constraints.limits
         return [
             arguments.checked_measurement(
