@@ -12,6 +12,7 @@ import surefoot
 PUBLIC = [
     "acquisition",
     "algorithms",
+    "beliefs",
     "estimators",
     "features",
     "hyperparameters",

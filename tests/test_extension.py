@@ -172,7 +172,9 @@ def test_the_estimate_is_that_of_the_clipped_rewards(space: str) -> None:
     info = clipped.tell_all(x, rewards, z)
     plain.tell_all(x, rewards.clamp(-3.0, 3.0), z)
     at = x if z is None else torch.cat([x, z], -1)
-    torch.testing.assert_close(clipped.posterior.mean(at), plain.belief().posterior.mean(at))
+    torch.testing.assert_close(
+        clipped.belief().posterior.mean(at), plain.belief().posterior.mean(at)
+    )
     assert info.threshold == 3.0
     assert info.truncated_total == int((rewards.abs() > 3.0).sum())
 

@@ -248,7 +248,7 @@ class TestAlgorithms:
             run(optimizer, 20, seed=3)
             optimizer.save(tmp_path / name)
             loaded = sf.Optimizer.load(tmp_path / name)
-            assert loaded.width_rule == optimizer.width_rule
+            assert loaded._history.model.width == optimizer._history.model.width
             assert torch.equal(run(loaded, 10, seed=4), run(optimizer, 10, seed=4))
 
     @pytest.mark.slow
@@ -285,7 +285,7 @@ class TestAlgorithms:
         optimizer.tell(3, 0.5)
         optimizer.save(tmp_path / "run")
         loaded = sf.Optimizer.load(tmp_path / "run")
-        assert loaded.width_rule == optimizer.width_rule
+        assert loaded._history.model.width == optimizer._history.model.width
         assert loaded.width == optimizer.width
 
 

@@ -35,6 +35,12 @@ less_than_none = st.one_of(not_numbers, not_finite, st.integers(max_value=-1), s
 not_truths = st.one_of(st.text(max_size=5), st.none(), st.integers(), st.floats())
 not_policies = st.one_of(not_numbers, st.just(acquisition.UpperConfidenceBound))
 not_devices = st.one_of(st.text(max_size=5), st.booleans(), st.just("meta"), st.just([]))
+not_measurements = st.one_of(
+    not_numbers.filter(lambda v: v != []), st.integers(), st.just({1}), st.just([[0.1], 1.0])
+)
+OPTIMIZER = gp_ucb(BOX, KERNEL)
+OPTIMIZER.tell([0.2, 0.3], 1.0)
+BELIEF = OPTIMIZER.belief()
 Call = Callable[[Any], object]
 CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "huber-k": (lambda v: sf.Huber(k=v), not_positive),
@@ -162,6 +168,11 @@ CASES: dict[str, tuple[Call, st.SearchStrategy]] = {
     "box-device": (BOX.to, not_devices),
     "robust_ucb-device": (lambda v: robust_ucb(sf.Arms([[0.0], [1.0]]), device=v), not_devices),
     "load-device": (lambda v: sf.Optimizer.load("a file", device=v), not_devices),
+    "draws-number": (lambda v: BELIEF.draws([[0.1, 0.2]], v), not_count),
+    "belief-also": (OPTIMIZER.belief, not_measurements),
+    "belief-undeclared": (lambda v: OPTIMIZER.belief(undeclared=v), not_truths),
+    "record-measurements": (OPTIMIZER.record, not_measurements),
+    "record-undeclared": (lambda v: OPTIMIZER.record([], undeclared=v), not_truths),
     "ask_batch-number": (lambda v: gp_ucb(BOX, KERNEL).ask_batch(v), not_count),
     "arms-points": (
         sf.Arms,

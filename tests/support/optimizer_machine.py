@@ -365,7 +365,7 @@ class OptimizerMachine(RuleBasedStateMachine):
         self.told.where.append(where)
         self.told.environments.append(z)
         known = (
-            hasattr(self.optimizer._model.estimator, "update_with_error")
+            hasattr(self.optimizer._history.model.estimator, "update_with_error")
             and self.subject.exact is None
         )
         self.told.sems.append(0.4 if known and len(self.told.rewards) % 3 == 2 else 0.0)

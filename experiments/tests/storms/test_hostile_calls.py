@@ -7,4 +7,5 @@ def test_the_arguments_that_are_replaced_are_right() -> None:
     for make, right in hostile_calls.CALLS.values():
         make(**{name: value() for name, value in right.items()})
     for name, right in hostile_calls.METHODS.items():
-        getattr(hostile_calls._running(), name)(**{key: value() for key, value in right.items()})
+        method = hostile_calls._method(hostile_calls._running(), name)
+        method(**{key: value() for key, value in right.items()})

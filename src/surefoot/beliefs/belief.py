@@ -208,7 +208,7 @@ class Belief:
         Returns:
             Values (n, number), in reward units.
         """
-        points = self._matrix(designs)
+        points, number = self._matrix(designs), checks.count("number", number)
         own = torch.Generator().manual_seed(0) if generator is None else generator
         drawn = self.outcome.uncertainty.draws(self.outcome.posterior, points, number, own)
         return self.estimand.values(drawn, self._to_posterior)

@@ -29,12 +29,19 @@ _OF_95 = 1.96  # standard deviations of a 95 % interval
 
 
 class PredictedLimit(NamedTuple):
-    """A constraint at n inputs, in its own units: median, 95 % credible interval, probability."""
+    """A constraint without noise at n inputs, in its own units.
 
-    value: Tensor  # (n,)
-    lower: Tensor  # (n,)
-    upper: Tensor  # (n,)
-    probability: Tensor  # (n,), that it holds
+    Args:
+        value: Posterior medians (n,).
+        lower: Lower ends (n,) of the 95 % credible intervals.
+        upper: Upper ends (n,).
+        probability: Probabilities (n,) that it holds.
+    """
+
+    value: Tensor
+    lower: Tensor
+    upper: Tensor
+    probability: Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -288,7 +288,9 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = perf_counter()
-        return self._record(self._located(self._checked(measurements, undeclared)), started)
+        return self._record(
+            self._located(self._checked("measurements", measurements, undeclared)), started
+        )
 
     @with_own_settings
     def forget(
@@ -331,11 +333,12 @@ class Optimizer:
             NotReady: Before the first reward.
             InvalidInput: If one of `also` cannot be recorded.
         """
-        if not also:
+        further = self._checked("also", also, undeclared)
+        if not further:
             outcome, told = self._history.belief(), self._told
         else:
             told, observations = self._told.copy, self._history.observations.writable
-            for location, _, one in self._located(self._checked(also, undeclared)):
+            for location, _, one in self._located(further):
                 told.add(location, one)
                 if OBJECTIVE in one.values:
                     self._history.append(observations, location, one)
@@ -604,7 +607,11 @@ class Optimizer:
         asked = self._pending.by_id[query].location
         self._history.release(asked.point, asked.arm, self._pending.drop(query))
 
-    def _checked(self, measurements: Sequence[Measurement], undeclared: bool) -> list[Measurement]:
+    def _checked(
+        self, name: str, measurements: Sequence[Measurement], undeclared: bool
+    ) -> list[Measurement]:
+        checks.truth("undeclared", undeclared)
+        arguments.check_measurements(name, measurements)
         estimator, limits = self._history.model.estimator, self._told.constraints.limits
         return [
             arguments.checked_measurement(

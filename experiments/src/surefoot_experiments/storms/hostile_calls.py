@@ -19,6 +19,7 @@ import torch
 
 import surefoot as sf
 from surefoot import acquisition, algorithms, features, hyperparameters, kernels, widths
+from surefoot.types import OBJECTIVE, Measurement
 
 _LINE = torch.linspace(0.0, 1.0, 6, dtype=torch.float64).unsqueeze(-1)
 
@@ -29,6 +30,10 @@ def _kernel() -> Any:
 
 def _arms() -> sf.Arms:
     return sf.Arms(_LINE)
+
+
+def _measured() -> Measurement:
+    return Measurement(0, {OBJECTIVE: 1.0})
 
 
 def _joint() -> sf.Joint:
@@ -176,8 +181,16 @@ METHODS: dict[str, Arguments] = {
     "ask": {"arms": lambda: [0, 1]},
     "ask_batch": {"number": lambda: 1},
     "recommend": {"by": lambda: "mean"},
-    "assess": {"designs": lambda: _LINE[:2]},
+    "record": {"measurements": lambda: [_measured()], "undeclared": lambda: False},
+    "belief": {"also": lambda: [_measured()], "undeclared": lambda: False},
     "reseed": {"seed": lambda: 1},
+    "belief.predict": {"designs": lambda: _LINE[:2], "estimand": lambda: "mean"},
+    "belief.feasibility": {"designs": lambda: _LINE[:2]},
+    "belief.difference": {"design": lambda: _LINE[0], "other": lambda: _LINE[1]},
+    "belief.expected_gains": {"designs": lambda: _LINE[:2], "over": lambda: _LINE[1]},
+    "belief.largest_gains": {"over": lambda: _LINE[1]},
+    "belief.draws": {"designs": lambda: _LINE[:2], "number": lambda: 3},
+    "belief.conditioned": {"points": lambda: _LINE[:2], "rewards": lambda: [1.0, 2.0]},
 }
 
 HOSTILE: list[Callable[[], Any]] = [
@@ -288,7 +301,7 @@ def call(count: int, seed: int = 0) -> Figures:
                 continue
             arguments, label = _arguments(name, METHODS[name], random)
             try:
-                getattr(optimizer, name)(**arguments)
+                _method(optimizer, name)(**arguments)
             except sf.SurefootError:
                 figures.refused += 1
                 if _bytes(optimizer, Path(folder)) != before:
@@ -300,6 +313,12 @@ def call(count: int, seed: int = 0) -> Figures:
             optimizer = _running()  # a call that was right has changed it
             before = _bytes(optimizer, Path(folder))
     return figures
+
+
+def _method(optimizer: sf.Optimizer, name: str) -> Callable[..., Any]:
+    """A method of an optimizer, or of its belief."""
+    owner, _, method = name.rpartition(".")
+    return getattr(optimizer.belief() if owner else optimizer, method)
 
 
 def _construct(name: str, random: np.random.Generator, figures: Figures) -> None:
