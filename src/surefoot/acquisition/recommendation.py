@@ -93,7 +93,9 @@ def recommend(context: Context, by: By, interval: Interval) -> Recommendation:
 
     space = context.space
     if space.has_environment:
-        x = context.designs[best_row(value, context.designs)]
+        allowed = space.design.allows(context.designs)
+        designs = context.designs[allowed] if bool(allowed.any()) else context.designs
+        x = designs[best_row(value, designs)]
         arm = space.design.locate(x).arm
     else:
         x, arm = _best_alone(by, value, context)
@@ -104,9 +106,11 @@ def reported(
     context: Context, x: Tensor, arm: int | None, interval: Interval, feasibility: float = 1.0
 ) -> Recommendation:
     """A design (dx,) as a recommendation, with its value and interval."""
+    location = context.space.design.location(x, arm)
+    x = location.design
     value, lower, upper = map(float, assess(context, x.unsqueeze(0), interval))
-    estimand = context.estimand.name
-    return Recommendation(x.clone(), arm, value, lower, upper, feasibility, estimand)
+    estimand, params = context.estimand.name, location.params
+    return Recommendation(x.clone(), arm, value, lower, upper, feasibility, estimand, params)
 
 
 def _best_alone(by: By, value: Score, context: Context) -> tuple[Tensor, int | None]:

@@ -164,7 +164,9 @@ class Replication:
         if among is None:
             observations = context.observations
             with torch.no_grad():
-                best = int(context.bound(observations.sites, 0.0).argmax())
+                values = context.bound(observations.sites, 0.0)
+                allowed = context.space.seen.allows(observations.sites)
+                best = int(torch.where(allowed, values, -torch.inf).argmax())
             space = context.space.seen  # the space itself, as there is no environment
             arm = observations.arms[best] if space.finite else None
             location = space.location(observations.sites[best].clone(), arm)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
 
 def initial_design_size(space: Space | Joint) -> int:
     """Size of the initial design where the kernel is fitted."""
+    space = as_space(space)
     if not isinstance(space, Arms | Box | Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
     return min(max(8, 2 * (space.seen.dimension + 1)), 12)

@@ -235,6 +235,8 @@ class FeasibleDesigns:
         if bool(self.is_assured(best.unsqueeze(0))):
             return best
         designs = self.context.designs
+        allowed = self.context.space.design.allows(designs)
+        designs = designs[allowed] if bool(allowed.any()) else designs
         assured = designs[self.is_assured(designs)]
         if not len(assured):
             return designs[int(self.probability(designs).argmax())]

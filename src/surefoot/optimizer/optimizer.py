@@ -49,6 +49,7 @@ from surefoot.regression.observations import UNKNOWN, Conditions, Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.spaces import Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import Constraint, Info, InvalidInput, NotReady, Query, Recommendation
@@ -79,7 +80,9 @@ class Optimizer:
     comes from `seed`: the same seed and the same rewards give the same run.
 
     Args:
-        space: `Arms`, `Box`, or `Joint` for designs in a random environment.
+        space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
+            random environment. Where points of a named space are told, so may be configurations,
+            as values by parameter name, and queries and recommendations have them as `params`.
         kernel: Prior covariance, a GPyTorch kernel (of x followed by z on a `Joint` space); None
             fits one, on spaces with coordinates.
         risk: Risk measure over the environment that is maximised, on a `Joint` space.
@@ -151,6 +154,7 @@ class Optimizer:
         seed: int = 0,
         device: str | torch.device = "cpu",
     ) -> None:
+        space = as_space(space)
         arguments.check_parts(space, features, estimator, width)
         arguments.check_rules(hyperparameters, interval, instability)
         arguments.check_kernel(space, kernel, hyperparameters)

@@ -14,6 +14,7 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 
 
@@ -102,7 +103,7 @@ def load(path: Path, device: torch.device, given: dict[str, Any]) -> SavedRun:
     """
     tensors, values = read(path)
     decoder, given = Decoder(tensors, device), dict(given)
-    space = given.pop("space", None)
+    space = as_space(given.pop("space", None))
     if space is not None:
         _check_same(path, values["space"], tensors, space)
     elif is_whole(values["space"]):

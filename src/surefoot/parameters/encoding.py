@@ -49,6 +49,12 @@ class Encoding:
 
     space: Space
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"space": self.space}  # what is derived holds functions, which cannot be pickled
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
+        return self  # nothing of it changes
+
     @cached_property
     def parameters(self) -> Mapping[str, EncodedParameter]:
         """Encoded parameters by name, each after those that decide whether it is active."""

@@ -94,6 +94,9 @@ class Space:
         if self.constraints:
             self.encoding.check_rules()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"parameters": self.parameters, "constraints": self.constraints}
+
     @cached_property
     def conditions(self) -> dict[str, Condition]:
         """Conditions under which parameters are active, by name."""
