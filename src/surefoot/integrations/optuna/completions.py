@@ -13,16 +13,18 @@ from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.types import InvalidInput
 
 _TRIED = 2048
-_KEPT = 256
 
 
-def completions(encoding: Encoding, fixed: Mapping[str, Any], generator: torch.Generator) -> Tensor:
+def completions(
+    encoding: Encoding, fixed: Mapping[str, Any], generator: torch.Generator, most: int = 256
+) -> Tensor:
     """Points of configurations that have given values and satisfy the rules.
 
     Args:
         encoding: Encoding of the search space.
         fixed: Values by parameter name; those that their parameters cannot have are ignored.
         generator: Source of all randomness.
+        most: Number of points at most.
 
     Returns:
         Points (n, d), at least one.
@@ -43,7 +45,7 @@ def completions(encoding: Encoding, fixed: Mapping[str, Any], generator: torch.G
         if not violated:
             found.append(point)
         wrong = violated[0] if violated else wrong
-        if len(found) == _KEPT or {*params} <= {*given}:  # nothing is left to be chosen
+        if len(found) == most or {*params} <= {*given}:  # nothing is left to be chosen
             break
     if not found:
         raise InvalidInput(

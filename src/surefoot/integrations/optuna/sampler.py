@@ -190,6 +190,27 @@ class SurefootSampler(BaseSampler):
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
 
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial that begins.
+
+        Raises:
+            InvalidInput: If no configuration with its values satisfies the rules; it has failed.
+        """
+        space, fixed = self._search_space, trial.system_attrs.get(_FIXED)
+        if space is not None and space.require and fixed:
+            import torch
+
+            from surefoot.integrations.optuna.completions import completions
+            from surefoot.integrations.optuna.encoding import Encoding
+
+            encoding, generator = Encoding(space, space.named.encoding), torch.Generator()
+            with self._failing(study, trial):
+                completions(encoding, fixed, generator.manual_seed(trial.number), most=1)
+
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
@@ -391,8 +412,7 @@ class SurefootSampler(BaseSampler):
         others, so whoever wrote last sees that both are the same, and moves.
         """
         if fixed:
-            with self._failing(study, trial):
-                params = tracker.propose_with(trial.number, fixed)
+            params = tracker.propose_with(trial.number, fixed)
             write_reservation(study, trial, tracker.encoding.distributions, params, None)
             return params
         params, before = tracker.propose(trial.number), None
