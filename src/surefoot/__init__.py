@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from surefoot import features as features
     from surefoot import hyperparameters as hyperparameters
     from surefoot import kernels as kernels
+    from surefoot import parameters as parameters
     from surefoot import risks as risks
     from surefoot import spaces as spaces
     from surefoot import widths as widths
@@ -97,6 +98,7 @@ _MODULES = {
         "features",
         "hyperparameters",
         "kernels",
+        "parameters",
         "risks",
         "spaces",
         "widths",

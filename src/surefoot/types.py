@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,6 +64,8 @@ class Query:
             by the optimizer; None otherwise.
         owner: Token of the optimizer that made the query. Any other optimizer treats the query as
             its point.
+        params: Configuration to measure, as values by parameter name, on a `parameters.Space`;
+            empty otherwise.
 
     Example:
         >>> import surefoot as sf
@@ -80,6 +82,7 @@ class Query:
     repeats: int = 1
     environment: Tensor | None = None
     owner: str = field(default="", repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 OBJECTIVE = "objective"
@@ -158,6 +161,8 @@ class Recommendation:
         upper: Upper end.
         feasibility: Probability that all constraints hold there, 1 without constraints.
         estimand: What the value is of the rewards at `point`: their "location", "median" or "mean".
+        params: Configuration of `point`, as values by parameter name, on a `parameters.Space`;
+            empty otherwise.
     """
 
     point: Tensor
@@ -167,6 +172,7 @@ class Recommendation:
     upper: float
     feasibility: float = 1.0
     estimand: str = "location"
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

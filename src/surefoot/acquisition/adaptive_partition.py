@@ -83,10 +83,12 @@ class AdaptivePartition:
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse any space but a box of continuous coordinates, and cells too small for floats."""
-        if not isinstance(space, Box) or len(space.continuous) < space.dimension:
+        restricted = isinstance(space, Box) and bool(space.region.rules)
+        if not isinstance(space, Box) or restricted or len(space.continuous) < space.dimension:
             raise InvalidInput(
                 f"the space is {checks.shown(space)}, expected a `Box` of continuous coordinates, "
-                "which an adaptive partition can split: pass another policy, or `algorithms.bkb`."
+                "without constraints between them, which an adaptive partition can split: pass "
+                "another policy, or `algorithms.bkb`."
             )
         self._partition(space, self.max_depth)
 

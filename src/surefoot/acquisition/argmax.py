@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.acquisition.ascent import ascend
+from surefoot.acquisition.constrained_ascent import ascend_within, refined
 from surefoot.acquisition.local_search import neighbors
 from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Score
@@ -146,8 +147,10 @@ def best_point(
 
     The best of Sobol points, of the anchors and of jittered anchors become starts. Continuous
     coordinates then ascend by L-BFGS, levels, choices and arcs by trying each in turn. With many
-    variables, the best small change of an anchor.
+    variables, the best small change of an anchor. All points satisfy the rules of the box.
     """
+    if box.region.rules:
+        anchors = box.snap(anchors)  # what was measured may violate a rule
     if box.has_many_variables:
         near = neighbors(box, anchors, generator)
         return near[best_row(score, near)]
@@ -158,6 +161,8 @@ def best_point(
         activated = box.activated(box.snap(ascended), generator)
         searched = box.snap(_coordinate_search(score, box, activated))
         ascended = box.snap(_ascend(score, box, searched))
+    if box.region.rules:
+        ascended = refined(score, box, torch.cat([ascended, chosen]), generator)
     both = torch.cat([ascended, chosen])
     return both[best_row(score, both)]
 
@@ -205,6 +210,8 @@ def _ascend(score: Score, box: Box, starts: Tensor) -> Tensor:
     """All starts at once, in the continuous coordinates."""
     if not box.continuous:
         return starts
+    if box.region.rules:
+        return ascend_within(score, box, starts, _STEPS)
     unit = ascend(
         lambda points, _: score(box.lower + box.span * points),
         (starts - box.lower) / box.span,
@@ -222,7 +229,9 @@ def _coordinate_search(score: Score, box: Box, starts: Tensor) -> Tensor:
         for columns, options in box.discrete:
             tried = best[:, None].repeat(1, len(options), 1)  # (s, o, d)
             tried[..., columns] = options
-            points = box.active(tried.flatten(0, 1))
+            # Moved to where the rules hold, a value of one variable takes others along.
+            within = box.snap if box.region.rules else box.active
+            points = within(tried.flatten(0, 1))
             chosen = scores(score, points).reshape(len(best), -1).argmax(-1)
             best = tried[torch.arange(len(best)), chosen]
         if torch.equal(best, before):

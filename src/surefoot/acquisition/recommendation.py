@@ -96,9 +96,11 @@ def reported(
     belief: Belief, x: Tensor, arm: int | None, feasibility: float = 1.0
 ) -> Recommendation:
     """A design (dx,) as a recommendation, with its value and interval."""
-    value, lower, upper = map(float, belief.at_designs(x.unsqueeze(0)))
-    estimand = belief.estimand.name
-    return Recommendation(x.clone(), arm, value, lower, upper, feasibility, estimand)
+    location = belief.space.design.location(x, arm)
+    value, lower, upper = map(float, belief.at_designs(location.design.unsqueeze(0)))
+    estimand, params = belief.estimand.name, location.params
+    point = location.design.clone()
+    return Recommendation(point, arm, value, lower, upper, feasibility, estimand, params)
 
 
 def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
@@ -114,7 +116,7 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
     best = _best(within, by, state).design
     if bool(belief.is_assured(best.unsqueeze(0))):
         return best
-    designs = belief.designs
+    designs = _allowed(belief)
     assured = designs[belief.is_assured(designs)]
     if not len(assured):
         return designs[int(belief.feasibility(designs).argmax())]
@@ -135,7 +137,15 @@ def _best(belief: Belief, by: By, state: PolicyState) -> Location:
 
     if not space.has_environment:
         return _best_alone(by, value, belief)
-    return space.design.locate(belief.designs[best_row(value, belief.designs)])
+    designs = _allowed(belief)
+    return space.design.locate(designs[best_row(value, designs)])
+
+
+def _allowed(belief: Belief) -> Tensor:
+    """Measured designs (n, dx) that satisfy the rules of the space; all of them if none does."""
+    designs = belief.designs
+    allowed = belief.space.design.allows(designs)
+    return designs[allowed] if bool(allowed.any()) else designs
 
 
 def _best_alone(by: By, value: Score, belief: Belief) -> Location:

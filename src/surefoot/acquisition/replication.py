@@ -165,7 +165,9 @@ class Replication:
         if among is None:
             observations = belief.observations
             with torch.no_grad():
-                best = int(belief.bound(observations.sites, 0.0).argmax())
+                values = belief.bound(observations.sites, 0.0)
+                allowed = belief.space.seen.allows(observations.sites)
+                best = int(torch.where(allowed, values, -torch.inf).argmax())
             space = belief.space.seen  # the space itself, as there is no environment
             arm = observations.arms[best] if space.finite else None
             location = space.location(observations.sites[best].clone(), arm)

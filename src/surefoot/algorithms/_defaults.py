@@ -9,6 +9,7 @@ import torch
 from surefoot._internal import checks
 from surefoot.optimizer.arguments import check_space
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
@@ -17,6 +18,7 @@ _Space = TypeVar("_Space", Arms, Box, Joint)
 
 def initial_design_size(space: Space | Joint) -> int:
     """Size of the initial design where the kernel is fitted."""
+    space = as_space(space)
     check_space(space)
     return min(max(8, 2 * (space.seen.dimension + 1)), 12)
 
@@ -38,5 +40,6 @@ def width_or(given: Width | None, scale: float, default: Width) -> Width:
 
 def placed(space: _Space, device: str | torch.device) -> _Space:
     """The space with its tensors on a device."""
+    space = as_space(space)
     check_space(space)
     return space.to(checks.device(device))

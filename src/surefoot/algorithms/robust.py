@@ -26,6 +26,7 @@ from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Box, Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.types import Constraint, InvalidInput
 from surefoot.widths import srinivas
 
@@ -60,7 +61,8 @@ def robust_ucb(
     is Huber's, with an empirical-Bayes prior mean and output scale.
 
     Args:
-        space: `Arms`, `Box`, or `Joint` for designs in a random environment.
+        space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
+            random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
@@ -100,7 +102,7 @@ def robust_ucb(
         >>> optimizer.weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    width = srinivas(scale=scale)
+    width, space = srinivas(scale=scale), as_space(space)
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")

@@ -35,6 +35,7 @@ from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
 from surefoot.spaces import Joint, Space
+from surefoot.spaces.box import as_space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import (
@@ -62,7 +63,9 @@ class Optimizer:
     comes from `seed`: the same seed and the same rewards give the same run.
 
     Args:
-        space: `Arms`, `Box`, or `Joint` for designs in a random environment.
+        space: `Arms`, `Box`, a `parameters.Space` of named parameters, or `Joint` for designs in a
+            random environment. Where points of a named space are told, so may be configurations,
+            as values by parameter name, and queries and recommendations have them as `params`.
         kernel: Prior covariance, a GPyTorch kernel (of x followed by z on a `Joint` space), or the
             rule by which it is fitted, `HyperparameterFit(...)`; by default one is fitted, on
             spaces with coordinates. `GivenHyperparameters(kernel, ridge, standardise=True)` centres
@@ -109,6 +112,7 @@ class Optimizer:
         constraints: Mapping[str, Constraint] | None = None,
         seed: int = 0,
     ) -> None:
+        space = as_space(space)
         arguments.check_parts(space, features, estimator, width)
         arguments.check_constraints(space, constraints)
         self.space = space

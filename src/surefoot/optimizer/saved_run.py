@@ -16,6 +16,7 @@ from surefoot._internal import checks
 from surefoot.hyperparameters import GivenHyperparameters
 from surefoot.optimizer.serialization import Decoder, Encoder, is_whole, read, type_name, write
 from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _read(path: Path, device: torch.device, given: dict[str, Any]) -> _SavedRun:
     """The run in a file, with the parts that are passed again."""
     tensors, values = read(path)
     decoder, given = Decoder(tensors, device), dict(given)
-    space = given.pop("space", None)
+    space = as_space(given.pop("space", None))
     if space is not None:
         _check_same(path, values["space"], tensors, space)
     elif is_whole(values["space"]):

@@ -28,6 +28,7 @@ _PACKAGES = (  # whose dataclasses may be in a file
     "surefoot.features",
     "surefoot.hyperparameters",
     "surefoot.optimizer",
+    "surefoot.parameters",
     "surefoot.regression",
     "surefoot.risks",
     "surefoot.spaces",

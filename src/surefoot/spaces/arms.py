@@ -128,6 +128,10 @@ class Arms:
         """Whether designs x are these arms, in their order."""
         return x is self.points
 
+    def allows(self, points: Tensor) -> Tensor:
+        """Whether points (n, d) satisfy known constraints (n,): there are none."""
+        return torch.ones(len(points), dtype=torch.bool, device=points.device)
+
     def examples(self, number: int, generator: torch.Generator) -> Tensor:
         """Points (n, d) to try a function at: all arms."""
         return self.points

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -14,8 +15,11 @@ from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
+from surefoot.spaces.names import UNNAMED, Names
+from surefoot.spaces.regions import ANYWHERE, Region, holds, moved_inside
 from surefoot.types import InvalidInput
 
+_DRAWS = 64  # points of a sample that are drawn for each one where the rules hold
 _MANY = 16  # variables
 _ROUNDING = 1e-9  # of the extents
 
@@ -33,6 +37,8 @@ class Box:
         arcs: Numbers that may be absent, or have special values. Their bounds are 0 and 1.
         active: Function of points (n, d) that sets the coordinates of variables that are inactive
             there to 0; they belong to `choices` or `arcs`.
+        region: Known constraints between coordinates; `parameters.Space` makes one from rules.
+        names: Configurations that points stand for; `parameters.Space` makes them.
 
     Raises:
         InvalidInput: If the bounds are not in order, or a restriction does not fit them.
@@ -56,6 +62,10 @@ class Box:
     """Numbers that may be absent, or have special values."""
     active: Activity = ALL_ACTIVE
     """Sets the coordinates of inactive variables to 0."""
+    region: Region = ANYWHERE
+    """Known constraints between coordinates."""
+    names: Names = UNNAMED
+    """Configurations that points stand for."""
     observed: ClassVar[bool] = False
     finite: ClassVar[bool] = False
     has_environment: ClassVar[bool] = False
@@ -71,6 +81,8 @@ class Box:
         choices: Sequence[Sequence[int]] = (),
         arcs: Sequence[Arc] = (),
         active: Activity = ALL_ACTIVE,
+        region: Region = ANYWHERE,
+        names: Names = UNNAMED,
     ) -> None:
         low = checks.coordinates("lower", checks.vector("lower", lower))
         high = checks.coordinates("upper", checks.vector("upper", upper, len(low)))
@@ -102,6 +114,8 @@ class Box:
         object.__setattr__(self, "choices", groups)
         object.__setattr__(self, "arcs", numbers)
         object.__setattr__(self, "active", active)
+        object.__setattr__(self, "region", region)
+        object.__setattr__(self, "names", names)
 
     @property
     def dimension(self) -> int:
@@ -121,13 +135,7 @@ class Box:
             InvalidInput: If the device cannot be used.
         """
         device = checks.device(device)
-        moved = Box(
-            self.lower.cpu(),
-            self.upper.cpu(),
-            choices=self.choices,
-            arcs=self.arcs,
-            active=self.active,
-        )
+        moved = copy.copy(self)
         object.__setattr__(moved, "lower", self.lower.to(device))
         object.__setattr__(moved, "upper", self.upper.to(device))
         levels = {coordinate: values.to(device) for coordinate, values in self.levels.items()}
@@ -186,8 +194,15 @@ class Box:
 
         Returns:
             The nearest points (n, d) within the bounds, levels, categories and arcs, with 0 for
-            inactive variables.
+            inactive variables; near ones where they violate a rule of the region.
         """
+        snapped = self._nearest(points)
+        if not self.region.rules:
+            return snapped
+        return moved_inside(snapped, self.region, self.lower, self.span, self._nearest)
+
+    def _nearest(self, points: Tensor) -> Tensor:
+        """Project points (n, d) on the space without its rules."""
         snapped = points.clamp(self.lower, self.upper)
         for coordinate, values in self.levels.items():
             halfway = (values[1:] + values[:-1]) / 2.0
@@ -260,8 +275,31 @@ class Box:
         """
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         sobol = torch.quasirandom.SobolEngine(self.dimension, scramble=True, seed=seed)
-        unit = sobol.draw(number, dtype=torch.float64).to(self.lower.device)
-        return self.snap(self.stretched(unit))
+
+        def draw(more: int) -> Tensor:
+            unit = sobol.draw(more, dtype=torch.float64).to(self.lower.device)
+            return self._nearest(self.stretched(unit))
+
+        points = draw(number)
+        if not self.region.rules:
+            return points
+        inside = self.allows(points)
+        while int(inside.sum()) < number and len(points) < _DRAWS * number:
+            points = torch.cat([points, draw(len(points))])
+            inside = self.allows(points)
+        kept = points[inside][:number]
+        return torch.cat([kept, self.snap(points[~inside][: number - len(kept)])])
+
+    def allows(self, points: Tensor) -> Tensor:
+        """Whether all rules of the region hold.
+
+        Args:
+            points: Points (n, d) of the space.
+
+        Returns:
+            Truth values (n,).
+        """
+        return holds(self.region, points)
 
     @property
     def design(self) -> Box:
@@ -288,29 +326,41 @@ class Box:
 
     def location(self, design: Tensor, arm: int | None = None) -> Location:
         """The location of a point (d,), negative zeros made positive: equal points are one site."""
-        point = design + 0.0
-        return Location(point, None, point, None)
+        point = self.names.rounded(design) + 0.0
+        return Location(point, None, point, None, params=self.names.configuration(point))
 
     def locate(
         self, where: Where, environment: EnvironmentValue = None, name: str = "point"
     ) -> Location:
-        """The location of a point (d,).
+        """The location of a point (d,), or of a configuration by its names.
 
         Raises:
-            InvalidInput: If the point is outside the box, or an environment is given.
+            InvalidInput: If the point is outside the box, its configuration violates a constraint,
+                or an environment is given.
         """
         check_no_environment(environment)
+        if isinstance(where, Mapping):
+            return self.location(self.names.point(where).to(self.lower))
         point = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
         if not self.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
                 f"to {self.upper.tolist()}: tell points of the space that was given."
             )
+        self.names.check(point)
         return self.location(point)
 
     def listed(self, arms: Tensor | Sequence) -> list[Location]:
-        """The locations of points (n, d); `InvalidInput` if there are none."""
-        return [self.locate(point) for point in checks.matrix("arms", arms, self.lower.device)]
+        """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""
+        named = isinstance(arms, Sequence) and any(isinstance(one, Mapping) for one in arms)
+        rows = arms if named else checks.matrix("arms", arms, self.lower.device)
+        located = []
+        for number, row in enumerate(rows):
+            try:
+                located.append(self.locate(row))
+            except InvalidInput as error:
+                raise InvalidInput(f"`arms[{number}]`: {error}") from error
+        return located
 
     def spread(self, number: int, generator: torch.Generator) -> list[Location]:
         """An initial design: scrambled Sobol points."""
@@ -320,6 +370,11 @@ class Box:
 
 Space = Arms | Box
 """A search space without an environment."""
+
+
+def as_space(space: Any) -> Any:
+    """The encoded space of named parameters, any other space as it is."""
+    return getattr(space, "box", space)
 
 
 def _groups(choices: object) -> tuple[tuple[int, ...], ...]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
-from surefoot.spaces.box import Box
+from surefoot.spaces.box import Box, as_space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.types import InvalidInput
@@ -31,7 +31,7 @@ class Joint:
     f(perturbation(x, z)).
 
     Args:
-        design: Designs x, the decision: `Arms` or `Box`.
+        design: Designs x, the decision: `Arms`, `Box` or `parameters.Space`.
         environment: Distribution of the environment Z: `FiniteEnvironment` or
             `ContinuousEnvironment`.
         observed: Whether z is drawn from the environment during a measurement, and passed to
@@ -62,6 +62,7 @@ class Joint:
     has_environment: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "design", as_space(self.design))
         if not isinstance(self.design, Arms | Box):
             raise InvalidInput(f"`design` is {self.design!r}, expected `Arms` or `Box`.")
         if not isinstance(self.environment, FiniteEnvironment | ContinuousEnvironment):
@@ -182,13 +183,17 @@ class Joint:
 
     def location(self, design: Tensor, arm: int | None, environment: Tensor) -> Location:
         """The location of a design (dx,), with its index on `Arms`, under a z (dz,)."""
-        design, environment = design + 0.0, environment + 0.0  # no negative zeros: keys are bytes
+        own = self.design.location(design, arm)
+        design, environment = (
+            own.design + 0.0,
+            environment + 0.0,
+        )  # no negative zeros: keys are bytes
         pair = self.pair(arm, environment)
         if pair is not None and isinstance(self.seen, Arms):
             point = self.seen.points[pair]
         else:
             point = self.points(design.unsqueeze(0), environment.unsqueeze(0))[0, 0]
-        return Location(point, pair, design, arm, environment)
+        return Location(point, pair, design, arm, environment, own.params)
 
     def locate(self, where: Where, environment: EnvironmentValue = None) -> Location:
         """The location of a design, by its point (dx,) or its arm, under an environment (dz,).

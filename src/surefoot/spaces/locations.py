@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
 from surefoot.types import InvalidInput, Query
 
-Where = Query | int | Tensor | Sequence[float]
+Where = Query | int | Tensor | Sequence[float] | Mapping[str, Any]
 EnvironmentValue = Tensor | Sequence[float] | float | None
 
 
@@ -26,6 +27,8 @@ class Location:
         design: What the optimizer chooses, (dx,), in the units of the space.
         design_arm: Index of the design on `Arms`, else None.
         environment: The value z (dz,) of the environment, None on a space without one.
+        params: Configuration of the design, as values by parameter name; empty on a space without
+            named parameters.
     """
 
     point: Tensor
@@ -33,6 +36,7 @@ class Location:
     design: Tensor
     design_arm: int | None
     environment: Tensor | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_no_environment(environment: object) -> None:

@@ -92,7 +92,7 @@ class PendingQueries:
         """
         z = None if observed or location.environment is None else location.environment.clone()
         design, arm = location.design.clone(), location.design_arm
-        query = Query(self.next_id, design, arm, repeats, z, self.owner)
+        query = Query(self.next_id, design, arm, repeats, z, self.owner, location.params)
         self.by_id[self.next_id] = PendingQuery(query, location, repeats)
         self.next_id += 1
         return query
@@ -146,7 +146,8 @@ def locate(
 
     Args:
         space: The space of the optimizer.
-        where: A query, the index of an arm, or a point; a design on a `Joint` space.
+        where: A query, the index of an arm, a point or a configuration; a design on a `Joint`
+            space.
         environment: The z (dz,) of the measurement, None for that of the query.
         pending: The pending queries.
 

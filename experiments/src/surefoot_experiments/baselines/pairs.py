@@ -44,6 +44,7 @@ class Pairs:
             choices=first.choices,
             arcs=first.arcs,
             active=first.active,
+            region=first.region,
         ).to(z.device)
 
     def __call__(self, points: Tensor) -> tuple[Tensor, Tensor]:  # (b, e) -> (b, dx), (b, dz)

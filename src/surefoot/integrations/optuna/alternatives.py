@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
 import torch
 from torch import Tensor
 
 from surefoot.integrations.optuna.encoding import Encoding
-from surefoot.spaces import Box
+from surefoot.spaces.every_point import every_point
 
 _MOST = 1024  # combinations of a finite space that are listed
 _NUMBER = 256  # points drawn elsewhere
@@ -31,7 +28,7 @@ def alternatives(
         if every point is taken.
     """
     box = encoding.box
-    candidates = _all_points(box)
+    candidates = every_point(box, _MOST)
     if candidates is None:
         drawn = box.sample(_NUMBER, generator)
         reach = torch.tensor([0.3, 0.1, 0.03, 0.01]).repeat_interleave(_NUMBER // 4)[:, None]
@@ -44,16 +41,3 @@ def alternatives(
 def is_any_of(point: Tensor, points: list[Tensor]) -> bool:
     """Whether a point (d,) is one of several."""
     return any(torch.equal(point, other) for other in points)
-
-
-def _all_points(box: Box) -> Tensor | None:
-    """All points (n, d) of a small finite space, None for any other."""
-    discrete = box.discrete
-    number = math.prod(len(options) for _, options in discrete)
-    if box.continuous or number > _MOST or not all(arc.isolated for arc in box.arcs):
-        return None
-    points = torch.zeros(number, box.dimension, dtype=torch.float64)
-    for row, chosen in zip(points, itertools.product(*(o for _, o in discrete)), strict=True):
-        for (columns, _), value in zip(discrete, chosen, strict=True):
-            row[columns] = value
-    return box.active(points).unique(dim=0) if box.arcs else points

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.parameters import ParameterConstraint
 from surefoot.types import Constraint, InvalidInput, NotReady
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.tracker import StudyTracker
     from surefoot.risks import Risk
 
+_FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 _MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
@@ -82,6 +85,10 @@ class SurefootSampler(BaseSampler):
             strongly, and taken out: "worker", of who measured a trial, and "drift", a drift of the
             level over the time of day. With "drift", two runs of the same seed may differ, as
             their times do.
+        require: Rules between the parameters of `search_space` that every configuration satisfies,
+            such as `"a + b <= 10"`, or functions of columns (see `surefoot.parameters.Space`). All
+            trials that are sampled and all recommendations satisfy them; an enqueued trial that
+            cannot is refused. A finished trial that does not is modelled, and never recommended.
         estimand: What `belief` predicts of the measurements of a configuration: "location" is the
             center of the fitted noise, median and mean if that is symmetric, and robust to
             outliers; "median" and "mean" are those of the measurements, outliers included. The
@@ -118,6 +125,7 @@ class SurefootSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         effects: Sequence[str] = ("worker",),
         estimand: Estimand = "location",
+        require: Sequence[ParameterConstraint] = (),
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -127,7 +135,7 @@ class SurefootSampler(BaseSampler):
         _check_search_space(search_space)
         _check_environment(environment, risk, search_space)
         self.environment, self.risk = environment, risk
-        self._search_space = None if search_space is None else SearchSpace.of(search_space)
+        self._search_space = _declared(search_space, require)
         self._initial = initial
         # the default is not tried, which would load torch
         self._device = device if device == "cpu" else checks.device(device)
@@ -180,6 +188,27 @@ class SurefootSampler(BaseSampler):
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
 
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
+
+        Args:
+            study: The study.
+            trial: The trial that begins.
+
+        Raises:
+            InvalidInput: If no configuration with its values satisfies the rules; it has failed.
+        """
+        space, fixed = self._search_space, trial.system_attrs.get(_FIXED)
+        if space is not None and space.require and fixed:
+            import torch
+
+            from surefoot.integrations.optuna.completions import completions
+            from surefoot.integrations.optuna.encoding import Encoding
+
+            encoding, generator = Encoding(space, space.named.encoding), torch.Generator()
+            with self._failing(study, trial):
+                completions(encoding, fixed, generator.manual_seed(trial.number), most=1)
+
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
@@ -214,7 +243,10 @@ class SurefootSampler(BaseSampler):
             if self._search_space is not None:  # a sampler around this one may fix some parameters
                 declared = self._space([]).limited_to(search_space)
             tracker = self._up_to_date(study, declared)
-            return {} if tracker is None else self._propose(study, trial, tracker)
+            if tracker is None:
+                return {}
+            fixed = trial.system_attrs.get(_FIXED, {}) if declared.require else {}
+            return self._propose(study, trial, tracker, fixed)
 
     def sample_independent(
         self,
@@ -346,7 +378,7 @@ class SurefootSampler(BaseSampler):
                 found = self._belief_of(tracker, trials)
             except NotReady as error:
                 raise _no_value(study, complete, space, self._log) from error
-            if space.when:
+            if space.when or space.require:
                 return found
             branches = branches_of(trials, {*found.trials})
             if len(branches) == 1 and branches[0].space == space.distributions:
@@ -379,12 +411,20 @@ class SurefootSampler(BaseSampler):
                 models.append(replace(found, constant=branch.constant))
         return models
 
-    def _propose(self, study: Study, trial: FrozenTrial, tracker: StudyTracker) -> dict[str, Any]:
+    def _propose(
+        self, study: Study, trial: FrozenTrial, tracker: StudyTracker, fixed: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Choose a configuration and reserve it, so that no two workers have the same.
+
+        Values that an enqueued trial fixes are completed by others, so that the rules hold.
 
         Two workers may choose at once. Each writes its reservation before it reads those of the
         others, so whoever wrote last sees that both are the same, and moves.
         """
+        if fixed:
+            params = tracker.propose_with(trial.number, fixed)
+            write_reservation(study, trial, tracker.encoding.distributions, params, None)
+            return params
         params, before = tracker.propose(trial.number), None
         for attempt in range(_MOVES):
             environment = tracker.reserved_environment(trial.number)
@@ -398,8 +438,9 @@ class SurefootSampler(BaseSampler):
 
     def _space(self, trials: list[FrozenTrial]) -> SearchSpace:
         """The varying parameters, those of `search_space` or those in common, by name."""
-        space = (self._search_space or SearchSpace(intersection_search_space(trials))).varying
-        return replace(space, scales=dict(sorted(space.scales.items())))
+        if self._search_space is not None:
+            return self._search_space
+        return _sorted(SearchSpace(intersection_search_space(trials)))
 
     def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding
@@ -439,8 +480,39 @@ class SurefootSampler(BaseSampler):
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
         return StudyTracker(study, encoding, optimizer, sign, environment, self._device, self._log)
 
+    @contextmanager
+    def _failing(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
+        """Context in which a trial that cannot be measured fails, instead of running for ever."""
+        try:
+            yield
+        except InvalidInput:
+            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            raise
+
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
+
+
+def _declared(
+    search_space: Mapping[str, BaseDistribution] | SearchSpace | None,
+    require: Sequence[ParameterConstraint],
+) -> SearchSpace | None:
+    """The search space with its rules, None if it is that of the trials."""
+    if search_space is None:
+        if require:
+            raise InvalidInput(
+                f"`require` is {checks.shown(require)} without a `search_space`, expected the "
+                "distributions of the parameters that the rules are about: pass both."
+            )
+        return None
+    space = SearchSpace.of(search_space)
+    return _sorted(replace(space, require=[*space.require, *require]) if require else space)
+
+
+def _sorted(space: SearchSpace) -> SearchSpace:
+    """The varying parameters, by name."""
+    space = space.varying
+    return replace(space, scales=dict(sorted(space.scales.items())))
 
 
 def _no_value(

@@ -24,6 +24,7 @@ from surefoot.integrations.optuna.attributes import (
     INTERRUPTED,
     STANDARD_ERROR,
 )
+from surefoot.integrations.optuna.completions import completions
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -267,6 +268,29 @@ class StudyTracker:
         query = self._pending.pop(number).query
         moved = self._ask_elsewhere(query, number, 1 + attempt)
         return self._register(number, self._pending_of(moved))
+
+    def propose_with(self, number: int, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """Choose a configuration with some given values, pending under the number of its trial.
+
+        Args:
+            number: Number of the trial.
+            fixed: Values by parameter name.
+
+        Returns:
+            Values by parameter name, which satisfy the rules of the space.
+
+        Raises:
+            InvalidInput: If none was found that does.
+        """
+        self._release(number)
+        points = completions(self.encoding, fixed, torch.Generator().manual_seed(number))
+        if len(self.optimizer.history):
+            query = self.optimizer.ask(arms=points)
+        else:
+            environment = self.environment
+            z = None if environment is None else environment.draw(number)
+            query = self.optimizer.expect(points[0], z)
+        return self._register(number, self._pending_of(query))
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """The configuration of a point (d,): for a measured one exactly the one measured."""

@@ -127,6 +127,11 @@ def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
             f"{inactive[0]}: given, but it is active only when {space.when[inactive[0]]}; "
             "leave it out"
         )
+    if violated := space.violated(params):
+        raise InvalidInput(
+            f"{shown(text)}: violates {shown(violated[0])}, expected a configuration that "
+            "satisfies every rule of [[require]]"
+        )
     return params
 
 

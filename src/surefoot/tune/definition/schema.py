@@ -174,6 +174,12 @@ class ConstraintSection(Section):
         return Constraint(self.max, self.min, self.confidence)
 
 
+class RequireSection(Section):
+    """`[[require]]`: a rule between parameters that every configuration satisfies."""
+
+    rule: str = Field(description="a rule such as 'a + b <= 10'")
+
+
 @dataclass(frozen=True)
 class RiskDescription:
     """What a recommended value means in a study with an environment.

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from surefoot.integrations.optuna import SearchSpace
 from surefoot.integrations.optuna.search_space import InvalidSpace
+from surefoot.parameters.parameter import InvalidConstraint
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
 from surefoot.tune.definition.parameters import PARAMETER_TYPES, Parameter
@@ -24,6 +25,7 @@ from surefoot.tune.definition.schema import (
     ConstraintSection,
     ObjectiveSection,
     RepeatsSection,
+    RequireSection,
     RiskDescription,
     RiskSection,
     StopSection,
@@ -53,6 +55,10 @@ class Contents(Section):
     objective: ObjectiveSection = Field(description="a table [objective] with command or function")
     parameters: dict[str, Parameter] = Field(
         description="a table [parameters] with a line for each parameter"
+    )
+    require: list[RequireSection] = Field(
+        default_factory=list,
+        description="tables [[require]] with a rule each, such as rule = 'a + b <= 10'",
     )
     environment: EnvironmentSection | None = Field(
         default=None, description="a table [environment] with a line for each variable"
@@ -141,6 +147,7 @@ class Contents(Section):
             {name: one.when for name, one in named if one.when is not None},
             {name: one.special for name, one in named if one.special},
             [name for name, one in named if one.ordered],
+            [one.rule for one in self.require],
         )
 
     def _checked_space(self) -> SearchSpace:
@@ -149,6 +156,8 @@ class Contents(Section):
         except InvalidSpace as error:
             table = "" if error.table == "scales" else f".{error.table}"
             raise InvalidKey(f"parameters.{error.name}{table}", error.message) from None
+        except InvalidConstraint as error:
+            raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
 
     def _check_defaults(self, space: SearchSpace) -> None:
         """Raise `InvalidKey` if some parameters that are active by default have no default."""
@@ -159,6 +168,13 @@ class Contents(Section):
             raise InvalidKey(
                 f"parameters.{without[0]}.default",
                 "missing; other parameters have one: give every parameter a default, or none",
+            )
+        if given and (violated := space.violated(given)):
+            shown_defaults = ", ".join(f"{name} = {shown(one)}" for name, one in given.items())
+            raise InvalidKey(
+                f"require.{space.require.index(violated[0])}.rule",
+                f"got {shown(violated[0])}, which the defaults violate ({shown_defaults}); "
+                "expected defaults that satisfy every rule",
             )
 
     def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
@@ -409,6 +425,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "risk": RiskSection,
             "confirm": ConfirmSection,
             "repeats": RepeatsSection,
+            "require": RequireSection,
             "stop": StopSection,
         }
         return tables.get(path[0])

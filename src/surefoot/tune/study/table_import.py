@@ -149,6 +149,13 @@ class _Rows:
         for name in space.order:
             if space.is_active(name, params):
                 params[name] = self._parameter(line, name, row, space.scales[name])
+        if violated := space.violated(params):
+            values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())
+            raise InvalidInput(
+                f"{self._table}: line {line}: got {values}, which violates {shown(violated[0])}, "
+                "expected configurations that satisfy every rule of [[require]]; nothing was "
+                "imported"
+            )
         attributes: dict[str, Any] = {IMPORTED: identity}
         under = {name: _cell(row, index) for name, index in self._environment.items()}
         if any(under.values()) or (under and _cell(row, self._value)):  # a failure may have none

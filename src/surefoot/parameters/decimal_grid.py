@@ -1,4 +1,4 @@
-"""Values of a float with a step, as decimal fractions."""
+"""Values of a number with a step, as decimal fractions."""
 
 from decimal import Decimal
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import operator
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from surefoot._internal import checks
+from surefoot.parameters.grammar import Unreadable, Words, read
 from surefoot.types import InvalidInput
 
 EXPECTED = (
     "a condition such as `journal == 'WAL'` (texts in quotes), `threads > 1` or "
     "`mode in ['a', 'b'] and size >= 10`"
 )
-_TOKEN = re.compile(
-    r"""\s*(?:
-    (?P<name>[A-Za-z_][A-Za-z0-9_-]*)
-    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-    | (?P<text>'[^']*'|"[^"]*")
-    | (?P<sign>==|!=|<=|>=|<|>|\[|\]|,)
-    )""",
-    re.VERBOSE,
-)
+SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+}
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -34,7 +35,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 ORDERED = ("<", "<=", ">", ">=")
-_END = ("", "")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,13 @@ class Condition:
         """
         if not isinstance(text, str):
             raise InvalidInput(f"got {checks.shown(text)}, expected {EXPECTED}")
-        return cls(text, _Parser(text).comparisons())
+        try:
+            return cls(text, _comparisons(read(text, ("and", "in"))))
+        except Unreadable as error:
+            where = f" at {checks.shown(str(error))}" if str(error) else ""
+            raise InvalidInput(
+                f"got {checks.shown(text)}, which cannot be read{where}; expected {EXPECTED}"
+            ) from None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,66 +125,22 @@ class Condition:
         )
 
 
-class _Parser:
-    """Recursive descent: comparison {"and" comparison}."""
+def _comparisons(words: Words) -> tuple[Comparison, ...]:
+    tree = words.tree
+    joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    parts = tree.values if joined else [tree]  # type: ignore[attr-defined]
+    return tuple(_comparison(words, part) for part in parts)
 
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
-        self._tokens: list[tuple[str, str]] = []
-        while text[self._at :].strip():
-            found = _TOKEN.match(text, self._at)
-            if found is None:
-                raise self._wrong(text[self._at :].strip()[:1])
-            self._at = found.end()
-            self._tokens.append((str(found.lastgroup), found.group(str(found.lastgroup))))
-        self._tokens.reverse()
 
-    def comparisons(self) -> tuple[Comparison, ...]:
-        found = [self._comparison()]
-        while self._tokens:
-            self._take("name", "and")
-            found.append(self._comparison())
-        return tuple(found)
-
-    def _comparison(self) -> Comparison:
-        name = self._take("name")
-        kind, sign = self._next()
-        if (kind, sign) == ("name", "in"):
-            return Comparison(name, "in", self._list())
-        if sign not in _OPERATORS:
-            raise self._wrong(sign)
-        return Comparison(name, sign, (self._constant(),))
-
-    def _list(self) -> tuple[Any, ...]:
-        self._take("sign", "[")
-        values = [self._constant()]
-        while (following := self._next()) == ("sign", ","):
-            values.append(self._constant())
-        if following != ("sign", "]"):
-            raise self._wrong(following[1])
-        return tuple(values)
-
-    def _constant(self) -> Any:
-        kind, token = self._next()
-        if kind == "text":
-            return token[1:-1]
-        if kind == "number":
-            return int(token) if re.fullmatch(r"[+-]?\d{1,300}", token) else float(token)
-        if kind == "name" and token.lower() in ("true", "false"):
-            return token.lower() == "true"
-        raise self._wrong(token)
-
-    def _take(self, kind: str, token: str | None = None) -> str:
-        found = self._next()
-        if found[0] != kind or (token is not None and found[1] != token):
-            raise self._wrong(found[1])
-        return found[1]
-
-    def _next(self) -> tuple[str, str]:
-        return self._tokens.pop() if self._tokens else _END
-
-    def _wrong(self, token: str) -> InvalidInput:
-        where = checks.shown(token) if token else "its end"
-        return InvalidInput(
-            f"got {checks.shown(self._text)}, which cannot be read at {where}; expected {EXPECTED}"
-        )
+def _comparison(words: Words, node: ast.expr) -> Comparison:
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1:
+        raise Unreadable(words.written(node))
+    name, (right,) = words.name_of(node.left), node.comparators
+    sign = SIGNS.get(type(node.ops[0]))
+    if name is None or sign is None:
+        raise Unreadable(words.written(node))
+    if sign != "in":
+        return Comparison(name, sign, (words.constant_of(right),))
+    if not isinstance(right, ast.List) or not right.elts:
+        raise Unreadable(words.written(right))
+    return Comparison(name, sign, tuple(words.constant_of(one) for one in right.elts))

@@ -1,0 +1,280 @@
+"""Encoding of configurations as points of a box, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.parameters.columns import Column, Labels
+from surefoot.parameters.conditions import Comparison
+from surefoot.parameters.encoded_parameters import (
+    EncodedCategory,
+    EncodedNumber,
+    EncodedOptional,
+    EncodedParameter,
+    encoded_parameter,
+)
+from surefoot.parameters.parameter import Choice, InvalidConstraint
+from surefoot.parameters.region import Rules, examples_of
+from surefoot.parameters.rules import TOLD, Rule, explained, rule_of
+from surefoot.spaces import Box
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.parameters.space import Space
+
+_FEWEST_DIGITS = 12  # of a float, of which shorter ones are cases
+_TRIED = 64  # configurations on which a rule is tried
+_STEPS = 9  # neighbouring floats that are tried, at distances of 1 to 2^8
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """Configurations of a space as points of the unit cube.
+
+    A number is encoded by one coordinate, on a log scale if it has one, and so are ordered choices;
+    other choices are one-hot; a number or an ordered choice that may be inactive, or has special
+    values, is an `Arc`. The coordinates of inactive parameters are 0.
+
+    Args:
+        space: The space.
+    """
+
+    space: Space
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"space": self.space}  # what is derived holds functions, which cannot be pickled
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoding:
+        return self  # nothing of it changes
+
+    @cached_property
+    def parameters(self) -> Mapping[str, EncodedParameter]:
+        """Encoded parameters by name, each after those that decide whether it is active."""
+        found: dict[str, EncodedParameter] = {}
+        width = 0
+        for name, parameter in self.space.parameters.items():
+            found[name] = encoded_parameter(parameter, width)
+            width += len(found[name].columns)
+        return {name: found[name] for name in self.space.order}
+
+    @cached_property
+    def box(self) -> Box:
+        """The encoded space, [0, 1]^d."""
+        box = self.unrestricted
+        return replace(box, region=Rules(self)) if self.space.constraints else box
+
+    @cached_property
+    def unrestricted(self) -> Box:
+        """The encoded space without its rules."""
+        every = self.parameters.values()
+        width = sum(len(one.columns) for one in every)
+        numbers = [one for one in every if isinstance(one, EncodedNumber)]
+        return Box(
+            torch.zeros(width),
+            torch.ones(width),
+            levels={one.first: one.levels for one in numbers if len(one.levels)},
+            choices=[one.columns for one in every if isinstance(one, EncodedCategory)],
+            arcs=[one.arc for one in every if isinstance(one, EncodedOptional)],
+            active=self.activity,
+        )
+
+    @cached_property
+    def activity(self) -> Activity:
+        """Which parameters are active at points."""
+        return Activity(self)
+
+    def named_box(self) -> Box:
+        """The encoded space, whose points have configurations as names."""
+        return replace(self.box, names=self)
+
+    def encode(self, params: Mapping[str, Any]) -> Tensor | None:
+        """Point (d,) of a configuration, None if it is not in this space.
+
+        Values of inactive parameters are ignored, and so are rules.
+        """
+        point = torch.zeros(self.unrestricted.dimension, dtype=torch.float64)
+        active: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            if not self.space.is_active(name, active):
+                continue
+            encoded = parameter.encode(params[name]) if name in params else None
+            if encoded is None:
+                return None
+            point[parameter.columns] = encoded
+            active[name] = params[name]
+        return point
+
+    def decode(self, point: Tensor) -> dict[str, Any]:
+        """Configuration nearest to a point (d,), of the parameters that are active in it."""
+        return self._decoded(point, _nearest)
+
+    def configuration(self, point: Tensor) -> dict[str, Any]:
+        """Configuration that is encoded as a point (d,), in short decimal numbers.
+
+        It is the nearest one where there is none.
+        """
+        return self._decoded(point.cpu(), _shortest)
+
+    def rounded(self, point: Tensor) -> Tensor:
+        """Point (d,) of the configuration nearest to a point (d,)."""
+        nearest = self.encode(self.configuration(point))
+        return point if nearest is None else nearest.to(point)
+
+    def point(self, params: Mapping[str, Any]) -> Tensor:
+        """Point (d,) of a configuration that satisfies the constraints.
+
+        Raises:
+            InvalidInput: If it is not in the space, or violates one of them.
+        """
+        known = self.space.checked(params)
+        self._check_rules(known)
+        point = self.encode(known)
+        if point is None:
+            raise InvalidInput(f"the configuration {checks.shown(known)} cannot be encoded.")
+        return point
+
+    def check(self, point: Tensor) -> None:
+        """Raise `InvalidInput` if the configuration of a point (d,) violates a constraint."""
+        self._check_rules(self.configuration(point))
+
+    def _check_rules(self, params: Mapping[str, Any]) -> None:
+        if violated := self.violated(params):
+            raise InvalidInput(
+                f"the configuration {checks.shown(dict(params))} violates `{violated[0]}`, "
+                "expected one that satisfies the constraints of the space."
+            )
+
+    def violated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
+        """Rules that a configuration of the space violates, as they were written."""
+        columns = {name: self._column(name, params) for name in self.parameters}
+        active = {name: torch.tensor([name in params]) for name in self.parameters}
+        return tuple(
+            rule.text for rule in self.rules if bool(rule.margins(columns, active, TOLD) < 0.0)
+        )
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The constraints, as they are evaluated on columns."""
+        tried = self.unrestricted.sample(_TRIED, torch.Generator().manual_seed(0))
+        columns, found = self._columns(tried), []
+        for index, written in enumerate(self.space.constraints):
+            try:
+                found.append(rule_of(written, self.space.parameters, columns))
+            except Exception as error:  # of a function of the user, too
+                raise InvalidConstraint([index], explained(written, error)) from error
+        return tuple(found)
+
+    @cached_property
+    def examples(self) -> Tensor:
+        """Points (k, d) of the space that satisfy the constraints, at least one."""
+        return examples_of(self)
+
+    def check_rules(self) -> None:
+        """Raise `InvalidConstraint` for constraints that cannot be read, or that none satisfies."""
+        if not len(self.examples):
+            raise InvalidConstraint(range(len(self.rules)), "no configuration satisfies all rules")
+
+    def margins(self, points: Tensor) -> Tensor:
+        """Margins (n, r) of the rules at points (n, d), for the values that they stand for."""
+        columns, active = self._columns(points), self.activity.masks(points)
+        return torch.stack([rule.margins(columns, active) for rule in self.rules], -1)
+
+    def _columns(self, points: Tensor) -> dict[str, Column]:
+        return {name: one.values(points[:, one.columns]) for name, one in self.parameters.items()}
+
+    def _column(self, name: str, params: Mapping[str, Any]) -> Column:
+        """The value of a configuration as a column; of an inactive parameter any value."""
+        parameter = self.space.parameters[name]
+        if isinstance(parameter, Choice) and not parameter.numeric:
+            index = parameter.index(params[name]) if name in params else 0
+            return Labels(torch.tensor([index]), tuple(parameter.choices))
+        first = parameter.choices[0] if isinstance(parameter, Choice) else parameter.low
+        return torch.tensor([float(params.get(name, first))], dtype=torch.float64)
+
+    def _decoded(
+        self, point: Tensor, value_of: Callable[[EncodedParameter, Tensor], Any]
+    ) -> dict[str, Any]:
+        params: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            if self.space.is_active(name, params):
+                params[name] = value_of(parameter, point[parameter.columns])
+        return {name: params[name] for name in self.space.parameters if name in params}
+
+
+def _nearest(parameter: EncodedParameter, encoded: Tensor) -> Any:
+    return parameter.decode(encoded)
+
+
+def _shortest(parameter: EncodedParameter, encoded: Tensor) -> Any:
+    """A value that is encoded as just these coordinates, in few digits; else the nearest one."""
+    nearest = parameter.decode(encoded)
+    if not isinstance(nearest, float):
+        return nearest
+    for value in _candidates(nearest):
+        known = parameter.encode(value)
+        if known is not None and torch.equal(known, encoded):
+            return value
+    return nearest
+
+
+def _candidates(value: float) -> Iterator[float]:
+    """Floats within rounding errors of a value, those of few digits first."""
+    for digits in range(_FEWEST_DIGITS, 18):
+        yield float(f"{value:.{digits}g}")
+    for power in range(_STEPS):
+        for sign in (1.0, -1.0):
+            yield value + sign * 2.0**power * math.ulp(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Activity:
+    """Sets the coordinates of inactive parameters to 0, parents before their children.
+
+    Args:
+        encoding: The encoding.
+    """
+
+    encoding: Encoding
+
+    def __call__(self, points: Tensor) -> Tensor:  # (n, d) -> (n, d)
+        """The points (n, d), with 0 for inactive parameters."""
+        tests = self._tests
+        points = points.clone() if tests else points
+        for _, columns, comparisons in tests:
+            for parent, comparison in comparisons:
+                holds = parent.holds(points[:, parent.columns], comparison)
+                points[:, columns] = points[:, columns] * holds[:, None]
+        return points
+
+    def masks(self, points: Tensor) -> dict[str, Tensor]:
+        """Whether each parameter that may be inactive is active (n,) at points (n, d), by name."""
+        active: dict[str, Tensor] = {}
+        if self._tests:
+            points = points.detach().clone()
+        for name, columns, comparisons in self._tests:
+            active[name] = torch.ones(len(points), dtype=torch.bool, device=points.device)
+            for parent, comparison in comparisons:
+                active[name] &= parent.holds(points[:, parent.columns], comparison)
+            points[:, columns] = points[:, columns] * active[name][:, None]
+        return active
+
+    @cached_property
+    def _tests(self) -> list[tuple[str, list[int], list[tuple[EncodedParameter, Comparison]]]]:
+        parameters, conditions = self.encoding.parameters, self.encoding.space.conditions
+        return [
+            (
+                name,
+                parameters[name].columns,
+                [(parameters[one.name], one) for one in conditions[name].comparisons],
+            )
+            for name in self.encoding.space.order
+            if name in conditions
+        ]

@@ -1,0 +1,364 @@
+"""Parameters of a search space: numbers and choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Real
+from typing import Any, TypeAlias
+
+from surefoot._internal import checks
+from surefoot.parameters.decimal_grid import value_on_grid
+from surefoot.types import InvalidInput
+
+NEAR = 1e-8  # of a step, within which a number is on the grid
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter that cannot be used.
+
+    Args:
+        name: The parameter, empty where it is not known yet.
+        field: Its field to correct.
+        message: The reason.
+    """
+
+    def __init__(self, name: str, field: str, message: str) -> None:
+        super().__init__(f"`{field}`{f' of {name!r}' if name else ''}: {message}")
+        self.name, self.field, self.message = name, field, message
+
+
+class InvalidConstraint(InvalidInput):
+    """A constraint between parameters that cannot be used, or several that exclude each other.
+
+    Args:
+        indices: Positions of the constraints among all of them.
+        message: The reason.
+        argument: Name of the argument that has the constraints.
+    """
+
+    def __init__(self, indices: Sequence[int], message: str, argument: str = "constraints") -> None:
+        super().__init__(f"`{argument}`: {message}")
+        self.indices, self.message = tuple(indices), message
+
+
+@dataclass(frozen=True)
+class Float:
+    """Real number from `low` to `high`.
+
+    Args:
+        low: Lowest value.
+        high: Highest value, above `low`.
+        log: Whether the number is searched on a logarithmic scale; requires `low` above 0.
+        step: Distance between two neighbouring values, which starts at `low`; None if the number
+            is continuous.
+        special: Values apart from the scale, such as 0 for "off" or -1 for "automatic": the model
+            learns nothing of them from the values on the scale.
+        when: Condition on other parameters under which this one is active, such as
+            `"journal == 'WAL' and threads > 1"`; empty if it always is.
+
+    Raises:
+        InvalidInput: If the arguments are out of range, or do not go together.
+
+    Example:
+        >>> from surefoot.parameters import Float
+        >>> Float(0.5, 2.0, step=0.5).contains(1.5)
+        True
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    special: Sequence[float] = ()
+    when: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("low", "high"):
+            object.__setattr__(self, field, checks.finite(field, getattr(self, field)))
+        if self.step is not None:
+            object.__setattr__(self, "step", checks.positive("step", self.step))
+        _check_range(self)
+        object.__setattr__(self, "special", special_values(self.special))
+
+    @property
+    def scale(self) -> Float:
+        """The number itself: special values are apart from its scale, also where they are in it."""
+        return self
+
+    @property
+    def levels(self) -> int:
+        """Number of values on the scale, 0 if they are infinitely many."""
+        return 0 if self.step is None else self.index(self.high) + 1
+
+    def index(self, value: float) -> int:
+        """Number of steps from the lowest value to the nearest on the grid."""
+        return round((value - self.low) / (self.step or 1.0))
+
+    def nth(self, index: int) -> float:
+        """Value so many steps above the lowest."""
+        return min(max(value_on_grid(self.low, self.step or 1.0, index), self.low), self.high)
+
+    def cast(self, value: float) -> float:
+        """A number as a value of this type."""
+        return float(value)
+
+    def contains(self, value: object) -> bool:
+        """Whether something is a value, on the scale or special."""
+        return (is_number(value) and value in self.special) or contains(self, value)
+
+    def describe(self) -> str:
+        """The values in words."""
+        return _described(self, "a number")
+
+
+@dataclass(frozen=True)
+class Int:
+    """Whole number from `low` to `high`.
+
+    Args:
+        low: Lowest value.
+        high: Highest value, above `low`.
+        log: Whether the number is searched on a logarithmic scale; requires `low` of at least 1.
+        step: Distance between two neighbouring values, which starts at `low`.
+        special: Whole numbers apart from the scale, such as -1 for "automatic".
+        when: Condition on other parameters under which this one is active; empty if it always is.
+
+    Raises:
+        InvalidInput: If the arguments are out of range, or do not go together.
+
+    Example:
+        >>> from surefoot.parameters import Int
+        >>> Int(1, 64, log=True, special=[0]).contains(0)
+        True
+    """
+
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+    special: Sequence[int] = ()
+    when: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("low", "high"):
+            value = checks.integer(getattr(self, field))
+            if value is None:
+                got = checks.shown(getattr(self, field))
+                raise InvalidInput(f"`{field}` is {got}, expected a whole number: use `Float`.")
+            object.__setattr__(self, field, value)
+        checks.count("step", self.step)
+        _check_range(self)
+        object.__setattr__(self, "special", special_values(self.special, whole=True))
+        low, high = self._ends
+        if low >= high:
+            raise InvalidParameter(
+                "", "special", "has one value on its scale, expected 2 or more: leave it out"
+            )
+
+    @property
+    def levels(self) -> int:
+        """Number of values on the scale."""
+        return self.index(self.high) + 1
+
+    @property
+    def scale(self) -> Int:
+        """The number without special values at the ends of its scale."""
+        low, high = self._ends
+        return self if (low, high) == (self.low, self.high) else replace(self, low=low, high=high)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        low, high = self.low, self.high
+        while low in self.special and low < high:
+            low += self.step
+        while high in self.special and low < high:
+            high -= self.step
+        return low, high
+
+    def index(self, value: float) -> int:
+        """Number of steps from the lowest value to the nearest on the grid."""
+        return round((value - self.low) / self.step)
+
+    def nth(self, index: int) -> int:
+        """Value so many steps above the lowest."""
+        return self.low + index * self.step
+
+    def cast(self, value: float) -> int:
+        """A number as a value of this type."""
+        return int(value)
+
+    def contains(self, value: object) -> bool:
+        """Whether something is a value, on the scale or special."""
+        return (is_number(value) and value in self.special) or contains(self, value)
+
+    def describe(self) -> str:
+        """The values in words."""
+        return _described(self, "a whole number")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values.
+
+    Args:
+        choices: The values: different texts, numbers, truth values or None.
+        ordered: Whether they are numbers in increasing order, such as powers of two: neighbours
+            are alike, at whatever distance.
+        when: Condition on other parameters under which this one is active; empty if it always is.
+
+    Raises:
+        InvalidInput: If there are fewer than two choices, or two are the same, or ordered ones do
+            not increase.
+
+    Example:
+        >>> from surefoot.parameters import Choice
+        >>> Choice([1, 2, 4, 8], ordered=True).contains(4)
+        True
+    """
+
+    choices: Sequence[Any]
+    ordered: bool = False
+    when: str = ""
+
+    def __post_init__(self) -> None:
+        several = hasattr(self.choices, "__len__") and not isinstance(self.choices, str)
+        if not several or len(self.choices) < 2:
+            raise InvalidParameter(
+                "", "choices", f"got {checks.shown(self.choices)}, expected a list of 2 or more"
+            )
+        object.__setattr__(self, "choices", tuple(self.choices))
+        checks.truth("ordered", self.ordered)
+        for number, one in enumerate(self.choices):
+            if any(is_same(one, other) for other in self.choices[:number]):
+                raise InvalidParameter(
+                    "", "choices", f"got {checks.shown(one)} twice, expected different ones"
+                )
+        if self.ordered and (
+            not all(map(is_number, self.choices)) or any(b <= a for a, b in pairwise(self.choices))
+        ):
+            raise InvalidParameter(
+                "",
+                "ordered",
+                f"got the choices {checks.shown(list(self.choices))}, expected increasing numbers",
+            )
+
+    @property
+    def special(self) -> tuple[()]:
+        """Special values: none, since every choice is apart from the others."""
+        return ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all choices are numbers."""
+        return all(map(is_number, self.choices))
+
+    def index(self, value: object) -> int | None:
+        """Number of the choice that a value is, None if it is none."""
+        for number, choice in enumerate(self.choices):
+            if is_same(value, choice):
+                return number
+        return None
+
+    def contains(self, value: object) -> bool:
+        """Whether something is one of the choices."""
+        return self.index(value) is not None
+
+    def describe(self) -> str:
+        """The choices in words."""
+        return "one of " + ", ".join(map(repr, self.choices))
+
+
+Number: TypeAlias = Float | Int
+Parameter: TypeAlias = Float | Int | Choice
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number: truth values are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_same(value: Any, choice: Any) -> bool:
+    """Whether a value is a choice; true and 1 differ, 1 and 1.0 do not."""
+    if is_number(value) and is_number(choice):
+        return value == choice or (value != value and choice != choice)
+    if isinstance(value, str) and isinstance(choice, str):
+        return value == choice
+    return type(value) is type(choice) and value == choice
+
+
+def special_values(values: object, whole: bool = False) -> tuple[Any, ...]:
+    """Different finite numbers, or whole ones; `InvalidParameter` for anything else."""
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+    if (
+        not isinstance(values, Sequence)
+        or isinstance(values, str)
+        or not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values)
+        or not all(abs(v) <= checks.LARGEST and math.isfinite(v) for v in values)
+        or len(set(values)) < len(values)
+    ):
+        wanted = f"a list of different {'whole' if whole else 'finite'} numbers"
+        raise InvalidParameter("", "special", f"got {checks.shown(values)}, expected {wanted}")
+    return tuple(values)
+
+
+def _check_range(number: Number) -> None:
+    """Raise `InvalidInput` for a range of no width, or one that float64 does not resolve."""
+    low, high = number.low, number.high
+    checks.truth("log", number.log)
+    if low >= high:
+        raise InvalidParameter(
+            "", "low", f"got {low!r}, expected less than `high` = {high!r}: leave out a constant"
+        )
+    if number.log and low <= 0:
+        raise InvalidParameter("", "low", f"got {low!r}, expected more than 0, since `log` is true")
+    if not math.isfinite(float(high) - float(low)):
+        raise InvalidParameter(
+            "",
+            "high",
+            f"low = {low:g} is too far from high = {high:g} for float64, expected "
+            "high - low below 1.8e308: narrow the range",
+        )
+    ends = [math.log(end) if number.log else float(end) for end in (low, high)]
+    if ends[0] == ends[1]:
+        raise InvalidParameter(
+            "",
+            "high",
+            f"{'the logarithms of ' if number.log else ''}low = {low!r} and high = {high!r} are "
+            "the same in float64, expected a wider range: subtract an offset in the objective "
+            "function",
+        )
+    if number.log and number.step not in (None, 1):
+        raise InvalidParameter("", "step", "given together with `log`, expected one of the two")
+    steps = (high - low) / (number.step or 1)
+    if number.step is not None and abs(steps - round(steps)) > NEAR * max(1.0, steps):
+        raise InvalidParameter(
+            "",
+            "step",
+            f"got {number.step!r}, expected one that divides high - low = {high - low:g}",
+        )
+
+
+def contains(number: Any, value: Any) -> bool:
+    """Whether a value is on the scale of a number: a `Float` or `Int`, or a distribution of them.
+
+    Args:
+        number: What has `low`, `high` and `step`.
+        value: The value.
+    """
+    if not is_number(value):
+        return False
+    if not number.low <= value <= number.high:  # nor is NaN
+        return False
+    if number.step is None:
+        return True
+    steps = (value - number.low) / number.step
+    return abs(steps - round(steps)) <= NEAR * max(1.0, abs(steps))
+
+
+def _described(number: Number, kind: str) -> str:
+    steps = "" if number.step in (None, 1) else f" in steps of {number.step:g}"
+    special = "".join(f", or {value:g}" for value in number.special)
+    return f"{kind} from {number.low:g} to {number.high:g}{steps}{special}"

@@ -1,0 +1,33 @@
+"""All points of a small finite box."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import torch
+from torch import Tensor
+
+from surefoot.spaces.box import Box
+
+
+def every_point(box: Box, most: int) -> Tensor | None:
+    """All points of a finite box, where its rules hold.
+
+    Args:
+        box: The box.
+        most: Largest number of combinations of its variables.
+
+    Returns:
+        Points (n, d); None if there are infinitely many, or more than `most`.
+    """
+    discrete = box.discrete
+    number = math.prod(len(options) for _, options in discrete)
+    if box.continuous or number > most or not all(arc.isolated for arc in box.arcs):
+        return None
+    points = torch.zeros(number, box.dimension, dtype=torch.float64)
+    for row, chosen in zip(points, itertools.product(*(o for _, o in discrete)), strict=True):
+        for (columns, _), value in zip(discrete, chosen, strict=True):
+            row[columns] = value
+    points = box.active(points).unique(dim=0) if box.arcs else points
+    return points[box.allows(points)]
