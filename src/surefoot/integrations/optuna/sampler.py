@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import warnings
@@ -23,7 +24,6 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.integrations.optuna.snapshots import Snapshots
 from surefoot.types import Constraint, InvalidInput, NotReady
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
@@ -161,8 +161,10 @@ class SurefootSampler(BaseSampler):
         checks.choice("estimand", estimand, *ESTIMANDS)
         self._estimand: Estimand = estimand
         self._independent = RandomSampler(seed=self._draw_seed())
+        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
-        self._snapshots = Snapshots()
+        self._asked: set[int] = set()  # numbers of the trials that it has proposed
+        self._is_believed = False  # whether a belief refers to the tracker
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -179,6 +181,7 @@ class SurefootSampler(BaseSampler):
         with self._lock:
             self._entropy = np.random.SeedSequence()
             self._independent.reseed_rng()
+            self._first_seed = self._draw_seed()
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
 
@@ -215,7 +218,8 @@ class SurefootSampler(BaseSampler):
             declared = SearchSpace(search_space)
             if self._search_space is not None:  # a sampler around this one may fix some parameters
                 declared = self._space([]).limited_to(search_space)
-            tracker = self._up_to_date(study, declared)
+            tracker = self._up_to_date(study, declared, study.get_trials(deepcopy=False))
+            self._asked.add(trial.number)
             return {} if tracker is None else self._propose(study, trial, tracker)
 
     def sample_independent(
@@ -294,11 +298,11 @@ class SurefootSampler(BaseSampler):
         if known is None:
             with self._lock:
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
+                trials = study.get_trials(deepcopy=False)
                 if tracker is None or not tracker.is_of(study):
-                    space = self._space(study.get_trials(deepcopy=False))
-                    tracker = self._up_to_date(study, space)
+                    tracker = self._up_to_date(study, self._space(trials), trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
-                    tracker.read(study.get_trials(deepcopy=False))
+                    tracker = self._read(study, tracker, trials)
                 if tracker is None:
                     z = environment.draw(seed)
                 else:
@@ -309,11 +313,12 @@ class SurefootSampler(BaseSampler):
             environment.encode(known)
         return dict(known)
 
-    def belief(self, study: Study) -> StudyBelief:
+    def belief(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> StudyBelief:
         """Model of the study, given all trials so far.
 
         Args:
             study: A study, not necessarily one that this sampler has sampled.
+            trials: Its trials in order, where they have just been read; by default they are read.
 
         Returns:
             Predictions and recommendations in the units and the direction of the study.
@@ -330,7 +335,8 @@ class SurefootSampler(BaseSampler):
             )
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            trials = study.get_trials(deepcopy=False)
+            if trials is None:
+                trials = study.get_trials(deepcopy=False)
             space = self._space(trials)
             encoding = Encoding.of(space)
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -342,10 +348,8 @@ class SurefootSampler(BaseSampler):
                 )
             if encoding is None or not complete:
                 raise _no_value(study)
-            tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space.distributions):
-                tracker = self._new_tracker(study, encoding, seed=0)
-            tracker = self._snapshots.take(study, tracker, trials)
+            tracker = self._reader(study, space, encoding, trials)
+            tracker.read(trials)
             if not tracker.numbers:
                 raise _no_value(study, complete, space, self._log)
             if space.when:
@@ -354,6 +358,30 @@ class SurefootSampler(BaseSampler):
             if len(branches) == 1 and branches[0].space == space.distributions:
                 return StudyBelief(tracker, branches[0].constant)
             return StudyBelief(tracker, {}, lambda: self._branch_models(study, branches))
+
+    def _reader(
+        self,
+        study: Study,
+        space: SearchSpace,
+        encoding: Encoding,
+        trials: Sequence[FrozenTrial],
+    ) -> StudyTracker:
+        """The tracker by which a belief reads a study.
+
+        The sampler's own goes on from there, so that nothing is fitted twice. What it proposes
+        depends on which trials it reads together, though: while a trial that it has proposed is
+        running, another one may end before the next is asked for, and the belief is of a copy.
+        """
+        if self._tracker is None and study.sampler is self:
+            self._tracker = self._new_tracker(study, encoding, self._first_seed)
+        tracker = self._tracker
+        if tracker is None or not tracker.matches(study, space.distributions):
+            return self._new_tracker(study, encoding, seed=0)
+        running = (one.number for one in trials if one.state == TrialState.RUNNING)
+        if not self._asked.isdisjoint(running):
+            return _copied(tracker, study)
+        self._is_believed = True
+        return tracker
 
     def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:
         """A model of each branch with all its parameters, from its own trials."""
@@ -386,12 +414,14 @@ class SurefootSampler(BaseSampler):
             before, params = params, tracker.propose_elsewhere(trial.number, attempt)
         return params
 
-    def _space(self, trials: list[FrozenTrial]) -> SearchSpace:
+    def _space(self, trials: Sequence[FrozenTrial]) -> SearchSpace:
         """The varying parameters, those of `search_space` or those in common, by name."""
         space = (self._search_space or SearchSpace(intersection_search_space(trials))).varying
         return replace(space, scales=dict(sorted(space.scales.items())))
 
-    def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
+    def _up_to_date(
+        self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]
+    ) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding
 
         encoding = Encoding.of(search_space)
@@ -399,10 +429,20 @@ class SurefootSampler(BaseSampler):
             return None
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space.distributions):
-            tracker = self._new_tracker(study, encoding, self._draw_seed())
+            seed = self._first_seed if tracker is None else self._draw_seed()
+            tracker = self._new_tracker(study, encoding, seed)
+            self._asked, self._is_believed = set(), False
+        return self._read(study, tracker, trials)
+
+    def _read(
+        self, study: Study, tracker: StudyTracker, trials: Sequence[FrozenTrial]
+    ) -> StudyTracker:
+        """The sampler's tracker after it has read the trials."""
+        if self._is_believed:  # a belief stays as it is
+            tracker, self._is_believed = _copied(tracker, study), False
         self._tracker = tracker
-        self._tracker = self._snapshots.read(study, tracker, study.get_trials(deepcopy=False))
-        return self._tracker
+        tracker.read(trials)
+        return tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
         from surefoot.acquisition import Instability, Replication
@@ -431,6 +471,13 @@ class SurefootSampler(BaseSampler):
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])
+
+
+def _copied(tracker: StudyTracker, study: Study) -> StudyTracker:
+    """A copy that tracks the same study."""
+    copied = copy.deepcopy(tracker)
+    copied.is_of(study)
+    return copied
 
 
 def _no_value(
