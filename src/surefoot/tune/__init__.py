@@ -6,7 +6,9 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
 from surefoot.tune.run import Outcome, run
-from surefoot.tune.study.study import Summary, fitted_model, open_study, summarise
+from surefoot.tune.study.opened_study import OpenedStudy, open_study
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.table_import import import_table
 from surefoot.tune.study.tables import export
 
@@ -16,14 +18,15 @@ __all__ = [
     "Difference",
     "Failure",
     "Measurement",
+    "OpenedStudy",
     "Outcome",
     "StudyFile",
     "StudyFileError",
+    "StudyState",
     "Summary",
     "WriteFailed",
     "compare",
     "export",
-    "fitted_model",
     "import_table",
     "open_study",
     "run",

@@ -19,9 +19,9 @@ from surefoot.tune.comparison.comparison import (
     probability_b,
 )
 from surefoot.tune.comparison.comparison_file import ComparisonRecord, Runs, comparison_record
+from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
-from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import show
 from surefoot.tune.measuring.kept_processes import keep_until_end

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
-from surefoot.tune.definition.named_settings import NamedSetting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 
 Run = Measurement | Failure

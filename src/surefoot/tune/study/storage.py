@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
+from optuna.trial import FrozenTrial
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -130,16 +131,15 @@ def _cuts_password(given: str, url: URL) -> bool:
     return url.password is not None and after is not None and "@" in after[1]
 
 
-def connect(study_file: StudyFile, *, create: bool) -> BaseStorage:
-    """Open the storage; with `create`, a file that does not exist is created.
+def connect(location: Location, *, create: bool) -> BaseStorage:
+    """Open a storage; with `create`, a file that does not exist is created.
 
     Raises:
         NoStudy: If the file does not exist and `create` is false.
         StudyFileError: If the file is not a storage, or cannot be created.
         StorageFailed: If the storage cannot be read.
     """
-    location = locate(study_file)
-    file = location.file
+    study_file, file = location.study_file, location.file
     if file is None:
         return _open(location, create)
     try:
@@ -187,15 +187,10 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
         ) from error
 
 
-def reading(study_file: StudyFile) -> contextlib.AbstractContextManager[None]:
-    """`storage_errors` while a study that is open is read."""
-    return storage_errors(locate(study_file), "reading the study")
-
-
-def check_readable(study: optuna.Study, location: Location) -> None:
-    """`StudyFileError` if a trial is damaged, of which Optuna has errors of its own."""
+def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial]:
+    """The trials; `StudyFileError` if one is damaged, of which Optuna has errors of its own."""
     try:
-        study.get_trials(deepcopy=False)
+        return study.get_trials(deepcopy=False)
     except UnicodeError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
