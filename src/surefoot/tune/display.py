@@ -291,7 +291,7 @@ def show(console: Console, text: str) -> None:
 
 
 def result_of(trial: FrozenTrial, units: Units) -> str:
-    """How a finished trial ended, in a line."""
+    """Result of a finished trial, in a line."""
     if trial.state == TrialState.COMPLETE:
         value = units.of_value(f"{trial.value:.5g}")
         return f"trial {trial.number}: {value}{_environment(trial)}"
@@ -301,7 +301,7 @@ def result_of(trial: FrozenTrial, units: Units) -> str:
 
 
 def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:
-    """How many rounds of a study are finished."""
+    """Number of finished rounds of a study, in words."""
     failures = f", {failed} of them failed" if failed else ""
     if finished > rounds:
         return f"{finished} rounds finished{failures} ({rounds} requested)"

@@ -8,7 +8,7 @@ _LEAST, _MOST = 5, 15  # significant digits
 
 
 def quantity(estimand: str, risk: str | None) -> str:
-    """What an estimate is called.
+    """Name of an estimate.
 
     Args:
         estimand: What it is of measurements.

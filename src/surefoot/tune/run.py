@@ -33,7 +33,7 @@ STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at o
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended.
+    """End of a run.
 
     Args:
         stopped: Whether Ctrl-C ended it before its last round.

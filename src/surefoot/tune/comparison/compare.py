@@ -44,7 +44,7 @@ class ComparisonFailed(SurefootError):
 
 @dataclass(frozen=True)
 class Comparing:
-    """What is compared, and until when.
+    """A comparison to make, and its end.
 
     Args:
         study_file: The study file.
@@ -226,7 +226,7 @@ def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str
 
 
 def _identity(comparing: Comparing) -> dict[str, Any]:
-    """What must be equal for runs to belong to the same comparison."""
+    """Everything that must be equal for runs to belong to the same comparison."""
     study_file = comparing.study_file
     environment, objective = study_file.environment, study_file.objective
     return {

@@ -36,7 +36,7 @@ class NamedSetting:
 
 
 def first_setting(study_file: StudyFile) -> str:
-    """What others are compared with unless told: the defaults where there are any, or trial 0."""
+    """Default of `a`: the defaults of the study file where there are any, or trial 0."""
     return "trial 0" if study_file.defaults is None else "default"
 
 

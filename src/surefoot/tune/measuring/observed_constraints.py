@@ -73,7 +73,7 @@ def check_constraints(
 
 
 def _shown(given: Any, value: float | None) -> str:
-    """What was given: a number, a text in quotes, or nothing."""
+    """The given value: a number, a text in quotes, or nothing."""
     if value is not None:
         return f"is {given!s:.100}"
     return f"is {given!r:.100}" if given != "" else "has no value"

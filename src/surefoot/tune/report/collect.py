@@ -218,7 +218,7 @@ def _parameter(space: SearchSpace, name: str) -> Parameter:
 
 
 def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
-    """Of each parameter its value in the best measured configuration that has it."""
+    """Value of each parameter in the best measured configuration that has it."""
     assessed = [model.preference(model.assess(trial.params)) for trial in measured]
     values: dict[str, Any] = {}
     for index in sorted(range(len(measured)), key=lambda index: assessed[index]):
@@ -272,7 +272,7 @@ def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, s
 
 
 def _verdict(found: TailDiagnosis, downweighted: int) -> str:
-    """What the diagnosis means for the model that was fitted."""
+    """Meaning of the diagnosis for the fitted model."""
     if found.algorithm == "gp_ucb":
         noise = f"No evidence against normal noise (p = {found.p_value:.2f})."
     elif found.tail_upper < 2:

@@ -21,7 +21,7 @@ TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
-    """What makes two studies the same, as JSON values; it is stored with the study."""
+    """Definition of a study, as JSON values: equal for equal studies, and stored with them."""
     objective = study_file.objective
     optional = {"environment": study_file.environment, "risk": study_file.risk}
     return {

@@ -81,7 +81,7 @@ class Outages:
     def until_connected(
         self, connect: Callable[[], Any], describe: Callable[[BaseException], str]
     ) -> Any:
-        """What `connect` returns; while it raises an error, it is called again.
+        """Result of `connect`; while it raises an error, it is called again.
 
         A thread that has given up does not wait again until it has had a connection: what a run
         does as it ends, such as marking its trials, would take as long again.
@@ -127,7 +127,7 @@ class Outages:
 def again_if_disconnected(
     do: Callable[[], Result], before: Callable[[], None] = lambda: None
 ) -> Result:
-    """What `do` returns; it is called a second time if the server has ended a connection in it.
+    """Result of `do`; it is called a second time if the server has ended a connection in it.
 
     Args:
         do: Reads, or writes what may be written twice.
@@ -152,4 +152,4 @@ def _is_disconnection(error: BaseException | None) -> bool:
 
 
 OUTAGES = Outages()
-"""Those of this process, which has one storage."""
+"""Outages of this process, which has one storage."""

@@ -212,7 +212,7 @@ def reason(location: Location, error: BaseException) -> str:
 
 
 def unanswered(location: Location, error: BaseException) -> str:
-    """That the server cannot be connected, and why."""
+    """Message that the server cannot be connected, with the reason."""
     return f"{location.label}: cannot connect to the server: {reason(location, error)}"
 
 

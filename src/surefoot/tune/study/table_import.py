@@ -280,7 +280,7 @@ class _Rows:
         )
 
     def _used(self) -> dict[int, str]:
-        """What the columns of the study hold, by position; each holds one thing."""
+        """Contents of the columns of the study, by position; each holds one thing."""
         used = {self._value: "the measurements"}
         for kind, prefix, columns in (
             ("parameter", "params", self._parameters),

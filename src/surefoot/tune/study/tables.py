@@ -198,7 +198,7 @@ def varying_parameters(path: Path) -> list[str]:
 
 
 def several_configurations(varying: Sequence[str]) -> str:
-    """That a diagnosis is not of the noise alone."""
+    """Message that a diagnosis is not of the noise alone."""
     return (
         f"the rows are of different configurations ({', '.join(varying)}), whose differences count "
         "as noise here; the report of a study diagnoses the residuals of its model"
