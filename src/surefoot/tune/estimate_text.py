@@ -11,7 +11,7 @@ def quantity(estimand: str, risk: str | None) -> str:
     """Name of an estimate.
 
     Args:
-        estimand: What it is of measurements.
+        estimand: Location, median or mean of measurements.
         risk: Name of the risk that it is, in a study with an environment.
 
     Example:

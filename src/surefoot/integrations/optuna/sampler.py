@@ -198,7 +198,9 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            return self._space(study.get_trials(deepcopy=False)).distributions
+            declared = self._search_space is not None
+            trials = [] if declared else study.get_trials(deepcopy=False)
+            return self._space(trials).distributions
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]

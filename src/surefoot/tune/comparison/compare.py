@@ -184,7 +184,7 @@ def measure_pairs(
     depend on the seed and the pair's number only, so a resumed comparison has the same.
 
     Args:
-        comparing: What is compared, and until when.
+        comparing: The comparison.
         record: Where the runs are recorded.
         objective: Measures a configuration.
         stop: Ends the loop after the running measurement.

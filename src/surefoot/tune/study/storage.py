@@ -21,13 +21,13 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.passwords import storage_without_password
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.tune.study.journal import create_journal, open_journal
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.types import SurefootError
 
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
+_PLAIN = re.compile(r"[\w .~/+-]*")
 # SQLAlchemy ends a password at the first `@`.
 _AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)
 # By these a connection to a machine that is gone is an error after about a minute, not after hours.
@@ -68,8 +68,8 @@ class Location:
         if self.file is not None:
             return str(self.file)
         url = self.url.set(query={})
-        plain = f"{url.drivername}://{url.username or ''}{url.host or ''}/{url.database or ''}"
-        if storage_without_password(plain) != plain:  # mistyped, so that any of it may be one
+        parts = (url.username or "", url.host or "", url.database or "")
+        if not all(map(_PLAIN.fullmatch, parts)):  # mistyped, so that any of it may be a password
             return f"{url.drivername}://***"
         return self.study_file.hide_passwords(url.render_as_string(hide_password=True))
 

@@ -40,7 +40,7 @@ class Imported:
 
     Args:
         trials: Trials added.
-        failed: Those of them without a measurement.
+        failed: Added trials without a measurement.
         present: Rows that were trials of the study already.
         skipped: Rows of trials that were not finished.
     """

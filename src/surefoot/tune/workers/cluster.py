@@ -49,7 +49,7 @@ class Connection:
 
     Args:
         backend: The address as it was given, for messages.
-        summary: What an error says, in one line.
+        summary: Message of an error, in one line.
     """
 
     backend: str
