@@ -86,7 +86,8 @@ def run(
     """
     if workers is not None:
         checks.count("workers", workers)
-    check_backend(backend)
+    if backend != LOCAL:
+        check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)

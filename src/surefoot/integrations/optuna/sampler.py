@@ -350,8 +350,7 @@ class SurefootSampler(BaseSampler):
                 )
             if encoding is None or not complete:
                 raise _no_value(study)
-            tracker = self._reader(study, space, encoding, trials)
-            tracker.read(trials)
+            tracker = self._having_read(study, space, encoding, trials)
             if not tracker.numbers:
                 raise _no_value(study, complete, space, self._log)
             if space.when:
@@ -361,14 +360,14 @@ class SurefootSampler(BaseSampler):
                 return StudyBelief(tracker, branches[0].constant)
             return StudyBelief(tracker, {}, lambda: self._branch_models(study, branches))
 
-    def _reader(
+    def _having_read(
         self,
         study: Study,
         space: SearchSpace,
         encoding: Encoding,
         trials: Sequence[FrozenTrial],
     ) -> StudyTracker:
-        """The tracker by which a belief reads a study.
+        """A tracker for a belief, which has read the trials.
 
         The sampler's own goes on from there, so that nothing is fitted twice. What it proposes
         depends on which trials it reads together, though: while a trial that it has proposed is
@@ -377,12 +376,16 @@ class SurefootSampler(BaseSampler):
         if self._tracker is None and study.sampler is self:
             self._tracker = self._new_tracker(study, encoding, self._first_seed)
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, space.distributions):
-            return self._new_tracker(study, encoding, seed=0)
         running = (one.number for one in trials if one.state == TrialState.RUNNING)
-        if not self._asked.isdisjoint(running):
-            return _copied(tracker, study)
-        self._is_believed = True
+        if tracker is None or not tracker.matches(study, space.distributions):
+            tracker = self._new_tracker(study, encoding, seed=0)
+            tracker.read(trials)
+        elif not self._asked.isdisjoint(running):
+            tracker = _copied(tracker, study)
+            tracker.read(trials)
+        elif tracker.unread(trials):
+            tracker = self._read(study, tracker, trials)
+        self._is_believed = self._is_believed or tracker is self._tracker
         return tracker
 
     def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:

@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
-from surefoot.tune.study.server_outage import again_if_disconnected
+from surefoot.tune.study.server_outage import is_disconnection
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import (
     Location,
@@ -130,7 +130,13 @@ class OpenedStudy:
             StorageFailed: If the storage fails.
         """
         with storage_errors(self.location, doing):
-            return again_if_disconnected(do, before)
+            try:
+                return do()
+            except Exception as error:  # Optuna and surefoot raise their own from the driver's
+                if not is_disconnection(error):
+                    raise
+            before()
+            return do()
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep
