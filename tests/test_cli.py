@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from support.processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 
 STUDY = """
 [study]
@@ -107,7 +107,7 @@ def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     assert not (path.parent / "hacked").exists()
     code, out, _ = surefoot("tune", path, "--rounds", 4, "--quiet")
     assert (code, out) == (0, "")
-    assert len(open_study(path)[1].trials) == 4
+    assert len(open_study(path).study.trials) == 4
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_fewer_rounds_than_there_are_measure_nothing(study):
     assert code == 0
     assert "12 rounds finished, 1 of them failed (10 requested)." in out.splitlines()
     assert out.startswith("hill: minimize, 12 rounds finished (10 requested), in ")
-    assert len(open_study(path)[1].trials) == 12
+    assert len(open_study(path).study.trials) == 12
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_five_failures_stop_the_run_with_the_reason(study):
     assert "5 failures in a row" in err
     assert "exit status 3; it printed: out of order" in err
     assert "trial 0: failed, exit status 3" in out
-    assert [trial.state for trial in open_study(path)[1].trials] == [TrialState.FAIL] * 5
+    assert [trial.state for trial in open_study(path).study.trials] == [TrialState.FAIL] * 5
     code, _, err = surefoot("recommend", path)
     assert code == 2
     assert "5 finished trials (5 failed), expected at least one measurement" in err
@@ -396,7 +396,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     process.kill()
     process.communicate()
     wait_for(lambda: not is_running(hanging(path)), 10)
-    before = open_study(path)[1].get_trials()
+    before = open_study(path).study.get_trials()
     assert [trial.state.name for trial in before] == ["COMPLETE"] * 3 + ["RUNNING"]
 
     # And on again, until Ctrl-C: the trial that runs may end, and is recorded.
@@ -415,7 +415,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     code, out, err = surefoot("tune", path)
     assert (code, err) == (0, "")
     assert "5 of 7 rounds finished" in out
-    after = open_study(path)[1].get_trials()
+    after = open_study(path).study.get_trials()
     assert [trial.value for trial in after[:3]] == [trial.value for trial in before[:3]]
     assert [trial.state.name for trial in after[3:]] == ["FAIL"] + ["COMPLETE"] * 4
     assert after[3].user_attrs["surefoot:interrupted"]
@@ -429,7 +429,7 @@ def test_workers_share_the_rounds_exactly(study):
     code, out, err = surefoot("tune", path, "--workers", 2)
     assert (code, err) == (0, "")
     assert "5 of 5 rounds finished." in out
-    trials = open_study(path)[1].get_trials()
+    trials = open_study(path).study.get_trials()
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 5
     assert len({trial.user_attrs["surefoot:process"]["pid"] for trial in trials}) > 1
     assert len({trial.params["share"] for trial in trials}) == 5

@@ -21,7 +21,7 @@ with extra("tune"):
     import typer
 
 if TYPE_CHECKING:
-    from surefoot.tune.study.study import AgainstDefaults, Summary
+    from surefoot.tune.study.summary import AgainstDefaults, Summary
     from surefoot.tune.units import Units
 
 STOPPED, INVALID, INTERRUPTED = 1, 2, 130
@@ -177,8 +177,8 @@ def recommend(
 ) -> None:
     """Print the best configuration and its value.
 
-    That is the configuration with the best posterior mean. The value is the model's prediction, not
-    the best measurement, with a 95 % credible interval. It is the location of the fitted noise:
+    The recommended configuration has the best posterior mean. The value is the model's prediction,
+    not the best measurement, with a 95 % credible interval. It is the location of the fitted noise:
     mean and median of measurements if the noise is symmetric. `estimand` in [objective] chooses the
     mean or the median.
 
@@ -201,13 +201,12 @@ def recommend(
       risk                 what the value means, in a study with an environment
     """
     with one_line_errors():
-        from surefoot.tune import open_study
+        from surefoot.tune import open_study, summarise
         from surefoot.tune.definition.constraint_text import constraints_as_json
-        from surefoot.tune.study.kept_summary import kept_summary
         from surefoot.types import NotReady
 
-        study_file, opened = open_study(study)
-        summary = kept_summary(study_file, opened)
+        opened = open_study(study)
+        summary = summarise(opened)
         best = summary.recommended
         if best is None:
             raise NotReady(
@@ -229,7 +228,7 @@ def recommend(
                 content["defaults"] = asdict(against)
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
-            if study_file.constraints:
+            if opened.study_file.constraints:
                 content["feasible"], content["feasibility"] = best.feasible, best.feasibility
                 content["constraints"] = constraints_as_json(summary.constraints)
             if (risk := summary.risk) is not None:
@@ -348,7 +347,7 @@ def export(
         from surefoot.tune.study.tables import check_export
 
         check_export(output)
-        count = write_table(*open_study(study), output)
+        count = write_table(open_study(study), output)
         _say(f"wrote {count} trials to {output}")
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trials import StudyTrials
 
 STUDY = """
@@ -60,4 +61,14 @@ def trials_of(path: Path, rounds: int = 8, run: str = "a run") -> StudyTrials:
     """The trials of a study whose sampler needs no model."""
     study_file = StudyFile.load(path)
     opened = create_study(study_file, optuna.samplers.RandomSampler(seed=0))
-    return StudyTrials(study_file, opened.study, opened.storage, rounds, run, "w0")
+    return StudyTrials(opened, rounds, run, "w0")
+
+
+def all_of(trials: StudyTrials) -> tuple[FrozenTrial, ...]:
+    """All trials of a study at present."""
+    return trials.opened.state().trials
+
+
+def target_of(trials: StudyTrials) -> int:
+    """Rounds that a study is to reach now."""
+    return trials.target(trials.opened.state())

@@ -196,10 +196,10 @@ def test_a_killed_driver_loses_nothing_and_its_command_ends(write_study, tmp_pat
         driver.kill()
         driver.wait()
         _wait_until(lambda: not any(map(_is_alive, _pids(tmp_path))))
-        before = [trial.value for trial in open_study(path)[1].trials[:2]]
+        before = [trial.value for trial in open_study(path).study.trials[:2]]
         (tmp_path / "seconds").write_text("0.5")
         run(path, rounds=6, backend=backend, quiet=True)
-    trials = open_study(path)[1].trials
+    trials = open_study(path).study.trials
     complete = [trial for trial in trials if trial.value is not None]
     assert None not in before
     assert [trial.value for trial in complete][:2] == before

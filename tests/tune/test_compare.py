@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
 from support.processes import forked_surefoot, wait_until_gone
@@ -23,7 +24,7 @@ from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs
 from surefoot.tune.comparison.comparison import comparison_of
 from surefoot.tune.comparison.comparison_file import comparison_record
-from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
+from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.workers.worker_loop import tune
@@ -299,7 +300,7 @@ class TestNamedSettings:
         path = write_study()
         study_trials = trials_of(path, rounds=2)
         tune(study_trials, Scripted(), Stop())
-        study_file, trials = StudyFile.load(path), study_trials.all()
+        study_file, trials = StudyFile.load(path), all_of(study_trials)
         for name in ("trial 1", "trial=1"):
             assert named_setting(study_file, name).params == trials[1].params
         assert set(named_setting(study_file, "recommended").params) == set(A)
@@ -313,7 +314,7 @@ class TestNamedSettings:
         path.write_text(head + '[parameters]\ntrial = { type = "int", low = 1, high = 3 }\n')
         study_trials = trials_of(path, rounds=3)
         tune(study_trials, Scripted(), Stop())
-        study_file, trials = StudyFile.load(path), study_trials.all()
+        study_file, trials = StudyFile.load(path), all_of(study_trials)
         assert named_setting(study_file, "trial=3").params == {"trial": 3}
         assert named_setting(study_file, "trial 2").params == trials[2].params
 

@@ -9,12 +9,13 @@ from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
+from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.definition.command_template import CommandTemplate
-from surefoot.tune.definition.named_settings import named_setting
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import create_study, open_study, summarise
+from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.table_import import import_table
 from surefoot.tune.study.tables import export
 from surefoot.tune.study.trials import StudyTrials
@@ -45,7 +46,7 @@ class Branch(Scripted):
 def _trials(path, rounds: int) -> StudyTrials:
     study_file = StudyFile.load(path)
     opened = create_study(study_file)
-    return StudyTrials(study_file, opened.study, opened.storage, rounds, "a run", "here/w0")
+    return StudyTrials(opened, rounds, "a run", "here/w0")
 
 
 @pytest.mark.slow
@@ -61,7 +62,7 @@ def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     tune(_trials(path, 15), objective, Stop())
     assert len(objective.asked) == 15
     assert all(("size" in one) is (one["mode"] == "FULL") for one in objective.asked)
-    summary = summarise(*open_study(path))
+    summary = summarise(open_study(path))
     assert summary.recommended.params["mode"] == "FULL"
     assert summary.recommended.params["size"] == 0
     shown = CliRunner().invoke(app, ["recommend", str(path)]).stdout
@@ -114,10 +115,10 @@ def test_a_table_comes_back_as_it_was(write_study, tmp_path):
     path = write_study(*BOTH)
     tune(trials_of(path, rounds=8), Branch(), Stop())
     table = tmp_path / "trials.csv"
-    export(*open_study(path), table)
+    export(open_study(path), table)
     other = write_study(*BOTH, ('name = "hill"', 'name = "other"'))
     assert import_table(other, table).trials == 8
-    params = [[t.params for t in open_study(p)[1].trials] for p in (path, other)]
+    params = [[t.params for t in open_study(p).study.trials] for p in (path, other)]
     assert params[1] == params[0]
 
 

@@ -14,8 +14,9 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.schedule import REMEASURED
-from surefoot.tune.study.study import open_study, summarise
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (
@@ -50,7 +51,7 @@ def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 
 
 @pytest.fixture(scope="module")
-def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
+def confirmed(tmp_path_factory) -> tuple[OpenedStudy, Valley]:
     """A finished study of 24 rounds, which tests only look at."""
     folder = tmp_path_factory.mktemp("confirmed")
     text = STUDY.format(command=COMMAND)
@@ -60,12 +61,13 @@ def confirmed(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Valley]:
     (folder / "bench.py").write_text(BENCH)
     objective = Valley()
     tune(trials_of(folder / "STUDY.toml", rounds=24), objective, Stop())
-    return *open_study(folder / "STUDY.toml"), objective
+    return open_study(folder / "STUDY.toml"), objective
 
 
 @pytest.mark.slow
 def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
-    _, study, objective = confirmed
+    opened, objective = confirmed
+    study = opened.study
     marked = [CONFIRM in trial.user_attrs for trial in finished(study)]
     assert marked == [False] * 18 + [True] * 6
     candidates = study.user_attrs[CONFIRM]["candidates"]
@@ -76,7 +78,8 @@ def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
 
 @pytest.mark.slow
 def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
-    _, study, objective = confirmed
+    opened, objective = confirmed
+    study = opened.study
     candidates = study.user_attrs[CONFIRM]["candidates"]
     first = objective.asked[18 : 18 + len(candidates)]
     assert all(first.count(params) == 1 for params in candidates)
@@ -86,8 +89,8 @@ def test_they_are_measured_in_turn_until_one_is_worse(confirmed):
 
 @pytest.mark.slow
 def test_the_recommendation_is_one_that_survived(confirmed):
-    study_file, study, objective = confirmed
-    best = summarise(study_file, study).recommended
+    opened, objective = confirmed
+    best = summarise(opened).recommended
     assert best is not None
     assert best.params in objective.asked[18:]
     assert best.params["mode"] != "FULL"
@@ -99,7 +102,7 @@ def test_defaults_and_recommendation_are_measured_again_during_the_search(write_
     path = write_study(*DEFAULTS, having("[confirm]", "share = 0", "every = 6"))
     objective = Valley()
     tune(trials_of(path, rounds=14), objective, Stop())
-    study = open_study(path)[1]
+    study = open_study(path).study
     marks = {
         trial.number: trial.user_attrs[REMEASURED]
         for trial in finished(study)
@@ -113,13 +116,14 @@ def test_defaults_and_recommendation_are_measured_again_during_the_search(write_
 def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     path = write_study(having("[confirm]", "share = 0.25", "every = 0"))
     tune(trials_of(path, rounds=12), Valley(), Stop())
-    first = open_study(path)[1].user_attrs[CONFIRM]
+    first = open_study(path).study.user_attrs[CONFIRM]
     tune(trials_of(path, rounds=20, run="longer"), Valley(), Stop())
-    study_file, study = open_study(path)
+    opened = open_study(path)
+    study = opened.study
     marks = [trial.user_attrs.get(CONFIRM) for trial in finished(study)]
     assert marks == [None] * 9 + [12] * 3 + [None] * 3 + [20] * 5
     assert study.user_attrs[CONFIRM] != first
-    assert ConfirmStage.current(study_file, study) is not None
+    assert ConfirmStage.current(opened.state()) is not None
 
 
 @pytest.mark.slow
@@ -133,10 +137,10 @@ def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     objective = Valley(before=cut_off)
     with pytest.raises(KeyboardInterrupt):
         tune(trials_of(path, rounds=12), objective, Stop())
-    before = open_study(path)[1].user_attrs[CONFIRM]
+    before = open_study(path).study.user_attrs[CONFIRM]
     resumed = Valley()
     tune(trials_of(path, rounds=12, run="resumed"), resumed, Stop())
-    study = open_study(path)[1]
+    study = open_study(path).study
     assert study.user_attrs[CONFIRM] == before
     assert len(resumed.asked) == 4
     assert all(params in before["candidates"] for params in resumed.asked)
@@ -155,7 +159,7 @@ def test_a_candidate_that_fails_is_not_recommended(write_study):
 
     objective.fails = fails
     tune(trials_of(path, rounds=20), objective, Stop())
-    best = summarise(*open_study(path)).recommended
+    best = summarise(open_study(path)).recommended
     assert best is not None
     assert best.params != bad[0]
 
@@ -204,9 +208,9 @@ class Doubting:
 @pytest.mark.slow
 def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_worse(confirmed):
     candidates = ({"share": 0.3}, DEFAULT)
-    stage = ConfirmStage(confirmed[0], 24, candidates, ())
+    stage = ConfirmStage(confirmed[0].study_file, 24, candidates, ())
     assert stage.recommend(Doubting()).params == {"share": 0.31}
-    defaults_alone = ConfirmStage(confirmed[0], 24, (DEFAULT,), ())
+    defaults_alone = ConfirmStage(confirmed[0].study_file, 24, (DEFAULT,), ())
     assert defaults_alone.recommend(Doubting()).params == {"share": 0.31}
 
 

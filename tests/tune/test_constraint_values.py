@@ -122,13 +122,13 @@ def test_the_recommendation_keeps_to_the_limit_which_may_change(write_study, tmp
     path = write_study(("[parameters]", LIMIT), ("minimize", "maximize"))
     (tmp_path / "runs.csv").write_text(TABLE)
     import_table(path, tmp_path / "runs.csv")
-    study_file, study = open_study(path)
-    summary = summarise(study_file, study)
+    opened = open_study(path)
+    summary = summarise(opened)
     assert summary.recommended is not None
     assert summary.recommended.feasible
     assert summary.recommended.params["share"] < 0.65
     assert summary.constraints["p99"].probability >= 0.95
-    rows, columns = trial_table(study_file, study)
+    rows, columns = trial_table(opened.state())
     assert columns.index("constraint_p99") == columns.index("value") + 1
     assert [row["constraint_p99"] for row in rows] == [10, 14, 18, 18.1, 20, 22, 26, None]
     path.write_text(path.read_text().replace("max = 20", "max = 1"))

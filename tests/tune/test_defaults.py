@@ -9,7 +9,8 @@ from support.study_doubles import Scripted, trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import AgainstDefaults, fitted_model, open_study, summarise
+from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.summary import AgainstDefaults, summarise
 from surefoot.tune.workers.worker_loop import tune
 
 SIZE = ("log = true }", "log = true, default = 4096 }")
@@ -67,7 +68,7 @@ def test_a_study_that_has_trials_measures_them_next(write_study):
 def test_a_trial_that_somebody_has_queued_comes_before(write_study):
     trials = trials_of(write_study(*ALL), rounds=2)
     queued = {"size": 512, "share": 0.25, "mode": "OFF"}
-    trials.study.enqueue_trial(queued)
+    trials.opened.study.enqueue_trial(queued)
     objective = Scripted()
     tune(trials, objective, Stop())
     assert objective.asked == [queued, DEFAULTS]
@@ -77,16 +78,16 @@ def test_a_trial_that_somebody_has_queued_comes_before(write_study):
 def test_the_recommendation_is_compared_with_them(write_study):
     path = write_study(*ALL)
     tune(trials_of(path, rounds=18), Hill(), Stop())
-    study_file, study = open_study(path)
-    against = summarise(study_file, study).defaults
+    opened = open_study(path)
+    against = summarise(opened).defaults
     assert against is not None
     assert against.params == DEFAULTS
     assert against.value == pytest.approx(5.0, abs=0.3)
-    best = summarise(study_file, study).recommended
+    best = summarise(opened).recommended
     assert best is not None
     true = 2 * best.params["share"] + (best.params["mode"] == "FULL") - 2.0
     assert against.lower <= true <= against.upper < 0.0
-    model = fitted_model(study_file, study)
+    model = opened.state().belief
     mean, lower, upper = model.predict([best.params, DEFAULTS])
     assert against.change == pytest.approx(mean[0] - mean[1])
     # The two vary together, so that the difference is known no worse than the sum says.
@@ -101,7 +102,7 @@ def test_the_recommendation_is_compared_with_them(write_study):
 def test_without_defaults_nothing_is_compared(write_study):
     path = write_study()
     tune(trials_of(path, rounds=2), Scripted(), Stop())
-    assert summarise(*open_study(path)).defaults is None
+    assert summarise(open_study(path)).defaults is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_doubles import Scripted, target_of, trials_of
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -11,7 +12,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study import early_stop
 from surefoot.tune.study.confirm_stage import CONFIRM
 from surefoot.tune.study.early_stop import stored_stop
-from surefoot.tune.study.study import open_study
+from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.workers.worker_loop import tune
 
 STOP = ("[parameters]", "[stop]\ngain = 0.05\n\n[confirm]\nevery = 0\n\n[parameters]")
@@ -42,13 +43,13 @@ def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability
     objective = Scripted()
     tune(trials, objective, Stop())
     assert len(objective.asked) == 15 + 3  # checks at 3, 6, ..., 15 rounds, and a confirm stage
-    study_file, study = open_study(trials.study_file.path)
-    stop = stored_stop(study_file, study, 60)
+    state = open_study(trials.study_file.path).state()
+    stop = stored_stop(state, 60)
     assert stop is not None
-    assert (stop.begun, stop.target, trials.target()) == (15, 18, 18)
+    assert (stop.begun, stop.target, target_of(trials)) == (15, 18, 18)
     wanted = "after 15 rounds: the probability that more than 5 % is left to gain is 0.01"
     assert wanted in str(stop)
-    assert sum(CONFIRM in trial.user_attrs for trial in study.get_trials()) == 3
+    assert sum(CONFIRM in trial.user_attrs for trial in state.trials) == 3
 
 
 @pytest.mark.slow
@@ -75,7 +76,7 @@ def test_it_stays_ended_for_fewer_rounds(write_study, probability, rounds):
     trials = trials_of(path, rounds=rounds, run="again")
     tune(trials, again, Stop())
     assert again.asked == []
-    assert trials.target() == min(rounds, 9)
+    assert target_of(trials) == min(rounds, 9)
 
 
 @pytest.mark.slow
@@ -89,7 +90,7 @@ def test_a_confirm_stage_goes_on_for_fewer_rounds(write_study, probability):
     for rounds in (8, 40):
         tune(trials_of(path, rounds=rounds, run=f"to {rounds}"), objective, Stop())
         assert len(objective.asked) == min(rounds, 9)
-    _, study = open_study(path)
+    study = open_study(path).study
     assert [trial.user_attrs.get(CONFIRM) for trial in study.trials[6:]] == [9] * 3
 
 
@@ -100,7 +101,7 @@ def test_another_gain_is_another_decision(write_study, probability):
     tune(trials_of(path, rounds=40), Scripted(), Stop())
     path.write_text(path.read_text().replace("gain = 0.05", "gain = 0.001"))
     probability[:] = [0.9]
-    assert trials_of(path, rounds=40).target() == 40
+    assert target_of(trials_of(path, rounds=40)) == 40
 
 
 class Bowl(Scripted):
@@ -120,4 +121,4 @@ def test_a_valley_is_found_flat_in_spite_of_outliers(write_study):
     objective = Bowl()
     trials = trials_of(path, rounds=60)
     tune(trials, objective, Stop())
-    assert trials.target() < 56
+    assert target_of(trials) < 56

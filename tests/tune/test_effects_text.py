@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from study_doubles import Scripted, all_of, trials_of
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
@@ -17,7 +18,7 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.printed_value import split_worker
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.effects_text import drift_line, largest_change
-from surefoot.tune.study.study import open_study
+from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.units import Units
 from surefoot.tune.workers.worker_loop import tune
 
@@ -97,7 +98,7 @@ def test_the_worker_of_a_trial_is_recorded(write_study):
     trials = trials_of(path)
     trial = trials.begin_next()
     trials.record(trial, Measurement(1.0, 0.1, worker="rack 2"))
-    assert trials.all()[0].user_attrs[WORKER] == "rack 2"
+    assert all_of(trials)[0].user_attrs[WORKER] == "rack 2"
 
 
 @pytest.mark.slow
@@ -110,7 +111,7 @@ def test_imported_rows_without_a_time_have_none(write_study, tmp_path):
     )
     path = write_study()
     import_table(path, table)
-    first, second = (trial.user_attrs for trial in open_study(path)[1].trials)
+    first, second = (trial.user_attrs for trial in open_study(path).study.trials)
     assert first[WORKER] == "a"
     assert TIME not in first
     assert second[TIME] is None

@@ -13,6 +13,7 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from scipy import stats
+from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
 from support.processes import Tuning
@@ -23,7 +24,7 @@ from surefoot.tune import open_study, run
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
@@ -68,18 +69,18 @@ def test_what_a_trial_is_measured_under_is_recorded_before_it_is_measured(write,
     if model:
         study_file = StudyFile.load(path)
         opened = create_study(study_file)
-        study_trials = StudyTrials(study_file, opened.study, opened.storage, 3, "a run", "w0")
+        study_trials = StudyTrials(opened, 3, "a run", "w0")
     seen = []
 
     def look() -> None:
-        seen.append(open_study(path)[1].get_trials()[-1].user_attrs[ENVIRONMENT])
+        seen.append(open_study(path).study.get_trials()[-1].user_attrs[ENVIRONMENT])
 
     objective = Scripted(before=look)
     tune(study_trials, objective, Stop())
     assert [
         {name: asked[name] for name in ("load", "clients")} for asked in objective.asked
     ] == seen
-    trials = study_trials.all()
+    trials = all_of(study_trials)
     assert [trial.user_attrs[ENVIRONMENT] for trial in trials] == seen
     for values in seen:
         assert 0.25 <= values["load"] <= 0.75
@@ -93,7 +94,7 @@ def test_what_was_observed_is_recorded_with_the_value_and_a_failure_has_none(wri
     study_trials = trials_of(write(OBSERVED, command=COMMAND), rounds=2)
     weather = {"load": 0.5, "clients": 4}
     tune(study_trials, Scripted([Failure("no", "", 0.1), Measurement(3.0, 0.1, weather)]), Stop())
-    failed, complete = study_trials.all()
+    failed, complete = all_of(study_trials)
     assert ENVIRONMENT not in failed.user_attrs
     assert complete.user_attrs[ENVIRONMENT] == weather
 
@@ -105,7 +106,7 @@ def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(w
     measured = Measurement(3.0, 0.1, weather)
     odd = Failure("the environment's load is 9", "", 0.1, blameless=True)
     tune(study_trials, Scripted([measured, odd, Failure("no", "", 0.1), measured]), Stop())
-    marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in study_trials.all()]
+    marked = [bool(trial.user_attrs.get(BLAMELESS)) for trial in all_of(study_trials)]
     assert marked == [False, True, False, False]
 
 
@@ -132,7 +133,7 @@ def test_a_changed_environment_or_risk_is_refused(write, changes, match):
         with pytest.raises(StudyFileError, match=match) as caught:
             opening()
         assert "\n" not in str(caught.value)
-    assert create_study(StudyFile.load(write())).note is None
+    assert create_study(StudyFile.load(write())).note == ""
 
 
 @pytest.mark.slow
@@ -254,12 +255,12 @@ def test_kill_9_loses_no_environment_of_what_was_measured(tmp_path):
     process = Tuning(path)
     process.wait_for(tmp_path / "hanging")
     process.kill()
-    before = open_study(path)[1].get_trials()
+    before = open_study(path).study.get_trials()
     assert [trial.state for trial in before] == [TrialState.COMPLETE] * 3 + [TrialState.RUNNING]
     assert all(ENVIRONMENT in trial.user_attrs for trial in before)
 
     run(path, rounds=6, quiet=True)
-    after = open_study(path)[1].get_trials()
+    after = open_study(path).study.get_trials()
     complete = [trial for trial in after if trial.state == TrialState.COMPLETE]
     assert [trial.number for trial in complete] == [0, 1, 2, 4, 5, 6]
     for trial, known in zip(after, before, strict=False):

@@ -13,7 +13,8 @@ from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import open_study, summarise
+from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 
@@ -67,7 +68,7 @@ def test_the_estimand_may_be_changed_and_is_named_beside_every_value(write_study
     assert "Mean of measurements, predicted at the recommended configuration" in text
 
     write_study(with_estimand("median"))
-    median = summarise(*open_study(path)).recommended
+    median = summarise(open_study(path)).recommended
     assert median.estimand == "median"
     assert median.lower <= 2.0 * share + 20.0 <= median.upper < mean["value"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surefoot.tune.estimate_text import estimate_text, estimate_texts
-from surefoot.tune.study.study import AgainstDefaults
+from surefoot.tune.study.summary import AgainstDefaults
 
 
 @pytest.mark.parametrize(

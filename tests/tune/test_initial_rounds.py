@@ -12,7 +12,7 @@ from support.study_doubles import Scripted
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 
@@ -38,7 +38,7 @@ def test_the_initial_design_has_as_many_configurations_as_the_study_file_says(
     study_file, objective = StudyFile.load(path), Valley()
     opened = create_study(study_file)
 
-    trials = StudyTrials(study_file, opened.study, opened.storage, 16, "a run", "here/w0")
+    trials = StudyTrials(opened, 16, "a run", "here/w0")
     tune(trials, objective, Stop())
 
     cells = [int(params["share"] * 16) for params in objective.asked]

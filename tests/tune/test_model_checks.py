@@ -15,7 +15,8 @@ from surefoot.regression.observations import Conditions
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import change_point
-from surefoot.tune.study.study import open_study, summarise
+from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 
 DEFAULTS = (
@@ -52,7 +53,7 @@ class Server(Scripted):
 
 def warnings_of(path, objective: Scripted, rounds: int = 30) -> tuple[str, ...]:
     tune(trials_of(path, rounds=rounds), objective, Stop())
-    return summarise(*open_study(path)).warnings
+    return summarise(open_study(path)).warnings
 
 
 @pytest.mark.slow
@@ -106,12 +107,12 @@ def test_a_model_that_does_not_predict_is_said_and_not_relied_on(write_study):
     path = write_study(ONCE)
     found = warnings_of(path, Unrelated(), rounds=36)
     assert [text for text in found if text.startswith("The model predicts measurements that")]
-    study_file, study = open_study(path)
+    opened = open_study(path)
     measured: dict[str, list[float]] = {}
-    for trial in study.get_trials():
+    for trial in opened.state().trials:
         measured.setdefault(json.dumps(trial.params), []).append(trial.value)
     best = min(measured, key=lambda params: float(np.mean(measured[params])))
-    assert summarise(study_file, study).recommended.params == json.loads(best)
+    assert summarise(opened).recommended.params == json.loads(best)
 
 
 def test_the_change_point_test_keeps_its_level():

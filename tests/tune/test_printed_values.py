@@ -150,13 +150,13 @@ def test_a_trial_keeps_its_error_in_the_study_and_in_tables(write_study, tmp_pat
     path = write_study()
     results = [Measurement(1.5, 0.2, sem=0.25), Measurement(2.5, 0.2)]
     tune(trials_of(path, rounds=2), Scripted(results), Stop())
-    study_file, study = open_study(path)
-    recorded = [trial.user_attrs.get(STANDARD_ERROR) for trial in study.get_trials()]
+    opened = open_study(path)
+    recorded = [trial.user_attrs.get(STANDARD_ERROR) for trial in opened.study.get_trials()]
     assert recorded == [0.25, None]
-    export(study_file, study, tmp_path / "all.csv")
+    export(opened, tmp_path / "all.csv")
     (tmp_path / "hill.db").unlink()
     import_table(path, tmp_path / "all.csv")
-    again = [trial.user_attrs.get(STANDARD_ERROR) for trial in open_study(path)[1].get_trials()]
+    again = [trial.user_attrs.get(STANDARD_ERROR) for trial in open_study(path).study.get_trials()]
     assert again == recorded
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -17,7 +18,8 @@ from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.report.collect import collect
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import create_study, fitted_model, open_study, summarise
+from surefoot.tune.study.opened_study import OpenedStudy, create_study, open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.study.unstable import unstable_note, unstable_trials
 from surefoot.tune.workers.worker_loop import tune
@@ -43,7 +45,7 @@ class Shaky(Scripted):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Shaky]:
+def finished(tmp_path_factory) -> tuple[OpenedStudy, Shaky]:
     """A finished study of 40 rounds, which tests only look at."""
     folder = tmp_path_factory.mktemp("repeats")
     text = STUDY.format(command=COMMAND).replace(*having("[repeats]"))
@@ -52,55 +54,56 @@ def finished(tmp_path_factory) -> tuple[StudyFile, optuna.Study, Shaky]:
     objective, study_file = Shaky(), StudyFile.load(folder / "STUDY.toml")
     opened = create_study(study_file)
     tune(
-        StudyTrials(study_file, opened.study, opened.storage, 40, "a run", "here/w0"),
+        StudyTrials(opened, 40, "a run", "here/w0"),
         objective,
         Stop(),
     )
-    return *open_study(folder / "STUDY.toml"), objective
+    return open_study(folder / "STUDY.toml"), objective
 
 
 @pytest.mark.slow
 class TestStudy:
     def test_the_best_known_configurations_are_measured_again(self, finished) -> None:
-        _, _, objective = finished
+        _, objective = finished
         runs = Counter(map(str, objective.asked[:34]))  # of the search
         assert 3 <= max(runs.values()) <= 10
         assert len(runs) >= 17  # at most every second one
 
     def test_an_unstable_configuration_is_named_and_not_recommended(self, finished) -> None:
-        study_file, study, objective = finished
-        model = fitted_model(study_file, study)
-        numbers = unstable_trials(study, model)
+        opened, objective = finished
+        state = opened.state()
+        numbers = unstable_trials(state)
         assert numbers
         for number in numbers:
-            params = study.trials[number].params
+            params = state.trials[number].params
             assert abs(params["share"] - 0.3) < 0.05
             assert objective.asked.index(params) == number
-        summary = summarise(study_file, study)
+        summary = summarise(opened)
         assert summary.recommended is not None
-        assert summary.recommended.params not in model.unstable
+        assert summary.recommended.params not in state.belief.unstable
         named = f"measured first in trial {', '.join(map(str, numbers))}"
         assert sum(named in text for text in summary.warnings) == 1
 
     def test_the_note_says_if_the_recommended_one_is_unstable(self, finished) -> None:
-        study_file, study, _ = finished
-        model = fitted_model(study_file, study)
-        assert "among them" in unstable_note(study, model, model.unstable[0])
+        state = finished[0].state()
+        best = replace(state.recommendation, params=state.belief.unstable[0])
+        vars(state)["recommendation"] = best
+        assert "among them" in unstable_note(state)
 
 
 @pytest.mark.slow
 def test_the_report_names_unstable_configurations(write_study) -> None:
     study_file = StudyFile.load(write_study(having("[repeats]")))
-    study = create_study(study_file).study
+    opened = create_study(study_file)
     for number in range(24):
         share = number // 3 / 8
         slow = share == 0.25 and number % 3
         params = {"size": 512, "share": share, "mode": "OFF"}
         value = 1.0 + share / 10 + 0.001 * (number % 3) + (0.5 if slow else 0.0)
-        study.add_trial(
+        opened.study.add_trial(
             create_trial(params=params, distributions=study_file.distributions, value=value)
         )
-    found = collect(study_file, study, fitted_model(study_file, study))
+    found = collect(opened.state())
     assert any(
         "1 configuration is unstable, measured first in trial 6" in s for s in found.warnings
     )

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import torch
 from optuna.distributions import FloatDistribution
+from study_doubles import Scripted, all_of, trials_of
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune import StudyFile, StudyFileError, import_table
-from surefoot.tune.definition.compatibility import definition
-from surefoot.tune.definition.named_settings import named_setting
+from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.study import fitted_model, open_study, summarise
+from surefoot.tune.study.compatibility import definition
+from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
@@ -40,14 +42,14 @@ class Latency(Scripted):
 def test_predictions_are_medians_in_the_units_of_the_values(write_study):
     path = write_study(LOG, *DEFAULTS)
     tune(trials_of(path, rounds=18), Latency(), Stop())
-    study_file, study = open_study(path)
-    model = fitted_model(study_file, study)
+    opened = open_study(path)
+    model = opened.state().belief
     settings = [{"size": 4096, "share": share, "mode": "OFF"} for share in (0.2, 0.5, 0.8)]
     mean, lower, upper = model.predict(settings)
     assert np.all(lower > 0.0)
     assert np.log(mean) == pytest.approx([0.8, 2.0, 3.2], abs=0.25)
     assert upper[2] - mean[2] > mean[2] - lower[2]
-    against = summarise(study_file, study).defaults
+    against = summarise(opened).defaults
     assert against is not None
     assert -1.0 < against.lower / against.value <= against.change / against.value < -0.8
     assert model.values.min() > 0.0
@@ -59,7 +61,7 @@ def test_a_value_without_a_logarithm_is_a_failure(write_study, tmp_path):
     path = write_study(LOG)
     trials = trials_of(path, rounds=2)
     tune(trials, Scripted([Measurement(0.0, 0.1)]), Stop())
-    failed, measured = trials.all()
+    failed, measured = all_of(trials)
     assert failed.user_attrs["failure"].startswith("the measurement is 0, expected a number above")
     assert measured.value == 1.0
     (tmp_path / "runs.csv").write_text("size,share,mode,value\n600,0.5,OFF,-1\n")

@@ -70,7 +70,7 @@ def test_a_process_left_behind_is_asked_to_end_and_there_is_a_line_about_it(stud
     assert not is_running(server_pid(tmp_path))
     assert shown.count("left behind") == 1  # not after every trial
     assert "trial 0: ended " in shown
-    trials = open_study(tmp_path / "STUDY.toml")[1].trials
+    trials = open_study(tmp_path / "STUDY.toml").study.trials
     assert all("left behind (" in trial.user_attrs["left behind"] for trial in trials)
 
 
@@ -85,7 +85,7 @@ def test_a_server_of_setup_lives_through_the_study_and_teardown_ends_it(study, t
     shown = run(path)
     assert (tmp_path / "log").read_text() == "teardown\nstopped in order\n"
     assert "left behind" not in shown
-    assert [trial.state.name for trial in open_study(path)[1].trials] == ["COMPLETE"] * 3
+    assert [trial.state.name for trial in open_study(path).study.trials] == ["COMPLETE"] * 3
     (tmp_path / "log").unlink()
     run(path)  # it has its rounds: nothing is set up
     assert not (tmp_path / "log").exists()
@@ -103,7 +103,7 @@ def test_a_server_that_the_command_restarts_is_kept_if_the_study_file_says_so(st
     restart = "kill $(cat server.pid); sleep 0.2; setsid sh server.sh & sleep 0.2; echo $1"
     path = study(setup=STARTS, bench=f"{NEEDS} || exit 1\n{restart}", keep=True)
     run(path)
-    assert [trial.state.name for trial in open_study(path)[1].trials] == ["COMPLETE"] * 3
+    assert [trial.state.name for trial in open_study(path).study.trials] == ["COMPLETE"] * 3
     assert not is_running(server_pid(tmp_path))
     assert (tmp_path / "log").read_text() == "stopped in order\n" * 4
 
@@ -138,12 +138,12 @@ def test_failures_of_setup_and_teardown(study, tmp_path):
     path = study(setup="echo 'no\x1b[2J port'; exit 4", bench=NEEDS, teardown="echo down > log")
     with pytest.raises(CommandFailed, match=r"^objective.setup failed: exit status 4; it printed"):
         run(path)
-    assert open_study(path)[1].trials == []
+    assert open_study(path).study.trials == []
     assert (tmp_path / "log").read_text() == "down\n"
     path = study(setup="true", bench="echo $1", teardown="exit 5")
     with pytest.raises(CommandFailed, match=r"^objective.teardown failed: exit status 5$"):
         run(path)
-    assert len(open_study(path)[1].trials) == 3
+    assert len(open_study(path).study.trials) == 3
 
 
 def test_ctrl_c_ends_a_teardown_that_hangs(study, tmp_path):
@@ -153,7 +153,7 @@ def test_ctrl_c_ends_a_teardown_that_hangs(study, tmp_path):
     code, shown = process.end()
     assert code == 130, shown
     assert "objective.teardown was interrupted; it printed: waiting" in shown
-    assert len(open_study(tmp_path / "STUDY.toml")[1].trials) == 3
+    assert len(open_study(tmp_path / "STUDY.toml").study.trials) == 3
 
 
 TEARDOWN = "kill -0 $(cat server.pid) && echo teardown >> log"
@@ -188,7 +188,7 @@ def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_
     process = Tuning(path, workers=2)
     process.wait_for(tmp_path / "began")
     ends_in_order(process, [signal.SIGINT, signal.SIGTERM], 143, tmp_path)
-    trials = open_study(path)[1].get_trials()
+    trials = open_study(path).study.get_trials()
     assert [trial.state.name for trial in trials] == ["FAIL"] * 2
     commands = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     workers = [trial.user_attrs["surefoot:process"]["pid"] for trial in trials]

@@ -12,6 +12,7 @@ import weakref
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState
+from study_doubles import Scripted, all_of, trials_of
 
 from support.processes import wait_until_gone
 from support.study_doubles import Scripted, trials_of
@@ -165,14 +166,14 @@ def test_a_signal_while_a_trial_is_being_written(write_study):
             sent.append(statement)
             send(signal.SIGTERM)
 
-    sqlalchemy.event.listen(trials.storage.engine, "after_cursor_execute", terminate)
+    sqlalchemy.event.listen(trials.opened.storage.engine, "after_cursor_execute", terminate)
     begun = time.monotonic()
     with stop_on_signals(stop), pytest.raises(SystemExit):
         tune(trials, Scripted(), stop)
     assert sent
     assert time.monotonic() - begun < 10
-    assert [trial.state for trial in trials.all()] == [TrialState.FAIL]
-    assert trials.all()[0].user_attrs[INTERRUPTED]
+    assert [trial.state for trial in all_of(trials)] == [TrialState.FAIL]
+    assert all_of(trials)[0].user_attrs[INTERRUPTED]
 
 
 def test_a_hangup_that_is_ignored_stays_ignored():
@@ -196,7 +197,7 @@ def test_a_signal_within_a_weakref_callback_ends_the_loop(write_study, when):
     with pytest.raises(SystemExit) as caught, stop_on_signals(stop):
         tune(trials, objective, stop, began=send_it if when == "choosing" else lambda: None)
     assert caught.value.code == 143
-    (trial,) = trials.all()
+    (trial,) = all_of(trials)
     # A measurement that has come is recorded.
     assert trial.state == (TrialState.COMPLETE if when == "measuring" else TrialState.FAIL)
     assert bool(trial.user_attrs.get(INTERRUPTED)) is (when == "choosing")

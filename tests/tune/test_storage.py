@@ -19,12 +19,12 @@ from sqlalchemy.exc import OperationalError
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
-from surefoot.tune.definition.compatibility import DEFINITION
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import storage as storage_module
 from surefoot.tune.study import study_lock, trial_owner
+from surefoot.tune.study.compatibility import DEFINITION
 from surefoot.tune.study.journal import JournalLock
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.trial_attributes import OWNER, SECONDS
 from surefoot.tune.workers.worker_loop import tune
 
@@ -120,7 +120,7 @@ def test_a_foreign_owner_of_a_trial(write_study, state):
     trials = trials_of(path, rounds=3)
     tune(trials, Scripted(), Stop(), finished=lambda: None)
     asked = [
-        trials.study.ask(fixed_distributions=trials.study_file.distributions)
+        trials.opened.study.ask(fixed_distributions=trials.study_file.distributions)
         for _ in foreign_owners()
     ]
     for value in foreign_owners():
@@ -130,12 +130,12 @@ def test_a_foreign_owner_of_a_trial(write_study, state):
     for trial, value in zip(asked, foreign_owners(), strict=True):
         trial.set_user_attr(OWNER, value)
         if state == TrialState.COMPLETE:
-            trials.study.tell(trial, 1.0)
+            trials.opened.study.tell(trial, 1.0)
     refused(path, rf"the user attribute '{OWNER}' of trial 3 (is|has) .*, expected .* remove it")
     rounds = 5 if state == TrialState.RUNNING else 5 + len(asked)
-    more = type(trials)(trials.study_file, trials.study, trials.storage, rounds, "run", "w0")
+    more = type(trials)(trials.opened, rounds, "run", "w0")
     tune(more, Scripted(), Stop())
-    assert more.finished() == rounds
+    assert more.opened.state().finished == rounds
 
 
 @pytest.mark.slow
@@ -153,10 +153,10 @@ def test_other_foreign_attributes_do_no_harm(write_study):
     path = write_study()
     trials = trials_of(path, rounds=1)
     tune(trials, Scripted(), Stop())
-    trial = trials.study.ask(fixed_distributions=trials.study_file.distributions)
+    trial = trials.opened.study.ask(fixed_distributions=trials.study_file.distributions)
     for name in (SECONDS, "failure", "output", "left behind", "surefoot:environment"):
         trial.set_user_attr(name, ["fast"])
-    trials.study.tell(trial, 2.0)
+    trials.opened.study.tell(trial, 2.0)
     assert run(path, rounds=3, quiet=True, sampler=RandomSampler()).summary.trials == 3
 
 
@@ -165,7 +165,7 @@ class TestJournal:
         path = write_study(JOURNAL)
         tune(trials_of(path, rounds=3), Scripted(), Stop())
         tune(trials_of(path, rounds=5), Scripted(), Stop())
-        assert [trial.state.name for trial in open_study(path)[1].trials] == ["COMPLETE"] * 5
+        assert [trial.state.name for trial in open_study(path).study.trials] == ["COMPLETE"] * 5
         assert {one.name for one in path.parent.iterdir()} == {"STUDY.toml", "bench.py", "hill.log"}
 
     @pytest.mark.parametrize("content", ["{}", "nothing\n" * 3, '{"op_code": "x"}\n', "[1]\n[2]\n"])
@@ -179,9 +179,9 @@ class TestJournal:
         tune(trials_of(path, rounds=3), Scripted(), Stop())
         with (path.parent / "hill.log").open("a") as file:
             file.write(json.dumps({"op_code": 4, "worker_id": "x" * 100_000})[:-20])
-        assert len(open_study(path)[1].trials) == 3
+        assert len(open_study(path).study.trials) == 3
         tune(trials_of(path, rounds=5), Scripted(), Stop())
-        assert len(open_study(path)[1].trials) == 5
+        assert len(open_study(path).study.trials) == 5
 
     def test_the_lock_ends_with_its_process(self, tmp_path):
         file = tmp_path / "x.log"
@@ -205,7 +205,7 @@ def test_a_database_without_optunas_tables_has_no_study_yet(write_study, tmp_pat
     with pytest.raises(storage_module.NoStudy, match="contains no study yet; run"):
         open_study(path)
     tune(trials_of(path, rounds=2), Scripted(), Stop())
-    assert len(open_study(path)[1].trials) == 2
+    assert len(open_study(path).study.trials) == 2
 
 
 def test_a_connection_to_a_server_that_is_gone_ends():
@@ -226,14 +226,14 @@ def test_a_connection_that_the_server_has_closed_is_opened_anew(write_study, tmp
     objective = Scripted()
 
     def restart() -> None:
-        trials.storage.remove_session()
-        with trials.storage.engine.connect() as connection:
+        trials.opened.storage.remove_session()
+        with trials.opened.storage.engine.connect() as connection:
             driver = connection.connection.driver_connection
         driver.close()
 
     objective.before = restart
     tune(trials, objective, Stop())
-    assert trials.finished() == 8
+    assert trials.opened.state().finished == 8
 
 
 class TestLock:
@@ -250,7 +250,7 @@ class TestLock:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 release = threading.Timer(0.5, fcntl.flock, [file, fcntl.LOCK_UN])
                 release.start()
-                with study_lock.study_lock(study_file):
+                with study_lock.study_lock(storage_module.locate(study_file)):
                     release.join()
         wanted = "STUDY.toml: waiting for another process, which is choosing a configuration"
         (line,) = capfd.readouterr().err.splitlines()
@@ -263,7 +263,9 @@ class TestLock:
         monkeypatch.setattr(study_lock, "_is_true", lambda *arguments: next(tried))
         monkeypatch.setattr(study_lock, "_engine", lambda url: create_engine("sqlite://"))
         monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
-        with study_lock.study_lock(StudyFile.load(path), sleep=lambda _: time.sleep(0.2)):
+        with study_lock.study_lock(
+            storage_module.locate(StudyFile.load(path)), sleep=lambda _: time.sleep(0.2)
+        ):
             assert "waiting for another process" in capfd.readouterr().err
 
     def test_a_server_that_ends_the_waiting_connection_is_asked_again(
@@ -283,11 +285,13 @@ class TestLock:
         monkeypatch.setattr(study_lock, "_is_true", is_true)
         monkeypatch.setattr(study_lock, "_engine", lambda location: create_engine("sqlite://"))
         monkeypatch.setitem(study_lock._LOCKS, "sqlite", ("lock", "unlock"))
-        with study_lock.study_lock(StudyFile.load(path), sleep=lambda _: None):
+        with study_lock.study_lock(
+            storage_module.locate(StudyFile.load(path)), sleep=lambda _: None
+        ):
             assert len(asked) == 3
         assert [one is asked[2] for one in asked] == [False, False, True, True]
 
     def test_a_lock_that_is_free_is_not_waited_for(self, write_study, capfd):
-        with study_lock.study_lock(StudyFile.load(write_study())):
+        with study_lock.study_lock(storage_module.locate(StudyFile.load(write_study()))):
             time.sleep(0.3)
         assert capfd.readouterr().err == ""

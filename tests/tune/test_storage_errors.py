@@ -10,16 +10,15 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState
 from rich.console import Console
+from study_doubles import all_of, target_of, trials_of
 
 from support.study_doubles import trials_of
 from surefoot.tune import export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
-from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
 from surefoot.tune.study import trial_owner
-from surefoot.tune.study.kept_summary import kept_summary, summary_file
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.storage import StorageFailed
 from surefoot.tune.study.trial_attributes import is_interrupted
@@ -55,6 +54,10 @@ def statements():
     sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", counter)
 
 
+def finished(trials: StudyTrials) -> int:
+    return trials.opened.state().finished
+
+
 def show_progress(path):
     Progress(trials_of(path)).update()
 
@@ -67,9 +70,8 @@ def run_to_its_end(path):
 @pytest.mark.parametrize(
     ("read", "before"),
     [
-        (lambda path: summarise(*open_study(path)), 0),
-        (lambda path: kept_summary(*open_study(path)), 0),
-        (lambda path: export(*open_study(path), path.with_suffix(".csv")), 0),
+        (lambda path: summarise(open_study(path)), 0),
+        (lambda path: export(open_study(path), path.with_suffix(".csv")), 0),
         (lambda path: write_report(path, path.with_suffix(".html")), 0),
         (lambda path: compare(path, "trial 1", "trial 2", runs=1, quiet=True), 0),
         (show_progress, 3),
@@ -83,7 +85,6 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
     statements.count = 0
     read(path)
     total, statements.count = statements.count, 0
-    summary_file(StudyFile.load(path)).unlink(missing_ok=True)
     statements.failing = total - before
     with pytest.raises(StorageFailed, match=r"reading the study failed: disk I/O error"):
         read(path)
@@ -102,15 +103,15 @@ def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, sta
         statements.count, statements.disconnected = 0, number
         trials.record(trial, result)
         assert statements.count > number
-    assert trials.finished() == trial.number + 1
+    assert trials.opened.state().finished == trial.number + 1
     first, *others = [
-        (one.state, one.values, one.user_attrs.keys() - {REMEASURED}) for one in trials.all()
+        (one.state, one.values, one.user_attrs.keys() - {REMEASURED}) for one in all_of(trials)
     ]
     assert others == [first] * len(others)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", [StudyTrials.all, StudyTrials.target, StudyTrials.finished])
+@pytest.mark.parametrize("read", [target_of, finished])
 def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, read):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
@@ -133,13 +134,13 @@ def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
     for number in range(1, statements.count + 1):
         statements.count, statements.disconnected = 0, number
         trial = trials.begin_next()
-        (running,) = [one for one in trials.all() if one.state == TrialState.RUNNING]
+        (running,) = [one for one in all_of(trials) if one.state == TrialState.RUNNING]
         assert running.number == trial.number
         assert running.params == trial.params
         assert len(trial.params) == 3
         assert trial_owner.owner_of(running) is not None
         trials.record(trial, MEASURED)
-    assert {one.state for one in trials.all() if not is_interrupted(one)} == {TrialState.COMPLETE}
+    assert {one.state for one in all_of(trials) if not is_interrupted(one)} == {TrialState.COMPLETE}
 
 
 @pytest.mark.slow
@@ -154,5 +155,5 @@ def test_the_progress_is_shown_wherever_the_connection_ends(write_study, stateme
         progress = Progress(trials_of(path))
         statements.count, statements.disconnected = 0, number
         progress.update()
-        assert len(progress._earlier) == 1
+        assert len(progress._trials.opened.recommended) == 1
         assert statements.count > number

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study import storage
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 
 
 def test_a_good_file_gives_its_parts(write_study):

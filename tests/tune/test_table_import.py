@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from study_doubles import Scripted, all_of, trials_of
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.tune import export, import_table, open_study
@@ -31,12 +32,12 @@ def test_it_is_the_inverse_of_export(write_study, tmp_path):
     path = write_study(CHOICES)
     results = [Measurement(float(i) / 3, 0.25) for i in range(6)]
     tune(trials_of(path, rounds=8), Scripted([*results, Failure("=1+1", "", 0.1)]), Stop())
-    study_file, study = open_study(path)
-    export(study_file, study, tmp_path / "all.csv")
-    before = study.get_trials()
+    opened = open_study(path)
+    export(opened, tmp_path / "all.csv")
+    before = opened.study.get_trials()
     (tmp_path / "hill.db").unlink()
     assert import_table(path, tmp_path / "all.csv") == Imported(8, 1, 0, 0)
-    after = open_study(path)[1].get_trials()
+    after = open_study(path).study.get_trials()
     for key in ("params", "distributions", "value", "state"):
         assert [getattr(one, key) for one in after] == [getattr(one, key) for one in before]
     for key in ("failure", "seconds"):
@@ -51,18 +52,18 @@ def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
     path = write_study(CHOICES)
     results = [Measurement(1.0, 0.25)] * 3 + [Failure("exit status 3", "", 0.1)]
     tune(trials_of(path, rounds=4), Scripted(results), Stop())
-    export(*open_study(path), tmp_path / "all.csv")
+    export(open_study(path), tmp_path / "all.csv")
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 4, 0)
-    assert len(open_study(path)[1].get_trials()) == 4
+    assert len(open_study(path).study.get_trials()) == 4
     tune(trials_of(path, rounds=5), Scripted(), Stop())  # other weights, and one more row
-    export(*open_study(path), tmp_path / "all.csv")
+    export(open_study(path), tmp_path / "all.csv")
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 5, 0)
     other = tmp_path / "other"
     other.mkdir()
     copy = other / path.name
     copy.write_text(path.read_text())
     assert import_table(copy, tmp_path / "all.csv").trials == 5
-    export(*open_study(copy), other / "all.csv")
+    export(open_study(copy), other / "all.csv")
     assert import_table(copy, other / "all.csv") == Imported(0, 0, 5, 0)
     assert import_table(path, other / "all.csv").trials == 0
 
@@ -105,18 +106,18 @@ def test_parameters_may_have_the_names_of_other_columns(write_study, tmp_path):
     path = named(write_study, *OWN_NAMES)
     params = dict(zip(OWN_NAMES, range(9), strict=True))
     tune(trials_of(path, rounds=3), Scripted([Failure("no end", "", 0.5)]), Stop())
-    study_file, study = open_study(path)
-    before = [one.params for one in study.get_trials()]
-    export(study_file, study, tmp_path / "all.csv")
+    opened = open_study(path)
+    before = [one.params for one in opened.study.get_trials()]
+    export(opened, tmp_path / "all.csv")
     (tmp_path / "hill.db").unlink()
     assert import_table(path, tmp_path / "all.csv") == Imported(3, 1, 0, 0)
-    after = open_study(path)[1].get_trials()
+    after = open_study(path).study.get_trials()
     assert [one.params for one in after] == before
     assert after[0].user_attrs["failure"] == "no end"
     head = ",".join(["params_value", *OWN_NAMES[1:], "value"])
     runs = table(tmp_path, f"{head}\n{','.join(map(str, range(9)))},5.5\n")
     assert import_table(path, runs) == Imported(1, 0, 0, 0)
-    trial = open_study(path)[1].get_trials()[-1]
+    trial = open_study(path).study.get_trials()[-1]
     assert (trial.params, trial.value) == (params, 5.5)
     assert not {"seconds", "surefoot:worker", "surefoot:sem"} & trial.user_attrs.keys()
 
@@ -137,7 +138,7 @@ def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):
     assert import_table(path, runs) == Imported(1, 0, 0, 1)
     trials = trials_of(path, rounds=3)
     tune(trials, Scripted(), Stop())
-    assert [one.value for one in trials.all()] == [2.0, 1.0, 1.0]
+    assert [one.value for one in all_of(trials)] == [2.0, 1.0, 1.0]
 
 
 def test_an_environment_comes_with_it(write_study, tmp_path):
@@ -147,7 +148,7 @@ def test_an_environment_comes_with_it(write_study, tmp_path):
     path.write_text(path.read_text().replace("{mode}", "{mode} {load}") + risk)
     runs = table(tmp_path, "size,share,mode,load,value\n512,0.5,OFF,0.25,2.0\n")
     assert import_table(path, runs).trials == 1
-    (trial,) = open_study(path)[1].get_trials()
+    (trial,) = open_study(path).study.get_trials()
     assert trial.user_attrs["surefoot:environment"] == {"load": 0.25}
     with pytest.raises(InvalidInput, match="no column 'load'"):
         import_table(path, table(tmp_path, HEAD + "512,0.5,OFF,2.0\n"))
@@ -169,7 +170,7 @@ measure = "mean"
     )
     results = [Measurement(1.0, 0.1, {"load": 0.1234, "clients": 2}), Failure("no end", "", 0.1)]
     tune(trials_of(path, rounds=2), Scripted(results), Stop())
-    export(*open_study(path), tmp_path / "all.csv")
+    export(open_study(path), tmp_path / "all.csv")
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 2, 0)
     outside = table(tmp_path, "size,share,mode,load,clients,value\n512,1,OFF,0.5,3,1\n")
     with pytest.raises(InvalidInput, match=r"line 2: got '3' in column 'clients', .* one of 1, 2"):

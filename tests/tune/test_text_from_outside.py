@@ -11,6 +11,7 @@ import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
+from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, trials_of
@@ -25,8 +26,8 @@ from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import escaped, printable, storable
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.storage import StorageFailed, locate, storage_errors
-from surefoot.tune.study.study import create_study
 from surefoot.tune.workers.worker_loop import tune
 
 
@@ -101,7 +102,7 @@ class TestLoneSurrogates:
             '[parameters]\nx = { type = "float", low = 0, high = 1 }\n'
         )
         run(path, quiet=True, sampler=RandomSampler(seed=0))
-        for trial in open_study(path)[1].trials:
+        for trial in open_study(path).study.trials:
             assert trial.user_attrs["failure"] == "OSError: caf\ufffd\ufffd"
             trial.user_attrs["output"].encode()
 
@@ -144,7 +145,7 @@ class TestLoneSurrogates:
         path.write_text(write_study().read_text())
         (folder / "bench.py").write_text((tmp_path / "bench.py").read_text())
         run(path, rounds=1, quiet=True, sampler=RandomSampler(seed=0))
-        assert len(open_study(path)[1].trials) == 1
+        assert len(open_study(path).study.trials) == 1
         found = {one.name for one in folder.iterdir() if one.name != ".hill.summary.json"}
         assert found == {"STUDY.toml", "bench.py", "hill.db"}
         assert surefoot("report", path, "-o", folder / "report.html")[0] == 0
@@ -179,7 +180,7 @@ class TestTerminal:
         path = write_study()
         trials = trials_of(path, rounds=2)
         tune(trials, Scripted([Failure(ESCAPES, ESCAPES, 0.1), Measurement(1.0, 0.1)]), Stop())
-        assert trials.all()[0].user_attrs["output"] == ESCAPES  # as it came
+        assert all_of(trials)[0].user_attrs["output"] == ESCAPES  # as it came
         surefoot("report", path, "-o", tmp_path / "report.html")
         surefoot("export", path, "-o", tmp_path / "trials.csv")
         for name in ("report.html", "trials.csv"):

@@ -13,6 +13,7 @@ import optuna
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState, create_trial
+from study_doubles import Scripted, all_of, trials_of
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
@@ -21,8 +22,8 @@ from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner, waiting
 from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
+from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.storage import NoStudy, StorageFailed
-from surefoot.tune.study.study import create_study, open_study
 from surefoot.tune.study.trial_attributes import OWNER, is_round
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.workers import worker_loop
@@ -32,21 +33,21 @@ FAILED = Failure("exit status 1", "sorry", 0.1)
 
 
 def states(study_trials: StudyTrials) -> list[str]:
-    return [trial.state.name for trial in study_trials.all()]
+    return [trial.state.name for trial in all_of(study_trials)]
 
 
 def test_it_runs_until_the_study_holds_its_rounds(write_study):
     study_trials = trials_of(write_study(), rounds=4)
     objective = Scripted([Measurement(float(i), 0.5) for i in range(3)])
     tune(study_trials, objective, Stop())
-    trials = study_trials.all()
+    trials = all_of(study_trials)
     assert [trial.value for trial in trials] == [0, 1, 2, 1]
     assert [trial.params for trial in trials] == objective.asked
     assert set(trials[0].params) == {"size", "share", "mode"}
     assert trials[0].user_attrs["seconds"] == 0.5
     assert objective.closed
     tune(study_trials, objective, Stop())
-    assert len(study_trials.all()) == 4
+    assert len(all_of(study_trials)) == 4
 
 
 @pytest.mark.slow
@@ -56,7 +57,7 @@ def test_every_trial_is_stored_before_the_next_begins(write_study):
     seen = []
     objective = Scripted(
         before=lambda: seen.append(
-            [trial.state.name for trial in open_study(path)[1].get_trials(deepcopy=False)]
+            [trial.state.name for trial in open_study(path).study.get_trials(deepcopy=False)]
         )
     )
     tune(study_trials, objective, Stop())
@@ -68,7 +69,7 @@ def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study
     study_trials = trials_of(write_study(), rounds=3)
     tune(study_trials, Scripted([Measurement(1.0, 0.1), FAILED]), Stop())
     assert states(study_trials) == ["COMPLETE", "FAIL", "COMPLETE"]
-    attributes = study_trials.all()[1].user_attrs
+    attributes = all_of(study_trials)[1].user_attrs
     assert attributes["failure"] == "exit status 1"
     assert attributes["output"] == "sorry"
     assert INTERRUPTED not in attributes
@@ -84,11 +85,11 @@ def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_st
         TooManyFailures, match=r"5 failures in a row, the last \(trial 9\): exit status 1"
     ):
         tune(study_trials, objective, Stop())
-    assert len(study_trials.all()) == 10
+    assert len(all_of(study_trials)) == 10
     again = trials_of(path, rounds=20, run="another run")
     tune(again, objective, Stop())  # with four more failures, then measurements
     assert states(again)[10:15] == ["FAIL"] * 4 + ["COMPLETE"]
-    assert again.finished() == 20
+    assert again.opened.state().finished == 20
 
 
 def test_a_requested_stop_ends_after_the_trial_that_runs(write_study):
@@ -115,21 +116,22 @@ def test_whatever_cuts_a_trial_off_it_is_marked_and_does_not_count(write_study, 
     objective = Scripted(before=cut_off)
     with pytest.raises(error):
         tune(study_trials, objective, Stop())
-    (trial,) = study_trials.all()
+    (trial,) = all_of(study_trials)
     assert trial.state == TrialState.FAIL
     assert trial.user_attrs[INTERRUPTED]
     assert "interrupted" in trial.user_attrs["failure"]
     assert objective.closed
     tune(study_trials, Scripted(), Stop())
     assert states(study_trials) == ["FAIL", "COMPLETE", "COMPLETE"]
-    assert study_trials.finished() == 2
+    assert study_trials.opened.state().finished == 2
 
 
 def running_trial(study_trials: StudyTrials, process: dict | None) -> None:
     """A trial that runs in the study, as the given process's."""
     attributes = {} if process is None else {OWNER: process}
-    study_trials.study.add_trial(create_trial(state=TrialState.WAITING, user_attrs=attributes))
-    study_trials.study.ask(fixed_distributions=study_trials.study_file.distributions)
+    study = study_trials.opened.study
+    study.add_trial(create_trial(state=TrialState.WAITING, user_attrs=attributes))
+    study.ask(fixed_distributions=study_trials.study_file.distributions)
 
 
 @pytest.mark.slow
@@ -151,9 +153,9 @@ def test_trials_of_a_killed_process_are_given_up_those_of_a_living_one_are_not(w
     tune(study_trials, Scripted(), stop, sleep=sleep)
     assert states(study_trials) == ["FAIL", "RUNNING", "RUNNING", "COMPLETE", "COMPLETE"]
     # Two of three rounds are done and the living process holds the third.
-    assert study_trials.finished() == 2
+    assert study_trials.opened.state().finished == 2
     assert waited
-    assert study_trials.all()[0].user_attrs[INTERRUPTED]
+    assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
 
 
 @pytest.mark.slow
@@ -207,7 +209,7 @@ def test_trials_of_an_ended_run_of_this_process_are_given_up(write_study):
     trial_owner.run_ended("a run that has ended")
     tune(study_trials, Scripted(), Stop())
     assert states(study_trials) == ["FAIL", "COMPLETE", "COMPLETE"]
-    assert study_trials.all()[0].user_attrs[INTERRUPTED]
+    assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
 
 
 def test_a_process_on_a_machine_with_the_same_name_is_not_taken_to_be_gone():
@@ -224,13 +226,13 @@ def test_a_trial_of_another_machine_is_lost_once_its_heartbeat_stops(write_study
     running_trial(study_trials, there)
     for beat in range(5):  # alive for much longer than the timeout
         now[0] += SILENCE - 1.0
-        study_trials.beat(study_trials.all()[0], beat)
+        study_trials.beat(all_of(study_trials)[0], beat)
         study_trials.interrupt_lost()
     assert states(study_trials) == ["RUNNING"]
     now[0] += SILENCE
     study_trials.interrupt_lost()
     assert states(study_trials) == ["FAIL"]
-    assert study_trials.all()[0].user_attrs[INTERRUPTED]
+    assert all_of(study_trials)[0].user_attrs[INTERRUPTED]
 
 
 def test_silence_is_not_counted_while_the_storage_does_not_answer(write_study):
@@ -265,7 +267,7 @@ def test_a_heartbeat_that_fails_does_not_end_the_measurement():
 def test_the_worker_is_recorded_with_each_trial(write_study):
     study_trials = trials_of(write_study(), rounds=1)
     tune(study_trials, Scripted(), Stop())
-    assert study_trials.all()[0].user_attrs[WORKER] == "w0"
+    assert all_of(study_trials)[0].user_attrs[WORKER] == "w0"
 
 
 @pytest.mark.slow
@@ -315,11 +317,11 @@ def test_a_trial_that_another_process_gave_up_is_let_go(write_study):
 
 def test_trials_that_a_person_queued_come_first(write_study):
     study_trials = trials_of(write_study(), rounds=2)
-    study_trials.study.enqueue_trial({"size": 4096, "share": 0.25, "mode": "FULL"})
+    study_trials.opened.study.enqueue_trial({"size": 4096, "share": 0.25, "mode": "FULL"})
     objective = Scripted()
     tune(study_trials, objective, Stop())
     assert objective.asked[0] == {"size": 4096, "share": 0.25, "mode": "FULL"}
-    assert len(study_trials.all()) == 2
+    assert len(all_of(study_trials)) == 2
 
 
 @pytest.mark.slow
@@ -329,7 +331,7 @@ def test_a_full_disk_is_one_line_and_nothing_recorded_is_lost(write_study):
     file = path.parent / "hill.db"
     # An SQLite file that may not grow behaves as on a full disk.
     pages = sqlite3.connect(file).execute("PRAGMA page_count").fetchone()[0]
-    engine = study_trials.storage.engine
+    engine = study_trials.opened.storage.engine
 
     @sqlalchemy.event.listens_for(engine, "connect")
     def limit(connection, record):
@@ -342,10 +344,10 @@ def test_a_full_disk_is_one_line_and_nothing_recorded_is_lost(write_study):
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
     again = trials_of(path, rounds=300)
-    kept = again.finished()
+    kept = again.opened.state().finished
     assert kept > 2
     tune(trials_of(path, rounds=kept + 2), Scripted(), Stop())
-    assert again.finished() == kept + 2
+    assert again.opened.state().finished == kept + 2
 
 
 class TestResuming:
@@ -405,19 +407,19 @@ class TestResuming:
         study.ask(fixed_distributions={"size": optuna.distributions.IntDistribution(1, 9)})
         self.refused(path, "parameters.size")
         path = write_study(("low = 512, high = 65536, log = true", "low = 1, high = 9"))
-        assert trials_of(path).finished() == 0
+        assert trials_of(path).opened.state().finished == 0
 
     @pytest.mark.slow
     def test_a_changed_command_is_noted_once_and_kept(self, write_study):
-        assert create_study(StudyFile.load(write_study())).note is None
+        assert create_study(StudyFile.load(write_study())).note == ""
         changed = write_study(command="other {size} {share} {mode}")
         assert "objective has changed" in create_study(StudyFile.load(changed)).note
-        assert create_study(StudyFile.load(changed)).note is None
+        assert create_study(StudyFile.load(changed)).note == ""
 
     def test_rounds_seed_and_timeout_may_change(self, write_study):
         create_study(StudyFile.load(write_study()))
         changed = write_study(("rounds = 8", "rounds = 9\nseed = 5"), ("timeout = 30", ""))
-        assert create_study(StudyFile.load(changed)).note is None
+        assert create_study(StudyFile.load(changed)).note == ""
 
     @pytest.mark.parametrize("content", [b"not a database at all, but a longish text" * 50, None])
     def test_a_file_of_something_else_is_left_alone(self, write_study, content):
@@ -473,9 +475,9 @@ class KilledWhileChoosing(optuna.samplers.RandomSampler):
 def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, monkeypatch, when):
     path = write_study()
     study_trials = trials_of(path, rounds=1)
-    study_trials.study.sampler = KilledWhileChoosing()
+    study_trials.opened.study.sampler = KilledWhileChoosing()
     if when == "queued":
-        monkeypatch.setattr(study_trials.study, "ask", KilledWhileChoosing().sample_relative)
+        monkeypatch.setattr(study_trials.opened.study, "ask", KilledWhileChoosing().sample_relative)
         with pytest.raises(TypeError):
             study_trials.begin_next()
     else:

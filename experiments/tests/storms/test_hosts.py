@@ -12,6 +12,7 @@ from optuna.trial import TrialState, create_trial
 
 from surefoot import InvalidInput, NotReady
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.storage import locate
 from surefoot.tune.study.study_lock import study_lock
 from surefoot_experiments.storms import hosts
 from surefoot_experiments.storms.servers import postgresql
@@ -76,7 +77,7 @@ def test_the_lock_of_a_server_excludes_other_copies_of_the_study_file(database, 
         folder.mkdir()
         text = study_text(hosts.TABLES, rounds=3, storage=database)
         (folder / "study.toml").write_text(text)
-        copies.append(StudyFile.load(folder / "study.toml"))
+        copies.append(locate(StudyFile.load(folder / "study.toml")))
     waits = []
 
     class Waited(Exception):

@@ -9,8 +9,10 @@ with extra("tune"):
     from surefoot.tune.measuring.measurement import Failure, Measurement
     from surefoot.tune.output_file import WriteFailed
     from surefoot.tune.run import Outcome, run
+    from surefoot.tune.study.opened_study import OpenedStudy, open_study
+    from surefoot.tune.study.state import StudyState
     from surefoot.tune.study.storage import NoStudy
-    from surefoot.tune.study.study import Summary, fitted_model, open_study, summarise
+    from surefoot.tune.study.summary import Summary, summarise
     from surefoot.tune.study.table_import import import_table
     from surefoot.tune.study.tables import export
     from surefoot.tune.study.trial_attributes import is_round
@@ -22,14 +24,15 @@ __all__ = [
     "Failure",
     "Measurement",
     "NoStudy",
+    "OpenedStudy",
     "Outcome",
     "StudyFile",
     "StudyFileError",
+    "StudyState",
     "Summary",
     "WriteFailed",
     "compare",
     "export",
-    "fitted_model",
     "import_table",
     "is_round",
     "open_study",

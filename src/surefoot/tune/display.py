@@ -1,4 +1,4 @@
-"""What `surefoot tune` shows while it runs: a live panel, plain lines, or nothing."""
+"""The progress display of `surefoot tune`: a live panel, plain lines, or nothing."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
-from surefoot.tune.study.model_checks import Earlier, contradictions
-from surefoot.tune.study.server_outage import again_if_disconnected
-from surefoot.tune.study.storage import locate, reading
-from surefoot.tune.study.study import fitted_model, recommendation
+from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
     failure_reason,
-    is_failed_round,
     is_interrupted,
-    is_round,
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
@@ -76,7 +72,7 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
     if quiet:
         yield NoDisplay()
         return
-    study_file, progress = trials.study_file, Progress(trials)
+    location, study_file, progress = trials.opened.location, trials.study_file, Progress(trials)
     title = f"{study_file.study.name}: {study_file.study.direction}"
     risk = study_file.risk_description
     if study_file.environment is not None and risk is not None:
@@ -84,7 +80,7 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
     if not console.is_terminal:
         lines = PlainLines(progress, console)
         rounds = rounds_text(progress.finished_before, trials.rounds)
-        lines.note(f"{title}, {rounds}, in {locate(study_file).label}")
+        lines.note(f"{title}, {rounds}, in {location.label}")
         yield lines
         return
     panel = LivePanel(progress, console, title)
@@ -94,24 +90,23 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
 
 
 class Progress:
-    """The state of a run; fits the model again whenever there are new measurements.
+    """The progress of a run, with the recommendation by the model of the latest measurements.
 
     `recommended` is None before the first measurement, `outliers` before there are enough
     measurements to tell them, `seconds_left` before the first trial of this run has finished.
     """
 
     def __init__(self, trials: StudyTrials) -> None:
-        self._trials = trials
-        self._seen = {trial.number for trial in trials.all() if trial.state.is_finished()}
+        self._trials, state = trials, trials.opened.state()
+        self._seen = {trial.number for trial in state.trials if trial.state.is_finished()}
         self._start = time.monotonic()
         self._fitted = -1  # measurements in the model
         self._said_left_behind = False
-        self._earlier: list[Earlier] = []  # recommendations, of this run
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
         self.rounds = trials.rounds
         self.units = trials.study_file.units
-        self.finished_before = trials.finished()  # rounds of earlier runs
+        self.finished_before = state.finished  # rounds of earlier runs
         self.finished = self.finished_before
         self.failures = 0
         self.outliers: int | None = None
@@ -122,19 +117,17 @@ class Progress:
 
     def update(self) -> list[FrozenTrial]:
         """Read the study; returns the trials that have finished since, in order of their end."""
-        trials = self._trials.all()
-        ended = [trial for trial in trials if trial.state.is_finished()]
+        state = self._trials.opened.state()
+        ended = [trial for trial in state.trials if trial.state.is_finished()]
         new = [trial for trial in ended if trial.number not in self._seen]
         self._seen.update(trial.number for trial in new)
         measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
         if measured != self._fitted:
             self._fitted = measured
-            with reading(self._trials.study_file):
-                again_if_disconnected(self._fit)
-        self.finished = sum(map(is_round, ended))
-        self.rounds = self._trials.target()
-        self.failures = sum(map(is_failed_round, ended))
-        self.running = tuple(t for t in trials if t.state == TrialState.RUNNING and t.params)
+            self._use(state)
+        self.finished, self.failures = state.finished, state.failed
+        self.rounds = self._trials.target(state)
+        self.running = tuple(t for t in state.trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done
@@ -143,7 +136,7 @@ class Progress:
 
     @property
     def quantity(self) -> str:
-        """What the recommended value is called."""
+        """The name of the recommended value."""
         study_file = self._trials.study_file
         risk = study_file.risk_description
         return quantity(study_file.objective.estimand, None if risk is None else risk.name)
@@ -156,23 +149,23 @@ class Progress:
         self._said_left_behind = True
         return f"trial {trial.number}: {text}; `keep = true` in [objective] would keep them"
 
-    def _fit(self) -> None:
-        study_file = self._trials.study_file
+    def _use(self, state: StudyState) -> None:
+        """Show the recommendation of a state, and note its contradictions."""
         try:
-            model = fitted_model(study_file, self._trials.study)
+            model = state.belief
         except NotReady:
             return
         self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
         self.has_interval = len(model.trials) > 1
-        study = self._trials.study
-        best = self.recommended = recommendation(study_file, study, model)
-        doubts = contradictions(study_file, study, model, best, self._earlier)
-        stop = stored_stop(study_file, study, self._trials.rounds)
-        for text in effect_lines(study_file, model, best.params):
+        self.recommended = state.recommendation
+        earlier = self._trials.opened.recommended
+        doubts = contradictions(state, earlier)
+        earlier[len(model.trials)] = state.recommendation
+        stop = stored_stop(state, self._trials.rounds)
+        for text in effect_lines(state):
             if (kind := f"effect: {text.split()[0]}") not in self._said:
                 self._said.add(kind)
                 self._notes.append(text)
-        self._earlier.append(Earlier(len(model.trials), best))
         for kind, text in ((text.split()[0], text) for text in doubts):
             if kind not in self._said:
                 self._said.add(kind)
@@ -298,7 +291,7 @@ def show(console: Console, text: str) -> None:
 
 
 def result_of(trial: FrozenTrial, units: Units) -> str:
-    """How a finished trial ended, in a line."""
+    """Result of a finished trial, in a line."""
     if trial.state == TrialState.COMPLETE:
         value = units.of_value(f"{trial.value:.5g}")
         return f"trial {trial.number}: {value}{_environment(trial)}"
@@ -308,7 +301,7 @@ def result_of(trial: FrozenTrial, units: Units) -> str:
 
 
 def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:
-    """How many rounds of a study are finished."""
+    """Number of finished rounds of a study, in words."""
     failures = f", {failed} of them failed" if failed else ""
     if finished > rounds:
         return f"{finished} rounds finished{failures} ({rounds} requested)"

@@ -8,10 +8,10 @@ _LEAST, _MOST = 5, 15  # significant digits
 
 
 def quantity(estimand: str, risk: str | None) -> str:
-    """What an estimate is called.
+    """Name of an estimate.
 
     Args:
-        estimand: What it is of measurements.
+        estimand: Location, median or mean of measurements.
         risk: Name of the risk that it is, in a study with an environment.
 
     Example:

@@ -17,20 +17,17 @@ _SECRETS = (
     re.compile(r"://([^/?@]*[^\w.:/?@\[\]-][^/?@]*)"),  # no host, so something mistyped
 )
 _DATABASES = r"(?:sqlite|journal|postgresql|mysql|mariadb|oracle|mssql|redis)"
-_SCHEME = re.compile(rf"({_DATABASES}(?:\+\w+)?:/)")
-_WORD = r"[^\s'\",=(\[{:]"
-_BEGINS_URL = re.compile(
-    rf"(?<!{_WORD}){_WORD}*+['\"]?:[^\w\s]{{0,2}}/|{_DATABASES}\W?:"
-)  # A host with a port and a path, or a path: what cannot hold a password.
+# A host with a port and a path, or a path: nothing that holds a password.
 _PLAIN = r"(?:[\w.-]*:\d{1,5})?(?:[\w.~/+-]*|:memory:)"
-_CLOSED = r"(?=['\"]?[,;)\]}]*"  # the end of a value in a list or a table
-_HARMLESS_URL = re.compile(
-    rf"(?:(?:https?|ftp|file|sqlite|journal)://{_PLAIN}{_CLOSED}(?:\s|$))|"
-    rf"(?!\S*{_DATABASES})[\w./~-]*:/[\w./~-]*{_CLOSED}(?:\s|$))|"  # paths, as of volumes
-    rf"[\w+.-]+:/{{1,4}}{_PLAIN}{_CLOSED}$))"
+_HARMLESS = re.compile(
+    rf"(?<![^\s'\",=(\[{{:])(?:(?:https?|ftp|file|sqlite|journal)://{_PLAIN}|"
+    rf"(?!\S*{_DATABASES})[\w./~-]*:/[\w./~-]*)(?=['\"]?[,;)\]}}]*(?:\s|$))"  # paths, as of volumes
 )
-_HARMLESS_HOST = re.compile(r"[\w.-]*(?::\d{1,5})?(?:/[\w.~/+-]*)?['\",)\]}]*")
-_DATABASE_FILE = re.compile(r"\s*|[\w .~/+-]*\.(?:db|sqlite3?|log|journal)")
+_SUSPECT = re.compile(rf"@|:[^\w\s]{{0,2}}/|{_DATABASES}\W?:")  # a part of a URL, maybe mistyped
+_SCHEME = re.compile(rf"{_DATABASES}(?:\+\w+)?://")
+_HARMLESS_STORAGE = re.compile(
+    rf"(?:sqlite|journal)://{_PLAIN}|[\w .~/+-]*\.(?:db|sqlite3?|log|journal)|\s*"
+)
 _SHORTEST = 4  # characters of a secret that is searched by itself
 
 
@@ -65,30 +62,21 @@ def _hidden(url: re.Match[str]) -> str:
 
 
 def without_any_password(text: str) -> str:
-    """The same for the `repr` of a value that may hold a mistyped URL with any characters in it.
+    """The `repr` of a value, hidden where it may hold a mistyped URL with any characters in it.
 
-    Where the password of such a URL begins and ends is not known, so that all that follows its
-    scheme is left out, unless it is a plain host or path.
+    Where the password of such a URL begins and ends is not known.
 
     Example:
         >>> without_any_password("'postgresql;me-secret@host/db'")
-        "***@host/db'"
-        >>> without_any_password("'mysql://me:secret host/db' and 'http://host:80/a'")
-        "'mysql://***"
+        '***'
+        >>> without_any_password("'curl http://host:80/a {x}'")
+        "'curl http://host:80/a {x}'"
     """
-    for found in _BEGINS_URL.finditer(text):
-        if not _HARMLESS_URL.match(text, found.start()):
-            text = text[: found.start()] + _scheme(found[0]) + HIDDEN
-            break
-    at = text.rfind("@")
-    if at < 0:
-        return text
-    after = text[at + 1 :]
-    return f"{HIDDEN}@{after}" if _HARMLESS_HOST.fullmatch(after) else HIDDEN
+    return HIDDEN if _SUSPECT.search(_HARMLESS.sub("", text)) else text
 
 
 def storage_without_password(value: str) -> str:
-    """A value for a storage, of which nothing but the scheme may be known to be no password.
+    """A value for a storage, hidden unless it is plainly a file.
 
     Example:
         >>> storage_without_password("sqlite:///x.db"), storage_without_password("x.db")
@@ -96,12 +84,7 @@ def storage_without_password(value: str) -> str:
         >>> storage_without_password("mysql://me:secret"), storage_without_password("my secret")
         ('mysql://***', '***')
     """
-    text = "".join(filter(str.isprintable, value))
-    harmless = _HARMLESS_URL.fullmatch(text) or _DATABASE_FILE.fullmatch(text)
-    return value if harmless else _scheme(value) + HIDDEN
-
-
-def _scheme(text: str) -> str:
-    """The scheme that a URL begins with if it is one of a database, otherwise nothing."""
-    found = _SCHEME.match(text)
-    return f"{found[0]}/" if found else ""
+    if _HARMLESS_STORAGE.fullmatch("".join(filter(str.isprintable, value))):
+        return value
+    scheme = _SCHEME.match(value)
+    return f"{scheme[0] if scheme else ''}{HIDDEN}"

@@ -11,7 +11,6 @@ from optuna.samplers import BaseSampler
 from rich.console import Console
 
 from surefoot._internal import checks
-from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
@@ -19,18 +18,9 @@ from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
-from surefoot.tune.study.kept_summary import kept_summary
+from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.storage import reading
-from surefoot.tune.study.study import (
-    Summary,
-    create_study,
-    default_sampler,
-    import_model,
-    open_study,
-    summarise,
-)
-from surefoot.tune.study.trial_attributes import is_round
+from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.cluster import LOCAL, ClusterFailed, check_backend, check_workers
@@ -43,11 +33,11 @@ STOPPING = "Stopping when the running trial is recorded; Ctrl-C again stops at o
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended.
+    """End of a run.
 
     Args:
         stopped: Whether Ctrl-C ended it before its last round.
-        summary: What the study has found.
+        summary: The results of the study.
         rounds: Finished trials that the run was to reach.
     """
 
@@ -83,7 +73,7 @@ def run(
         console: Where to show the progress, by default standard output.
 
     Returns:
-        How the run ended and what the study has found.
+        How the run ended, and the results of the study.
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
@@ -96,7 +86,8 @@ def run(
     """
     if workers is not None:
         checks.count("workers", workers)
-    check_backend(backend)
+    if backend != LOCAL:
+        check_backend(backend)
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)
@@ -122,38 +113,34 @@ def run(
             raise study_file.error(error.key, str(error)) from None
         opened = create_study(study_file, sampler)
         trials = StudyTrials(
-            study_file=study_file,
-            study=opened.study,
-            storage=opened.storage,
+            opened=opened,
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
             worker=worker_name(0),
         )
-        if trials.finished() < trials.target():
+        complete = trials.is_complete()
+        if not complete:
             import_model()
         with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
-                _tune(trials, objective, options, stop, kept, display)
-    if isinstance(sampler, SurefootSampler):
-        summary = summarise(study_file, opened.study)
-    else:  # what `surefoot recommend` computes
-        opened.study.sampler = default_sampler(study_file)
-        summary = kept_summary(study_file, opened.study)
-    target = trials.target()
+                if complete:
+                    trials.interrupt_lost()
+                else:
+                    _tune(trials, objective, options, stop, kept, display)
+    summary, target = summarise(opened), trials.target(opened.state())
     return Outcome(stop.requested and summary.trials < target, summary, target)
 
 
 def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:
     """Whether there is nothing left to measure, found without creating anything."""
     try:
-        _, study = open_study(study_file.path)
+        state = open_study(study_file.path).state()
     except SurefootError:
         return False
-    schedule = Schedule(study_file, study, study_file.study.rounds if rounds is None else rounds)
-    with reading(study_file):
-        return sum(map(is_round, study.get_trials(deepcopy=False))) >= schedule.target()
+    schedule = Schedule(state, study_file.study.rounds if rounds is None else rounds)
+    return state.finished >= schedule.target()
 
 
 def _tune(
@@ -164,9 +151,6 @@ def _tune(
     kept: KeptProcesses,
     display: Display,
 ) -> None:
-    if trials.finished() >= trials.target():
-        trials.interrupt_lost()
-        return
     with set_up(trials.study_file, kept, stop, display.note):
         if options == [[]]:
             tune(

@@ -1,4 +1,4 @@
-"""How signals stop a run: handlers set a flag, and the run raises at places that propagate it."""
+"""Stopping by signals: handlers set a flag, and the run raises at places that propagate it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends a process that was told to stop, and whose storage does not answer."""
+"""End of a process that was told to stop while its storage does not answer."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def write_plot(
 
     Args:
         values: The values (n,).
-        diagnosis: What `surefoot.tails.diagnose` says of them.
-        name: What the values are, for the axes.
+        diagnosis: Their diagnosis by `surefoot.tails.diagnose`.
+        name: Name of the values, for the axes.
         path: A .html file, which needs no network, or a .png file, which needs Matplotlib.
 
     Raises:

@@ -7,7 +7,7 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
-from optuna.trial import FixedTrial, Trial
+from optuna.trial import FixedTrial, Trial, create_trial
 
 import surefoot as sf
 from surefoot.integrations.optuna import SurefootSampler
@@ -138,6 +138,29 @@ def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.Monkey
         study.sampler.belief(study)
         study.sampler.belief(study)
     assert len(encoded) <= 2 * 9 + 4
+
+
+def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_between() -> None:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
+    belief = study.sampler.belief(study)
+    before = belief.predict([{"x": 0.5}]), belief.largest_gains({"x": 0.5})
+    study.add_trials(
+        [create_trial(params={"x": x}, distributions=LINE, value=9.0) for x in (0.4, 0.5, 0.6)]
+    )
+    later = study.sampler.belief(study)
+    assert later.predict([{"x": 0.5}])[0] > before[0][0] + 1.0
+    np.testing.assert_array_equal(belief.predict([{"x": 0.5}]), before[0])
+    np.testing.assert_array_equal(belief.largest_gains({"x": 0.5}), before[1])
+
+
+def test_a_belief_of_given_trials_knows_no_others() -> None:
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
+    trials = study.get_trials(deepcopy=False)
+    past = SurefootSampler(seed=0).belief(study, trials[:3])
+    assert past.trials == [0, 1, 2]
+    assert SurefootSampler(seed=0).belief(study, trials).trials == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("wrong", [["x"], {"x": (0, 1)}, {3: FloatDistribution(0, 1)}, "x"])

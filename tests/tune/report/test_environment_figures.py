@@ -19,7 +19,7 @@ from surefoot.tune.report.environment_figures import (
     over_one_variable,
 )
 from surefoot.tune.report.page import page
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 
 EVIL = "<script>alert(1)</script>"
 FEW = environment_view((4.0,), (1.0,), (2.0,), (3.0,))

@@ -15,7 +15,7 @@ from surefoot.tune.report.collect import (
     checkpoint_counts,
     slices,
 )
-from surefoot.tune.study.study import create_study
+from surefoot.tune.study.opened_study import create_study
 from surefoot.types import InvalidInput, NotReady
 
 HEAD = """

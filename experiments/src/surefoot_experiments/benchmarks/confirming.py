@@ -15,13 +15,15 @@ import numpy as np
 import optuna
 import pandas as pd
 import torch
+from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState, create_trial
 
 from surefoot.integrations.optuna import WORKER
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import confirm_runs
+from surefoot.tune.study.opened_study import OpenedStudy, default_sampler
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.study import default_sampler, fitted_model, recommendation
+from surefoot.tune.study.storage import locate
 from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
@@ -146,17 +148,18 @@ def run(trial: Trial) -> Rows:
     random = np.random.default_rng([trial.index, 4])
     with tempfile.TemporaryDirectory() as folder:
         study_file = _study_file(Path(folder), system.space, trial)
-    study = optuna.create_study(sampler=default_sampler(study_file))
+    storage, sampler = InMemoryStorage(), default_sampler(study_file)
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    opened = OpenedStudy(locate(study_file), storage, study, sampler)
     confirming = confirm_runs(study_file, trial.rounds)
     for point in _searched(system, trial.rounds - confirming, study, random):
         _measure(system, point, study_file, study, random)
-    before = recommendation(study_file, study, fitted_model(study_file, study))
-    schedule = Schedule(study_file, study, trial.rounds)
+    before = opened.state().recommendation
     for begun in range(trial.rounds - confirming, trial.rounds):
-        planned = schedule.planned(begun)
+        planned = Schedule(opened.state(), trial.rounds).planned(begun)
         assert planned is not None
         _measure(system, planned.params, study_file, study, random, planned.attributes)
-    best = recommendation(study_file, study, fitted_model(study_file, study))
+    best = opened.state().recommendation
     truth = system.truth(best.params)
     again = [system.measure(best.params, random)[0] for _ in range(AGAIN)]
     row = {

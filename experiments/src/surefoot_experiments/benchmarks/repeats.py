@@ -100,7 +100,7 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
         with tempfile.TemporaryDirectory() as folder:
             path = _written(Path(folder), trial, section)
             summary = tune(path, quiet=True).summary
-            study = open_study(path)[1]
+            study = open_study(path).study
             unstable = study.sampler.belief(study).unstable
         best = summary.recommended.params  # type: ignore[union-attr]
         yield {

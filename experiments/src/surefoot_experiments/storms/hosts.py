@@ -179,7 +179,7 @@ def storm(
         process.kill()
         process.wait()
     orphans = len(survivors(mark, PATIENCE))
-    study = open_study(machines[0].folder / "study.toml")[1]
+    study = open_study(machines[0].folder / "study.toml").study
     found = compare(study.get_trials(), log.read_text(), search.rounds, killed)
     return Outcome(
         **found,

@@ -76,8 +76,8 @@ def _study(folder: Path, storage: str) -> tuple[Path, bytes]:
 
 def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
     steps: dict[str, Callable[[], object]] = {
-        "summarise": lambda: tune.summarise(*tune.open_study(study)),
-        "export": lambda: tune.export(*tune.open_study(study), study.with_name("out.csv")),
+        "summarise": lambda: tune.summarise(tune.open_study(study)),
+        "export": lambda: tune.export(tune.open_study(study), study.with_name("out.csv")),
     }
     if continued:
         steps["continue"] = lambda: _continue(study)
@@ -86,6 +86,6 @@ def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
 
 def _continue(study: Path) -> None:
     """One more round, unless a trial seems to run on another machine, which would be waited for."""
-    trials = tune.open_study(study)[1].get_trials(deepcopy=False)
+    trials = tune.open_study(study).study.get_trials(deepcopy=False)
     if all(trial.state.is_finished() for trial in trials):
         tune.run(study, rounds=_ROUNDS + 1, quiet=True)

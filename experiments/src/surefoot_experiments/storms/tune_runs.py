@@ -121,7 +121,7 @@ def _end_run(
         problems.append(f"{how}: {(folder / 'err').read_text(errors='replace')[-300:]}")
     lost = doubled = 0
     try:
-        lost, doubled = compare(open_study(folder / "study.toml")[1], reported)
+        lost, doubled = compare(open_study(folder / "study.toml").study, reported)
     except NoStudy:
         lost = len(reported)
     except Exception as error:

@@ -168,6 +168,7 @@ class SurefootSampler(BaseSampler):
         checks.choice("estimand", estimand, *ESTIMANDS)
         self._estimand: Estimand = estimand
         self._independent = RandomSampler(seed=self._draw_seed())
+        self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
         self._lock = threading.RLock()
 
@@ -185,6 +186,7 @@ class SurefootSampler(BaseSampler):
         with self._lock:
             self._entropy = np.random.SeedSequence()
             self._independent.reseed_rng()
+            self._first_seed = self._draw_seed()
             if self._tracker is not None:
                 self._tracker.optimizer.reseed(self._draw_seed())
 
@@ -222,7 +224,9 @@ class SurefootSampler(BaseSampler):
             Distributions by parameter name.
         """
         with self._lock:
-            return self._space(study.get_trials(deepcopy=False)).distributions
+            declared = self._search_space is not None
+            trials = [] if declared else study.get_trials(deepcopy=False)
+            return self._space(trials).distributions
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -242,7 +246,7 @@ class SurefootSampler(BaseSampler):
             declared = SearchSpace(search_space)
             if self._search_space is not None:  # a sampler around this one may fix some parameters
                 declared = self._space([]).limited_to(search_space)
-            tracker = self._up_to_date(study, declared)
+            tracker = self._up_to_date(study, declared, study.get_trials(deepcopy=False))
             if tracker is None:
                 return {}
             fixed = trial.system_attrs.get(_FIXED, {}) if declared.require else {}
@@ -324,11 +328,11 @@ class SurefootSampler(BaseSampler):
         if known is None:
             with self._lock:
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
+                trials = study.get_trials(deepcopy=False)
                 if tracker is None or not tracker.is_of(study):
-                    space = self._space(study.get_trials(deepcopy=False))
-                    tracker = self._up_to_date(study, space)
+                    tracker = self._up_to_date(study, self._space(trials), trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
-                    tracker.read(study.get_trials(deepcopy=False))
+                    tracker.read(trials)
                 if tracker is None:
                     z = environment.draw(seed)
                 else:
@@ -339,11 +343,12 @@ class SurefootSampler(BaseSampler):
             environment.encode(known)
         return dict(known)
 
-    def belief(self, study: Study) -> StudyBelief:
+    def belief(self, study: Study, trials: Sequence[FrozenTrial] | None = None) -> StudyBelief:
         """Model of the study, given all trials so far.
 
         Args:
             study: A study, not necessarily one that this sampler has sampled.
+            trials: Its trials in order, where they have just been read; by default they are read.
 
         Returns:
             Predictions and recommendations in the units and the direction of the study.
@@ -359,7 +364,8 @@ class SurefootSampler(BaseSampler):
             )
         self._raise_error_if_multi_objective(study)
         with self._lock:
-            trials = study.get_trials(deepcopy=False)
+            if trials is None:
+                trials = study.get_trials(deepcopy=False)
             space = self._space(trials)
             encoding = Encoding.of(space)
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
@@ -371,6 +377,8 @@ class SurefootSampler(BaseSampler):
                 )
             if encoding is None or not complete:
                 raise _no_value(study)
+            if self._tracker is None and study.sampler is self:
+                self._tracker = self._new_tracker(study, encoding, self._first_seed)
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
                 tracker = self._new_tracker(study, encoding, seed=0)
@@ -436,13 +444,15 @@ class SurefootSampler(BaseSampler):
             before, params = params, tracker.propose_elsewhere(trial.number, attempt)
         return params
 
-    def _space(self, trials: list[FrozenTrial]) -> SearchSpace:
+    def _space(self, trials: Sequence[FrozenTrial]) -> SearchSpace:
         """The varying parameters, those of `search_space` or those in common, by name."""
         if self._search_space is not None:
             return self._search_space
         return _sorted(SearchSpace(intersection_search_space(trials)))
 
-    def _up_to_date(self, study: Study, search_space: SearchSpace) -> StudyTracker | None:
+    def _up_to_date(
+        self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]
+    ) -> StudyTracker | None:
         from surefoot.integrations.optuna.encoding import Encoding
 
         encoding = Encoding.of(search_space)
@@ -450,9 +460,10 @@ class SurefootSampler(BaseSampler):
             return None
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space.distributions):
-            tracker = self._new_tracker(study, encoding, self._draw_seed())
+            seed = self._first_seed if tracker is None else self._draw_seed()
+            tracker = self._new_tracker(study, encoding, seed)
         self._tracker = tracker
-        tracker.read(study.get_trials(deepcopy=False))
+        tracker.read(trials)
         return tracker
 
     def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:

@@ -19,9 +19,9 @@ from surefoot.tune.comparison.comparison import (
     probability_b,
 )
 from surefoot.tune.comparison.comparison_file import ComparisonRecord, Runs, comparison_record
+from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
-from surefoot.tune.definition.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import show
 from surefoot.tune.measuring.kept_processes import keep_until_end
@@ -44,7 +44,7 @@ class ComparisonFailed(SurefootError):
 
 @dataclass(frozen=True)
 class Comparing:
-    """What is compared, and until when.
+    """A comparison to make, and its end.
 
     Args:
         study_file: The study file.
@@ -184,7 +184,7 @@ def measure_pairs(
     depend on the seed and the pair's number only, so a resumed comparison has the same.
 
     Args:
-        comparing: What is compared, and until when.
+        comparing: The comparison.
         record: Where the runs are recorded.
         objective: Measures a configuration.
         stop: Ends the loop after the running measurement.
@@ -226,7 +226,7 @@ def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str
 
 
 def _identity(comparing: Comparing) -> dict[str, Any]:
-    """What must be equal for runs to belong to the same comparison."""
+    """Everything that must be equal for runs to belong to the same comparison."""
     study_file = comparing.study_file
     environment, objective = study_file.environment, study_file.objective
     return {

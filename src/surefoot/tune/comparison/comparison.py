@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
-from surefoot.tune.definition.named_settings import NamedSetting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 
 Run = Measurement | Failure
@@ -19,7 +19,7 @@ LARGEST = 1e300  # magnitude of a difference
 
 @dataclass(frozen=True)
 class Difference:
-    """How much larger the value of B is than that of A.
+    """Difference of the values of B and A.
 
     Args:
         estimate: Typical difference within a pair; infinite where most runs of one have failed.
@@ -246,7 +246,7 @@ def differences_of(values: Floats) -> Floats:
 
 
 def better(test: PairedTest, minimize: bool) -> Literal["A", "B"] | None:
-    """Which configuration a test of B minus A has found to be better, None if neither."""
+    """The better configuration by a test of B minus A, None if neither is."""
     if not test.sign:
         return None
     return "A" if (test.sign > 0) is minimize else "B"

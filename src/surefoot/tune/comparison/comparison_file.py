@@ -78,7 +78,7 @@ def comparison_record(
 
     Args:
         study_file: The study file.
-        settings: What is compared, as JSON; it must be equal for a comparison to be continued.
+        settings: The compared configurations, as JSON, equal if a comparison is continued.
         new: Whether to begin a comparison even if there is one.
 
     Yields:

@@ -1,1 +1,1 @@
-"""What a study file says."""
+"""The study file: its tables, keys and commands."""

@@ -1,4 +1,4 @@
-"""What is known of the constraints at the recommended configuration, in words and as JSON."""
+"""Predicted constraints at the recommended configuration, in words and as JSON."""
 
 from __future__ import annotations
 

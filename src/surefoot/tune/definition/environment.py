@@ -46,7 +46,7 @@ class ContinuousVariable(Section):
         return [self.low, self.high]
 
     def mismatch(self, value: float) -> str | None:
-        """What was expected instead of an observed value, None if it is valid."""
+        """Expected values, where an observed one is invalid; None if it is valid."""
         inside = self.low <= value <= self.high
         return None if inside else f"a number from {self.low:g} to {self.high:g}"
 
@@ -157,7 +157,7 @@ class DiscreteVariable(Section):
         return list(self.values)
 
     def mismatch(self, value: float) -> str | None:
-        """What was expected instead of an observed value, None if it is valid."""
+        """Expected values, where an observed one is invalid; None if it is valid."""
         ordered = sorted(self.values)
         closest = min(b - a for a, b in itertools.pairwise(ordered))
         nearest = self.nearest(value)
@@ -177,7 +177,7 @@ class DiscreteVariable(Section):
 
 
 def _kind(raw: Any) -> str | None:
-    """Which kind of variable a table, or a parsed one, describes."""
+    """Kind of variable that a table, or a parsed one, describes."""
     if isinstance(raw, Section):
         return str(getattr(raw, "distribution", "values"))
     if not isinstance(raw, dict):

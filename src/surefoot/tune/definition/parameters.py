@@ -48,7 +48,7 @@ def choice_of(text: str, choices: Sequence[Any]) -> Any:
 
 
 class ParameterSection(Section):
-    """What all parameters may have."""
+    """Keys that any parameter may have."""
 
     when: str | None = Field(
         default=None,

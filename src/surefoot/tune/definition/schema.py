@@ -182,7 +182,7 @@ class RequireSection(Section):
 
 @dataclass(frozen=True)
 class RiskDescription:
-    """What a recommended value means in a study with an environment.
+    """Meaning of a recommended value in a study with an environment.
 
     `tail` is "upper" where the study minimises, "lower" where it maximises, None for the mean.
     `name` names the number, `meaning` explains it in a sentence.

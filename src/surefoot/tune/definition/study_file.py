@@ -315,7 +315,7 @@ class StudyFile:
 
     @property
     def inactive(self) -> dict[str, str | None]:
-        """Of each conditional parameter, the text of the command where it is inactive."""
+        """Text of the command for each conditional parameter where it is inactive."""
         return {n: one.inactive for n, one in self.parameters.items() if one.when is not None}
 
     @cached_property
@@ -325,7 +325,7 @@ class StudyFile:
 
     @property
     def risk_description(self) -> RiskDescription | None:
-        """What a recommended value means; None without an environment."""
+        """Meaning of a recommended value; None without an environment."""
         return None if self.risk is None else self.risk.describe(self.study.direction)
 
     def error(self, key: str, message: str) -> StudyFileError:
@@ -398,7 +398,7 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
 
 
 def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:
-    """What is wrong with a parameter or a variable of no known type."""
+    """Key and message of a parameter or variable of no known type."""
     if table == "parameters":
         names = ", ".join(map(repr, PARAMETER_TYPES))
         found = given.get("type") if isinstance(given, dict) else None

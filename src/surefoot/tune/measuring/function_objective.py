@@ -50,7 +50,7 @@ class FunctionObjective:
         kept: Where to keep what the function leaves running when its process ends; if None, it is
             ended.
         constraints: Names of the constraints, whose values the function reports.
-        conditional: Those of `names` that are left out where the parameter is inactive.
+        conditional: Members of `names` that are left out where the parameter is inactive.
     """
 
     def __init__(

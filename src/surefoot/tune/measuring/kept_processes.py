@@ -59,7 +59,7 @@ def keep_until_end(ended: Callable[[str], None]) -> Iterator[KeptProcesses]:
 
 
 def left_behind(names: Sequence[str]) -> str:
-    """That these processes were ended, in one line; empty if there are none."""
+    """A line about processes that were ended; empty if there are none."""
     if not names:
         return ""
     different = list(dict.fromkeys(names))

@@ -32,11 +32,11 @@ def split_constraints(text: str, names: Sequence[str]) -> tuple[dict[str, str], 
     """The last `name=number` of each constraint, and the text without all of them.
 
     Args:
-        text: What the objective printed.
+        text: Output of the objective.
         names: Names of the constraints.
 
     Returns:
-        What follows each name, up to the next space, and the rest of the text.
+        The text after each name, up to the next space, and the rest of the text.
     """
     found = {}
     for name in names:
@@ -56,7 +56,7 @@ def check_constraints(
 
     Args:
         names: Names of the constraints.
-        given: What was reported, by name.
+        given: Reported values, by name.
         missing: The reason where there is nothing, with `{0}` in place of the name.
     """
     values = {}
@@ -73,7 +73,7 @@ def check_constraints(
 
 
 def _shown(given: Any, value: float | None) -> str:
-    """What was given: a number, a text in quotes, or nothing."""
+    """The given value: a number, a text in quotes, or nothing."""
     if value is not None:
         return f"is {given!s:.100}"
     return f"is {given!r:.100}" if given != "" else "has no value"

@@ -46,7 +46,7 @@ def printed_value(text: str) -> PrintedValue | str:
     `samples:` and numbers, these are replicates of one run.
 
     Args:
-        text: What was printed.
+        text: Output of the objective.
 
     Returns:
         The measurement or the reason.

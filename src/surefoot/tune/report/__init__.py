@@ -1,4 +1,4 @@
-"""One HTML page about a study: what was found, how certain it is, and what it is based on."""
+"""One HTML page about a study: its results, their uncertainty, and the data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
-from surefoot.tune.study.storage import reading
-from surefoot.tune.study.study import fitted_model, open_study
+from surefoot.tune.study.opened_study import open_study
 
 __all__ = ["write_report"]
 
@@ -32,9 +31,6 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
     """
     output = Path(output)
     check_output(output, (".html", ".htm"))
-    checked, study = open_study(study_file)
-    with reading(checked):
-        contents = collect(checked, study, fitted_model(checked, study))
-    text = page(contents)
+    text = page(collect(open_study(study_file).state()))
     with output_file(output) as partial:
         partial.write_text(storable(text), encoding="utf-8")

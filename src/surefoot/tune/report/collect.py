@@ -1,17 +1,15 @@
-"""From a study and its fitted model to the contents of its report."""
+"""The contents of a report, from the state of a study."""
 
 from __future__ import annotations
 
 import platform
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import optuna
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -20,7 +18,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.integrations.optuna import SearchSpace, StudyBelief, StudyRecommendation
+from surefoot.integrations.optuna import SearchSpace, StudyBelief
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.definition.study_file import StudyFile
@@ -35,15 +33,14 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
+from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
-from surefoot.tune.study.model_checks import Earlier, contradictions
-from surefoot.tune.study.past import in_order_of_end, past_study
-from surefoot.tune.study.study import (
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.summary import (
     against_defaults,
     constraints_over_environment,
-    fitted_model,
     predicted_constraints,
-    recommendation,
+    warnings_of,
 )
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
@@ -53,7 +50,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_output,
     trial_seconds,
 )
-from surefoot.tune.study.unstable import unstable_note
 from surefoot.types import InvalidInput
 
 SLICE_POINTS = 48  # along a number
@@ -61,14 +57,18 @@ CHECKPOINTS = 10
 PACKAGES = ("surefoot", "torch", "gpytorch", "optuna", "numpy")
 
 
-def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> Report:
-    """All that the report shows."""
-    trials = study.get_trials(deepcopy=False)
-    past = _past_models(study_file, study, model)
-    best = past[-1].best
-    space = study_file.space
-    by_number = {trial.number: trial for trial in trials}
-    measured = [by_number[number] for number in model.trials]
+def collect(state: StudyState) -> Report:
+    """The contents of the report of a study.
+
+    Raises:
+        NotReady: If the study has no measurement yet.
+    """
+    study_file, model, measured = state.study_file, state.belief, state.measured
+    best, space = state.recommendation, study_file.space
+    past = {count: state.after(count) for count in checkpoint_counts(len(measured))[:-1]}
+    for count, then in past.items():
+        state.opened.recommended[count] = then.recommendation
+    states = {**past, len(measured): state}
     environments = None
     if study_file.study_environment is not None:
         environments = [trial_environment(trial) for trial in measured]
@@ -91,15 +91,15 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
         parameters=tuple(_parameter(space, name) for name in space.scales),
         trials=tuple(
             _trial(study_file, trial, *fits.get(trial.number, (None, None, False)))
-            for trial in trials
+            for trial in state.trials
         ),
         recommended=best.params,
         value=Interval(best.value, best.lower, best.upper),
-        history=_history(model, past),
+        history=_history(model, states),
         gain=0.0 if study_file.stop is None else study_file.stop.gain,
         confidence=0.0 if study_file.stop is None else study_file.stop.confidence,
-        left_to_gain=_left_to_gain(study_file, past),
-        warnings=_warnings(study_file, study, model, past),
+        left_to_gain=_left_to_gain(states),
+        warnings=warnings_of(state, list(past)),
         slices=slices(model, best.params, space, _best_values(model, measured)),
         noise_facts=facts,
         noise_verdict=verdict,
@@ -118,32 +118,22 @@ def collect(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> R
             line.strip()
             for line in constraint_lines(
                 best,
-                predicted_constraints(study_file, model, best),
-                constraints_over_environment(study_file, trials),
+                predicted_constraints(state),
+                constraints_over_environment(state),
             )
         ),
-        effects=_effects(study_file, model, best.params),
-        defaults=_against_defaults(study_file, model, best),
+        effects=_effects(state),
+        defaults=_against_defaults(state),
         units=study_file.units,
         estimand=model.estimand,
     )
 
 
-def _against_defaults(study_file: StudyFile, model: StudyBelief, best: StudyRecommendation) -> str:
-    if best.params == study_file.defaults:
+def _against_defaults(state: StudyState) -> str:
+    if state.recommendation.params == state.study_file.defaults:
         return "these are the defaults"
-    change = against_defaults(study_file, model, best)
+    change = against_defaults(state)
     return f"{change} against the defaults" if change else ""
-
-
-def _warnings(
-    study_file: StudyFile, study: optuna.Study, model: StudyBelief, past: list[_Past]
-) -> tuple[str, ...]:
-    """What contradicts the model, and which configurations are unstable."""
-    best, earlier = past[-1].best, [Earlier(one.count, one.best) for one in past[:-1]]
-    found = contradictions(study_file, study, model, best, earlier)
-    note = unstable_note(study, model, best.params)
-    return (*found, note) if note else found
 
 
 def intervals(
@@ -228,7 +218,7 @@ def _parameter(space: SearchSpace, name: str) -> Parameter:
 
 
 def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
-    """Of each parameter its value in the best measured configuration that has it."""
+    """Value of each parameter in the best measured configuration that has it."""
     assessed = [model.preference(model.assess(trial.params)) for trial in measured]
     values: dict[str, Any] = {}
     for index in sorted(range(len(measured)), key=lambda index: assessed[index]):
@@ -282,7 +272,7 @@ def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, s
 
 
 def _verdict(found: TailDiagnosis, downweighted: int) -> str:
-    """What the diagnosis means for the model that was fitted."""
+    """Meaning of the diagnosis for the fitted model."""
     if found.algorithm == "gp_ucb":
         noise = f"No evidence against normal noise (p = {found.p_value:.2f})."
     elif found.tail_upper < 2:
@@ -300,10 +290,11 @@ def _verdict(found: TailDiagnosis, downweighted: int) -> str:
     return f"{noise}{weak} {weights}"
 
 
-def _effects(study_file: StudyFile, model: StudyBelief, recommended: dict[str, Any]) -> Effects:
+def _effects(state: StudyState) -> Effects:
+    model, recommended = state.belief, state.recommendation.params
     drift, workers = model.drift(recommended), model.workers(recommended)
     return Effects(
-        effect_lines(study_file, model, recommended),
+        effect_lines(state),
         () if drift is None else tuple(drift.trials),
         () if drift is None else intervals(drift.mean, drift.lower, drift.upper),
         tuple((escaped(name), Interval(*ends)) for name, ends in sorted(workers.items())),
@@ -330,42 +321,24 @@ def _environment(
     )
 
 
-@dataclass(frozen=True)
-class _Past:
-    """The study and its model after some number of measurements."""
-
-    count: int
-    model: StudyBelief
-    best: StudyRecommendation
-
-
-def _past_models(study_file: StudyFile, study: optuna.Study, model: StudyBelief) -> list[_Past]:
-    """After increasing numbers of measurements, by models fitted to no others; the last is now."""
-    finished, counts = in_order_of_end(study), checkpoint_counts(len(model.trials))
-    found = []
-    for count in counts[:-1]:
-        past = past_study(study, finished, count)
-        then = fitted_model(study_file, past)
-        found.append(_Past(count, then, recommendation(study_file, past, then)))
-    return [*found, _Past(counts[-1], model, recommendation(study_file, study, model))]
-
-
-def _history(model: StudyBelief, past: list[_Past]) -> tuple[Checkpoint, ...]:
-    """The recommendations of that time, and what the final model predicts for them."""
-    at = [model.trials[one.count - 1] for one in past]
-    now = intervals(*model.predict([one.best.params for one in past], at=at))
+def _history(model: StudyBelief, states: Mapping[int, StudyState]) -> tuple[Checkpoint, ...]:
+    """The recommendations of each state, by number of measurements, and their predictions now."""
+    at = [model.trials[count - 1] for count in states]
+    bests = [state.recommendation for state in states.values()]
+    now = intervals(*model.predict([best.params for best in bests], at=at))
     return tuple(
-        Checkpoint(one.count, Interval(one.best.value, one.best.lower, one.best.upper), value)
-        for one, value in zip(past, now, strict=True)
+        Checkpoint(count, Interval(best.value, best.lower, best.upper), value)
+        for count, best, value in zip(states, bests, now, strict=True)
     )
 
 
-def _left_to_gain(study_file: StudyFile, past: list[_Past]) -> tuple[float, ...]:
-    """Probability that more than the gain of `[stop]` is left, at each checkpoint."""
-    if study_file.stop is None:
-        return ()
-    gain = study_file.stop.gain
-    return tuple(one.model.probability_of_gain(one.best.params, gain) for one in past)
+def _left_to_gain(states: Mapping[int, StudyState]) -> tuple[float, ...]:
+    """Probability that more than the gain of `[stop]` is left, at each state."""
+    return tuple(
+        probability_left(state, state.study_file.stop.gain)
+        for state in states.values()
+        if state.study_file.stop is not None
+    )
 
 
 def checkpoint_counts(measured: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a report shows, as plain values: no model, no storage, no drawing."""
+"""The contents of a report, as plain values: no model, no storage, no drawing."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,7 +89,7 @@ class EnvironmentView:
 
 @dataclass(frozen=True)
 class Effects:
-    """What worker and time change for the recommended configuration."""
+    """Effects of worker and time on the recommended configuration."""
 
     text: tuple[str, ...]  # a sentence each
     trials: tuple[int, ...]  # in order of time; none without a drift

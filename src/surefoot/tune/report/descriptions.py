@@ -1,4 +1,4 @@
-"""What the figures show, in sentences: text alternatives, and what a reader should notice."""
+"""Text alternatives of the figures, and verdicts on them, in sentences."""
 
 from surefoot.tune.report.contents import Checkpoint, EnvironmentView, Report, Slice
 from surefoot.tune.report.formatting import interval_text, number, setting
@@ -15,7 +15,7 @@ def convergence_text(report: Report) -> str:
 
 
 def outside(history: tuple[Checkpoint, ...]) -> int:
-    """How many final predictions are outside the interval of their time."""
+    """Number of final predictions outside the interval of their time."""
     return sum(not each.then.lower <= each.now.mean <= each.then.upper for each in history[:-1])
 
 
@@ -36,7 +36,7 @@ def convergence_verdict(report: Report) -> str:
 
 
 def left_to_gain_text(report: Report) -> str:
-    """What the figure of the probability that more is left to gain shows."""
+    """Text alternative of the probability that more is left to gain."""
     latest = f"{report.left_to_gain[-1]:.3g}"
     return (
         f"Line chart: the probability that more than {100 * report.gain:g} % is left to gain, "
@@ -76,7 +76,7 @@ def slice_text(along: Slice) -> str:
 
 
 def quantiles_text(report: Report) -> str:
-    """What the normal quantile plot is of; the findings beside it are its content."""
+    """Text alternative of the normal quantile plot; the findings beside it are its content."""
     return (
         f"Normal quantile plot of {len(report.measured)} residuals. Points off the line at the "
         "ends are heavier tails than those of normal noise; the list beside it has the numbers."

@@ -27,7 +27,7 @@ BINS = 32
 
 
 def description(view: EnvironmentView) -> str:
-    """What the figures show, in words."""
+    """The figures in words."""
     tail = "" if view.measure == "mean" else f" Orange marks {_tail_text(view)}."
     if len(view.names) == 1:
         return (
@@ -43,7 +43,7 @@ def description(view: EnvironmentView) -> str:
 
 
 def in_tail(report: Report, view: EnvironmentView) -> list[bool]:
-    """Which environments are at least as bad as the value at risk, or the worst one."""
+    """Environments at least as bad as the value at risk, or the worst one."""
     if view.measure == "mean":
         return [False] * len(view.points)
     sign = -1.0 if report.direction == "maximize" else 1.0

@@ -95,7 +95,7 @@ def _template() -> Any:
 
 
 def _predicted(report: Report) -> str:
-    """What the number at the top is."""
+    """Name of the number at the top."""
     what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
     if report.environment is not None:
         risk = report.environment.risk
@@ -149,7 +149,7 @@ def _counts(report: Report) -> str:
 
 
 def _comparison(report: Report) -> str:
-    """How far the recommendation's value is from the median measurement and the first setting."""
+    """The recommendation's value against the median measurement and the first setting."""
     values, best = (
         [trial.value for trial in report.measured if trial.value is not None],
         report.value,

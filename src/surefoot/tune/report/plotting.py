@@ -1,4 +1,4 @@
-"""What the figures of a report have in common: axes, colours, predictions and measurements.
+"""Common parts of the figures of a report: axes, colours, predictions and measurements.
 
 Colours of text, grid and background are left out: they come from the page's theme.
 """

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.definition.study_file import StudyFile
@@ -16,6 +15,7 @@ from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+    from surefoot.tune.study.state import StudyState
 
 CONFIRM = "surefoot:confirm"
 """Attribute of a study: the candidates. Of a trial: the rounds of the stage that it belongs to."""
@@ -48,31 +48,29 @@ class ConfirmStage:
     trials: tuple[FrozenTrial, ...]
 
     @classmethod
-    def current(cls, study_file: StudyFile, study: optuna.Study) -> ConfirmStage | None:
+    def current(cls, state: StudyState) -> ConfirmStage | None:
         """The stage that the study is in or has ended with; None if the search went on after it.
 
         It begins with its first measurement.
         """
-        stored = study.user_attrs.get(CONFIRM)
+        stored = state.attributes.get(CONFIRM)
         if not isinstance(stored, dict):
             return None
-        trials = [one for one in study.get_trials(deepcopy=False) if not is_interrupted(one)]
-        stage = cls._of(study_file, stored, trials)
+        trials = [one for one in state.trials if not is_interrupted(one)]
+        stage = cls._of(state.study_file, stored, trials)
         search = [t.number for t in trials if CONFIRM not in t.user_attrs and t.params]
         measured = [t.number for t in stage.trials if t.state == TrialState.COMPLETE]
         return stage if measured and max(search, default=-1) < min(measured) else None
 
     @classmethod
-    def enter(
-        cls, study_file: StudyFile, study: optuna.Study, rounds: int, model: StudyBelief
-    ) -> ConfirmStage:
+    def enter(cls, state: StudyState, rounds: int) -> ConfirmStage:
         """The stage that ends at so many rounds; its candidates are recorded when it begins."""
-        stored = study.user_attrs.get(CONFIRM)
+        stored = state.attributes.get(CONFIRM)
         if not isinstance(stored, dict) or stored.get("rounds") != rounds:
-            stored = {"rounds": rounds, "candidates": choose_candidates(study_file, study, model)}
-            study.set_user_attr(CONFIRM, stored)
-        trials = [one for one in study.get_trials(deepcopy=False) if not is_interrupted(one)]
-        return cls._of(study_file, stored, trials)
+            stored = {"rounds": rounds, "candidates": choose_candidates(state)}
+            state.with_attribute(CONFIRM, stored)
+        trials = [one for one in state.trials if not is_interrupted(one)]
+        return cls._of(state.study_file, stored, trials)
 
     @classmethod
     def _of(
@@ -139,23 +137,20 @@ class ConfirmStage:
         return 2 * ended.count(TrialState.FAIL) > len(ended)
 
 
-def choose_candidates(
-    study_file: StudyFile, study: optuna.Study, model: StudyBelief
-) -> list[dict[str, Any]]:
+def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
     """The recommendation, those with the largest expected improvement on it, and the defaults.
 
     A configuration that is already known to be worse, is unstable or has failed in a third of its
     runs is no candidate.
     """
-    space, trials = study_file.space, study.get_trials(deepcopy=False)
-    by_number = {trial.number: trial for trial in trials}
-    measured: list[dict[str, Any]] = []
-    for number in model.trials:
-        params = space.restricted(by_number[number].params)
+    study_file, model = state.study_file, state.belief
+    space, measured = study_file.space, list[dict[str, Any]]()
+    for trial in state.measured:
+        params = space.restricted(trial.params)
         if (
             params not in measured
             and params not in model.unstable
-            and not _often_fails(params, trials)
+            and not _often_fails(params, state.trials)
         ):
             measured.append(params)
     if study_file.repeats.most > 1 and measured:

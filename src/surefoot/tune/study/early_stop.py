@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import optuna
-
-from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.study import fitted_model, recommendation
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief
+    from surefoot.tune.study.state import StudyState
 
 STOP = "surefoot:stop"
 """Attribute of a study: the last check whether to end the search, and its result."""
@@ -46,66 +42,60 @@ class EarlyStop:
         )
 
 
-def probability_left(
-    study_file: StudyFile, study: optuna.Study, model: StudyBelief, gain: float
-) -> float:
+def probability_left(state: StudyState, gain: float) -> float:
     """Probability that some configuration is better than the recommendation by more than a share.
 
     Args:
-        study_file: The study file.
-        study: The study.
-        model: Its model.
+        state: The study.
         gain: The share, of the recommendation's predicted value.
 
     Returns:
         The probability.
     """
-    best = recommendation(study_file, study, model)
-    return model.probability_of_gain(best.params, gain)
+    return state.belief.probability_of_gain(state.recommendation.params, gain)
 
 
-def stored_stop(study_file: StudyFile, study: optuna.Study, rounds: int) -> EarlyStop | None:
+def stored_stop(state: StudyState, rounds: int) -> EarlyStop | None:
     """The decision that was made for so many rounds or more and this `[stop]`, if any."""
-    stored = _stored(study_file, study, rounds)
-    if not isinstance(stored.get("target"), int) or study_file.stop is None:
+    stored, section = _stored(state, rounds), state.study_file.stop
+    if not isinstance(stored.get("target"), int) or section is None:
         return None
     begun, target, probability = stored["begun"], stored["target"], stored["probability"]
-    return EarlyStop(begun, target, probability, study_file.stop.gain)
+    return EarlyStop(begun, target, probability, section.gain)
 
 
-def check_stop(
-    study_file: StudyFile, study: optuna.Study, rounds: int, begun: int, confirm: int
-) -> None:
+def check_stop(state: StudyState, rounds: int, begun: int, confirm: int) -> StudyState:
     """Compute the probability and record it; the search ends once it is low in two checks.
 
     Args:
-        study_file: A study file with `[stop]`.
-        study: Its study, which no other process is reading for a decision now.
+        state: The study, which no other process is reading for a decision now.
         rounds: Rounds to reach.
         begun: Rounds that have begun.
         confirm: Runs of the confirm stage after the search.
+
+    Returns:
+        The study with the record, or as it was where no check is due.
     """
-    section = study_file.stop
-    if section is None or begun < first_check(len(study_file.parameters)):
-        return
-    stored = _stored(study_file, study, rounds)
+    section = state.study_file.stop
+    if section is None or begun < first_check(len(state.study_file.parameters)):
+        return state
+    stored = _stored(state, rounds)
     if begun < int(stored.get("begun", 0)) + EVERY:
-        return
+        return state
     try:
-        model = fitted_model(study_file, study)
+        probability = probability_left(state, section.gain)
     except NotReady:
-        return
-    probability = probability_left(study_file, study, model, section.gain)
+        return state
     low = int(stored.get("low", 0)) + 1 if probability < 1.0 - section.confidence else 0
     found: dict[str, Any] = {
-        **_identity(study_file, rounds),
+        **_identity(state, rounds),
         "begun": begun,
         "probability": probability,
         "low": low,
     }
     if low >= IN_A_ROW:
         found["target"] = min(rounds, begun + confirm)
-    study.set_user_attr(STOP, found)
+    return state.with_attribute(STOP, found)
 
 
 def first_check(parameters: int) -> int:
@@ -118,19 +108,19 @@ def first_check(parameters: int) -> int:
     return max(LEAST_ROUNDS, ROUNDS_PER_PARAMETER * parameters)
 
 
-def _stored(study_file: StudyFile, study: optuna.Study, rounds: int) -> dict[str, Any]:
+def _stored(state: StudyState, rounds: int) -> dict[str, Any]:
     """The last check, if it was made under the same conditions, for no fewer rounds."""
-    stored = study.user_attrs.get(STOP)
+    stored = state.attributes.get(STOP)
     if not isinstance(stored, dict):
         return {}
-    wanted = _identity(study_file, rounds)
+    wanted = _identity(state, rounds)
     most = stored.get("rounds")
     same = all(stored.get(key) == wanted[key] for key in ("gain", "confidence"))
     return stored if same and isinstance(most, int) and rounds <= most else {}
 
 
-def _identity(study_file: StudyFile, rounds: int) -> dict[str, Any]:
-    section = study_file.stop
+def _identity(state: StudyState, rounds: int) -> dict[str, Any]:
+    section = state.study_file.stop
     return {
         "rounds": rounds,
         "gain": None if section is None else section.gain,

@@ -1,34 +1,26 @@
-"""What worker and time change, in words."""
+"""Effects of worker and time, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.units import Units
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief, StudyDrift
+    from surefoot.integrations.optuna import StudyDrift
 
 _SHOWN = 8  # workers that differ most from their average
 
 
-def effect_lines(
-    study_file: StudyFile, model: StudyBelief, params: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """Sentences on the drift and on the workers; none where the data show neither.
-
-    Args:
-        study_file: The study file.
-        model: The model of its study.
-        params: The configuration whose values are given, the recommended one.
-    """
-    lines = []
-    minimize = study_file.study.direction == "minimize"
+def effect_lines(state: StudyState) -> tuple[str, ...]:
+    """Sentences on drift and workers at the recommendation; none where the data show neither."""
+    study_file, model, params = state.study_file, state.belief, state.recommendation.params
+    lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
         lines.append(drift_line(drift, minimize, study_file.units))
     if workers := model.workers(params):

@@ -41,7 +41,7 @@ def heartbeats(beat: Callable[[int], None], interval: float = INTERVAL) -> Itera
 
 
 class SilentTrials:
-    """Which trials of other machines have had no heartbeat for long.
+    """Trials of other machines without a heartbeat for long.
 
     What counts is how long a heartbeat has not changed by the clock of this process, so the clocks
     of the machines may differ; while the storage does not answer, nobody can be heard.

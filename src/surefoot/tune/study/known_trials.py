@@ -1,4 +1,4 @@
-"""Which rows of a table are trials of the study already, so that nothing is counted twice."""
+"""Rows of a table that are trials of the study already, so that nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def new_rows(
 
 
 def _measurement(trial: FrozenTrial) -> Any:
-    """What is equal in two records of the same measurement."""
+    """Key that is equal in two records of the same measurement."""
     given = (trial.params, trial_environment(trial))
     return (*(tuple(sorted(values.items())) for values in given), trial.value)
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import optuna
 from numpy.typing import NDArray
-from optuna.trial import FrozenTrial
 
-from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.units import Units
 
@@ -28,58 +25,33 @@ _LEAST_EARLIER = 10  # measurements of an earlier model that should have known b
 _MEDIAN = math.sqrt(math.pi / 2.0)  # standard error of a median over that of a mean
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """A recommendation by an earlier model.
-
-    Args:
-        trials: Measurements in that model.
-        best: The recommendation, with its prediction of that time.
-    """
-
-    trials: int
-    best: StudyRecommendation
-
-
 def contradictions(
-    study_file: StudyFile,
-    study: optuna.Study,
-    model: StudyBelief,
-    best: StudyRecommendation,
-    earlier: Sequence[Earlier] = (),
+    state: StudyState, earlier: Mapping[int, StudyRecommendation]
 ) -> tuple[str, ...]:
-    """What in the measurements contradicts the model.
+    """Contradictions between the measurements and the model.
 
     Args:
-        study_file: The study file.
-        study: The study.
-        model: Its model.
-        best: The recommendation.
-        earlier: Recommendations by models of fewer measurements.
+        state: The study.
+        earlier: Recommendations by models of fewer measurements, by their number.
 
     Returns:
         A sentence for each contradiction: of the repeats of a configuration, of the order in time,
         of earlier predictions, of those of measurements that are left out, and of the symmetry of
         the noise.
     """
-    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
-    trials = [by_number[number] for number in model.trials]
-    found = [_change_in_time(study_file, model, trials)]
-    if study_file.environment is None:
-        found.append(_repeats(study_file, model, trials, best))
-        found.append(_earlier_predictions(study_file.units, model, earlier))
+    found = [_change_in_time(state)]
+    if state.study_file.environment is None:
+        units, model = state.study_file.units, state.belief
+        found.append(_repeats(state))
+        found.append(_earlier_predictions(units, model, earlier))
         found.append(_left_out(model))
-        found.append(_skewness(study_file.units, model, best))
+        found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
 
 
-def _repeats(
-    study_file: StudyFile,
-    model: StudyBelief,
-    trials: Sequence[FrozenTrial],
-    best: StudyRecommendation,
-) -> str:
+def _repeats(state: StudyState) -> str:
     """The configuration whose repeats are farthest from its prediction, if they contradict it."""
+    study_file, model, trials = state.study_file, state.belief, state.measured
     groups: dict[str, list[int]] = {}
     for index, trial in enumerate(trials):
         groups.setdefault(json.dumps(trial.params, sort_keys=True), []).append(index)
@@ -98,7 +70,8 @@ def _repeats(
         return ""
     params, number = settings[worst], len(repeated[worst])
     name = f"configuration of trial {trials[repeated[worst][0]].number}"
-    for known, what in ((best.params, "recommended"), (study_file.defaults, "default")):
+    best = state.recommendation.params
+    for known, what in ((best, "recommended"), (study_file.defaults, "default")):
         name = f"{what} configuration" if params == known else name
     units = study_file.units
     median = units.of_value(f"{medians[worst]:.5g}")
@@ -139,13 +112,12 @@ def _skewness(units: Units, model: StudyBelief, best: StudyRecommendation) -> st
     )
 
 
-def _change_in_time(
-    study_file: StudyFile, model: StudyBelief, trials: Sequence[FrozenTrial]
-) -> str:
+def _change_in_time(state: StudyState) -> str:
     """Whether the residuals are larger or smaller after some trial than before it.
 
     Not where the model has a drift: it describes the change, and is reported by itself.
     """
+    study_file, model, trials = state.study_file, state.belief, state.measured
     if "drift" in model.effects:
         return ""
     environments = None
@@ -195,25 +167,26 @@ def change_point(residuals: NDArray[np.float64]) -> tuple[int, float]:
     return split, min(1.0, 2.0 * math.exp(-6.0 * largest**2 / (number**3 + number**2)))
 
 
-def _earlier_predictions(units: Units, model: StudyBelief, earlier: Sequence[Earlier]) -> str:
+def _earlier_predictions(
+    units: Units, model: StudyBelief, earlier: Mapping[int, StudyRecommendation]
+) -> str:
     """Whether most of the earlier intervals miss what the model predicts there now."""
-    known = [one for one in earlier if one.trials >= _LEAST_EARLIER]
+    known = {count: best for count, best in earlier.items() if count >= _LEAST_EARLIER}
     if len(known) < 2:
         return ""
-    settings = [one.best.params for one in known]
-    now, _, _ = model.predict(settings, at=[model.trials[one.trials - 1] for one in known])
+    settings = [best.params for best in known.values()]
+    now, _, _ = model.predict(settings, at=[model.trials[count - 1] for count in known])
     missed = [
-        (one, float(value))
-        for one, value in zip(known, now, strict=True)
-        if not one.best.lower <= value <= one.best.upper
+        (count, best, float(value))
+        for (count, best), value in zip(known.items(), now, strict=True)
+        if not best.lower <= value <= best.upper
     ]
     if 2 * len(missed) <= len(known):
         return ""
-    one, value = missed[-1]
-    best = one.best
+    count, best, value = missed[-1]
     predicted = units.of_value(estimate_text(best.value, best.lower, best.upper))
     return (
-        f"What was recommended after {one.trials} measurements was predicted at {predicted} and is "
+        f"What was recommended after {count} measurements was predicted at {predicted} and is "
         f"now at {units.of_value(f'{value:.5g}')}; {len(missed)} of {len(known)} earlier intervals "
         "miss like that."
     )

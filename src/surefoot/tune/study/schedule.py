@@ -1,20 +1,14 @@
-"""What the next trial of a study is for: the search, a re-measurement, or the confirm stage."""
+"""The purpose of the next trial: the search, a re-measurement, or the confirm stage."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-import optuna
-
-from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
 from surefoot.tune.study.early_stop import EarlyStop, check_stop, stored_stop
-from surefoot.tune.study.study import fitted_model, recommendation
+from surefoot.tune.study.state import StudyState
 from surefoot.types import NotReady
-
-if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief
 
 REMEASURED = "surefoot:remeasured"
 """User attribute of a trial that measures a known configuration again: which one it is."""
@@ -38,36 +32,35 @@ class Schedule:
     """The trials of a study in order of their beginning, up to its number of rounds.
 
     Args:
-        study_file: The study file.
-        study: The study.
+        state: The study.
         rounds: Rounds to reach unless the search stops early.
     """
 
-    study_file: StudyFile
-    study: optuna.Study
+    state: StudyState
     rounds: int
 
     def target(self) -> int:
         """Rounds to reach: fewer than those asked for once the search has stopped early."""
         return min(self.rounds, self._end_of_stage())
 
-    def check_stop(self, begun: int) -> None:
-        """Record whether the search is to end, given the rounds that have begun."""
-        if self.study_file.stop is None or self._is_confirming(begun):
-            return
-        section = self.study_file.confirm
+    def checked(self, begun: int) -> Schedule:
+        """The schedule once it is recorded whether the search ends, given the rounds begun."""
+        study_file = self.state.study_file
+        if study_file.stop is None or self._is_confirming(begun):
+            return self
+        section = study_file.confirm
         runs = 0
-        if confirm_runs(self.study_file, self.rounds):
+        if confirm_runs(study_file, self.rounds):
             runs = max(LEAST_RUNS, int(section.share / (1.0 - section.share) * begun))
-        check_stop(self.study_file, self.study, self.rounds, begun, runs)
+        return replace(self, state=check_stop(self.state, self.rounds, begun, runs))
 
     def planned(self, begun: int) -> Planned | None:
         """The known configuration to measure next, given the rounds begun; None for the search."""
         try:
             if self._is_confirming(begun):
-                end, model = self._end_of_stage(), self._model()
-                stage = ConfirmStage.enter(self.study_file, self.study, end, model)
-                return Planned(stage.next(model), {CONFIRM: end})
+                end = self._end_of_stage()
+                stage = ConfirmStage.enter(self.state, end)
+                return Planned(stage.next(self.state.belief), {CONFIRM: end})
             return self._again(begun)
         except NotReady:
             return None
@@ -77,19 +70,18 @@ class Schedule:
 
         The latter only where the search measures no configuration again of its own accord.
         """
-        every = self.study_file.confirm.every
-        if not every or not begun or self.study_file.environment is not None:
+        study_file = self.state.study_file
+        every, defaults = study_file.confirm.every, study_file.defaults
+        if not every or not begun or study_file.environment is not None:
             return None
-        defaults = self.study_file.defaults
         if begun % every == 0 and defaults is not None:
             return Planned(defaults, {REMEASURED: "default"})
-        if begun % every == every // 2 and self.study_file.repeats.most == 1:
-            best = recommendation(self.study_file, self.study, self._model())
-            return Planned(best.params, {REMEASURED: "recommended"})
+        if begun % every == every // 2 and study_file.repeats.most == 1:
+            return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
         return None
 
     def _stop(self) -> EarlyStop | None:
-        return stored_stop(self.study_file, self.study, self.rounds)
+        return stored_stop(self.state, self.rounds)
 
     def _end_of_stage(self) -> int:
         """Rounds at the end of the confirm stage, which may be more than are asked for now."""
@@ -100,8 +92,5 @@ class Schedule:
         stop = self._stop()
         if stop is not None:
             return begun >= stop.begun
-        runs = confirm_runs(self.study_file, self.rounds)
+        runs = confirm_runs(self.state.study_file, self.rounds)
         return runs > 0 and begun >= self.rounds - runs
-
-    def _model(self) -> StudyBelief:
-        return fitted_model(self.study_file, self.study)

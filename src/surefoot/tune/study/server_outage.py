@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Dialect
@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
 LONGEST_PAUSE = 15.0
-Result = TypeVar("Result")
 
 
 def _say(text: str) -> None:
@@ -35,7 +34,7 @@ class Outages:
 
     Every use of a pool with `pool_pre_ping` opens a new connection if the server has closed the
     old one. Nothing is executed twice, since only connecting is repeated: what an outage interrupts
-    in a transaction fails, see `again_if_disconnected`.
+    in a transaction fails, see `OpenedStudy.attempt`.
 
     Args:
         clock: The present time, in seconds.
@@ -81,7 +80,7 @@ class Outages:
     def until_connected(
         self, connect: Callable[[], Any], describe: Callable[[BaseException], str]
     ) -> Any:
-        """What `connect` returns; while it raises an error, it is called again.
+        """Result of `connect`; while it raises an error, it is called again.
 
         A thread that has given up does not wait again until it has had a connection: what a run
         does as it ends, such as marking its trials, would take as long again.
@@ -124,25 +123,7 @@ class Outages:
             self.say("the storage answers again")
 
 
-def again_if_disconnected(
-    do: Callable[[], Result], before: Callable[[], None] = lambda: None
-) -> Result:
-    """What `do` returns; it is called a second time if the server has ended a connection in it.
-
-    Args:
-        do: Reads, or writes what may be written twice.
-        before: Called before the second time, to undo what the first one has written.
-    """
-    try:
-        return do()
-    except Exception as error:  # Optuna and surefoot raise their own from the driver's
-        if not _is_disconnection(error):
-            raise
-    before()
-    return do()
-
-
-def _is_disconnection(error: BaseException | None) -> bool:
+def is_disconnection(error: BaseException | None) -> bool:
     """Whether an error, or one that it was raised from, is the end of a connection."""
     while error is not None:
         if isinstance(error, DBAPIError) and error.connection_invalidated:
@@ -152,4 +133,4 @@ def _is_disconnection(error: BaseException | None) -> bool:
 
 
 OUTAGES = Outages()
-"""Those of this process, which has one storage."""
+"""Outages of this process, which has one storage."""

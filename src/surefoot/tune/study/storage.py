@@ -15,18 +15,19 @@ from urllib.parse import quote
 
 import optuna
 from optuna.storages import BaseStorage, RDBStorage
+from optuna.trial import FrozenTrial
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.passwords import storage_without_password
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.tune.study.journal import create_journal, open_journal
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.types import SurefootError
 
 BUSY_SECONDS = 60  # to wait for another process's write to an SQLite file
+_PLAIN = re.compile(r"[\w .~/+-]*")
 # SQLAlchemy ends a password at the first `@`.
 _AFTER_PASSWORD = re.compile(r"[^:]*://(?:[^:/]*:[^@]*@)?(.*)", re.DOTALL)
 # By these a connection to a machine that is gone is an error after about a minute, not after hours.
@@ -67,8 +68,8 @@ class Location:
         if self.file is not None:
             return str(self.file)
         url = self.url.set(query={})
-        plain = f"{url.drivername}://{url.username or ''}{url.host or ''}/{url.database or ''}"
-        if storage_without_password(plain) != plain:  # mistyped, so that any of it may be one
+        parts = (url.username or "", url.host or "", url.database or "")
+        if not all(map(_PLAIN.fullmatch, parts)):  # mistyped, so that any of it may be a password
             return f"{url.drivername}://***"
         return self.study_file.hide_passwords(url.render_as_string(hide_password=True))
 
@@ -130,16 +131,15 @@ def _cuts_password(given: str, url: URL) -> bool:
     return url.password is not None and after is not None and "@" in after[1]
 
 
-def connect(study_file: StudyFile, *, create: bool) -> BaseStorage:
-    """Open the storage; with `create`, a file that does not exist is created.
+def connect(location: Location, *, create: bool) -> BaseStorage:
+    """Open a storage; with `create`, a file that does not exist is created.
 
     Raises:
         NoStudy: If the file does not exist and `create` is false.
         StudyFileError: If the file is not a storage, or cannot be created.
         StorageFailed: If the storage cannot be read.
     """
-    location = locate(study_file)
-    file = location.file
+    study_file, file = location.study_file, location.file
     if file is None:
         return _open(location, create)
     try:
@@ -187,15 +187,10 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
         ) from error
 
 
-def reading(study_file: StudyFile) -> contextlib.AbstractContextManager[None]:
-    """`storage_errors` while a study that is open is read."""
-    return storage_errors(locate(study_file), "reading the study")
-
-
-def check_readable(study: optuna.Study, location: Location) -> None:
-    """`StudyFileError` if a trial is damaged, of which Optuna has errors of its own."""
+def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial]:
+    """The trials; `StudyFileError` if one is damaged, of which Optuna has errors of its own."""
     try:
-        study.get_trials(deepcopy=False)
+        return study.get_trials(deepcopy=False)
     except UnicodeError:
         raise
     except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
@@ -217,7 +212,7 @@ def reason(location: Location, error: BaseException) -> str:
 
 
 def unanswered(location: Location, error: BaseException) -> str:
-    """That the server cannot be connected, and why."""
+    """Message that the server cannot be connected, with the reason."""
     return f"{location.label}: cannot connect to the server: {reason(location, error)}"
 
 

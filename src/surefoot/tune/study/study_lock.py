@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.storage import Location, locate, server_options, unanswered
+from surefoot.tune.study.storage import Location, server_options, unanswered
 
 PAUSE = 0.05  # seconds between attempts to get the lock of a database server
 PATIENCE = 10.0  # seconds of waiting without a message
@@ -40,9 +40,7 @@ _ENGINES: dict[URL, Engine] = {}
 
 
 @contextlib.contextmanager
-def study_lock(
-    study_file: StudyFile, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[None]:
+def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
     """Exclude the other processes that tune the same study.
 
     On one machine the study file itself is locked, read-only, so that no lock file is left behind
@@ -52,17 +50,17 @@ def study_lock(
     line on standard error says so, once.
 
     Args:
-        study_file: The study file.
+        location: The study file and its storage.
         sleep: Waits between attempts, in seconds.
 
     Raises:
         SQLAlchemyError: If the database server cannot be used.
     """
+    study_file = location.study_file
     with study_file.path.open("rb") as file:
         # A file system without locks is treated like processes on several machines.
         with contextlib.suppress(OSError):
             _lock(file, study_file.path.name)
-        location = locate(study_file)
         if location.url.get_backend_name() not in _LOCKS:
             yield
             return

@@ -20,9 +20,8 @@ from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
-from surefoot.tune.study.storage import locate, storage_errors
-from surefoot.tune.study.study import create_study
-from surefoot.tune.study.study_lock import study_lock
+from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.storage import storage_errors
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
 from surefoot.types import InvalidInput
@@ -37,11 +36,11 @@ UNFINISHED = ("running", "waiting", "interrupted")
 
 @dataclass(frozen=True)
 class Imported:
-    """What `import_table` has done.
+    """The result of `import_table`.
 
     Args:
         trials: Trials added.
-        failed: Those of them without a measurement.
+        failed: Added trials without a measurement.
         present: Rows that were trials of the study already.
         skipped: Rows of trials that were not finished.
     """
@@ -83,8 +82,8 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     rows = _Rows(study_file, Path(table))
     trials = rows.trials()
     opened = create_study(study_file)
-    with storage_errors(locate(study_file), "importing"), study_lock(study_file):
-        new = new_rows(trials, opened.study.get_trials(deepcopy=False))
+    with storage_errors(opened.location, "importing"), opened.lock():
+        new = new_rows(trials, opened.read().trials)
         for trial in new:
             opened.study.add_trial(trial)
     failed = sum(trial.state == TrialState.FAIL for trial in new)
@@ -288,7 +287,7 @@ class _Rows:
         )
 
     def _used(self) -> dict[int, str]:
-        """What the columns of the study hold, by position; each holds one thing."""
+        """Contents of the columns of the study, by position; each holds one thing."""
         used = {self._value: "the measurements"}
         for kind, prefix, columns in (
             ("parameter", "params", self._parameters),

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
-from surefoot.tune.study.storage import reading
-from surefoot.tune.study.study import fitted_model
+from surefoot.tune.study.opened_study import OpenedStudy
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_interrupted,
@@ -40,7 +38,7 @@ def check_export(output: Path) -> None:
         _data_frame()
 
 
-def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
+def export(opened: OpenedStudy, output: Path) -> int:
     """Write all trials to a .csv or .parquet file, one row each, in order of their numbers.
 
     The columns are number, state, `params_NAME` for each parameter, `environment_NAME` for each
@@ -49,8 +47,7 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
     measured it), failure, start (local time) and seconds. The file appears complete or not at all.
 
     Args:
-        study_file: The checked study file.
-        study: Its study, as `open_study` gives it.
+        opened: The study, as `open_study` gives it.
         output: The file to write. Parquet needs pandas and pyarrow (`surefoot[parquet]`).
 
     Returns:
@@ -62,7 +59,7 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
         WriteFailed: If the file cannot be written.
     """
     check_export(output)
-    rows, columns = trial_table(study_file, study)
+    rows, columns = trial_table(opened.state())
     with output_file(output) as partial:
         if output.suffix.lower() == ".csv":
             _write_csv(rows, columns, partial)
@@ -71,13 +68,11 @@ def export(study_file: StudyFile, study: optuna.Study, output: Path) -> int:
     return len(rows)
 
 
-def trial_table(
-    study_file: StudyFile, study: optuna.Study
-) -> tuple[list[dict[str, Any]], list[str]]:
+def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
     """A row for each trial, with None for missing values, and the names of the columns."""
+    study_file = state.study_file
     try:
-        model = fitted_model(study_file, study)
-        weights = dict(zip(model.trials, model.weights.tolist(), strict=True))
+        weights = dict(zip(state.belief.trials, state.belief.weights.tolist(), strict=True))
     except NotReady:
         weights = {}
     parameters = list(study_file.parameters)
@@ -101,9 +96,7 @@ def trial_table(
         }
 
     columns = list(row(create_trial(state=TrialState.WAITING)))
-    with reading(study_file):
-        trials = study.get_trials(deepcopy=False)
-    return [row(trial) for trial in trials], columns
+    return [row(trial) for trial in state.trials], columns
 
 
 def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -> None:
@@ -205,7 +198,7 @@ def varying_parameters(path: Path) -> list[str]:
 
 
 def several_configurations(varying: Sequence[str]) -> str:
-    """That a diagnosis is not of the noise alone."""
+    """Message that a diagnosis is not of the noise alone."""
     return (
         f"the rows are of different configurations ({', '.join(varying)}), whose differences count "
         "as noise here; the report of a study diagnoses the residuals of its model"

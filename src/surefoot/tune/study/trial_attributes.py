@@ -1,4 +1,4 @@
-"""What surefoot records in a trial's user attributes, and what that says of the trial."""
+"""User attributes of trials that surefoot records, and their meaning."""
 
 from __future__ import annotations
 

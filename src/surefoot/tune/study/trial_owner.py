@@ -51,7 +51,7 @@ def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
 
 
 def mismatch(owner: object) -> str:
-    """What is wrong with a trial's owner that something else has recorded, empty if nothing."""
+    """Fault of a trial's owner that something else has recorded, empty if there is none."""
     if not isinstance(owner, dict):
         return f"is {shown(owner)}, expected a table"
     for key, kinds in _KINDS.items():

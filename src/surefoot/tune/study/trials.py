@@ -1,18 +1,17 @@
-"""The trials of a study, shared by all workers: which process runs the next one, how each ends."""
+"""The trials of a study, shared by all workers: how the next one begins, and how each ends."""
 
 from __future__ import annotations
 
 import contextlib
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-import optuna
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from surefoot.integrations.optuna import (
@@ -29,10 +28,9 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
+from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
-from surefoot.tune.study.server_outage import again_if_disconnected
-from surefoot.tune.study.storage import locate, storage_errors
-from surefoot.tune.study.study_lock import study_lock
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     FAILURE,
     LEFT_BEHIND,
@@ -60,29 +58,25 @@ class StudyTrials:
     processes; `worker` names what measures.
     """
 
-    study_file: StudyFile
-    study: optuna.Study
-    storage: BaseStorage
+    opened: OpenedStudy
     rounds: int
     run: str
     worker: str
     _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
 
     @property
-    def _schedule(self) -> Schedule:
-        return Schedule(self.study_file, self.study, self.rounds)
+    def study_file(self) -> StudyFile:
+        """The checked study file."""
+        return self.opened.study_file
 
-    def target(self) -> int:
+    def target(self, state: StudyState) -> int:
         """Rounds to reach: `rounds`, or fewer once the search has stopped early."""
-        with self._errors("reading the study"):
-            return again_if_disconnected(self._schedule.target)
+        return Schedule(state, self.rounds).target()
 
-    def all(self) -> list[FrozenTrial]:
-        with self._errors("reading the study"):
-            return again_if_disconnected(partial(self.study.get_trials, deepcopy=False))
-
-    def finished(self) -> int:
-        return sum(map(is_round, self.all()))
+    def is_complete(self) -> bool:
+        """Whether the study has all its rounds."""
+        state = self.opened.state()
+        return state.finished >= self.target(state)
 
     def begin_next(self) -> Trial | NoTrial:
         """Begin a trial, with its parameters chosen, and its environment unless it is observed.
@@ -92,40 +86,39 @@ class StudyTrials:
         other if the storage is a PostgreSQL or MySQL server; otherwise each may do one round too
         many.) If the server ends the connection, what had begun is marked as interrupted.
         """
-        with self._errors("beginning a trial"):
-            again = partial(self._interrupt_own, "the storage was disconnected as it began")
-            return again_if_disconnected(self._begin_next, again)
+        again = partial(self._interrupt_own, "the storage was disconnected as it began")
+        return self.opened.attempt("beginning a trial", self._begin_next, again)
 
     def _begin_next(self) -> Trial | NoTrial:
-        with study_lock(self.study_file):
-            self._interrupt_lost()
-            trials = self.study.get_trials(deepcopy=False)
-            done = sum(map(is_round, trials))
+        with self.opened.lock():
+            state = self.opened.read()
+            if self._interrupt_lost(state):
+                state = self.opened.read()
             running = sum(
                 t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
-                for t in trials
+                for t in state.trials
             )
-            begun, schedule = done + running, self._schedule
-            schedule.check_stop(begun)
+            begun = state.finished + running
+            schedule = Schedule(state, self.rounds).checked(begun)
             target = schedule.target()
-            if done >= target:
+            if state.finished >= target:
                 return NoTrial.DONE
             if begun >= target:
                 return NoTrial.WAIT
-            self._enqueue(trials, begun)
-            trial = self.study.ask()
+            self._enqueue(schedule, begun)
+            trial = self.opened.study.ask()
             suggest_all(trial, self.study_file.space)
             self._choose_environment(trial)
             return trial
 
     def awaited(self) -> list[FrozenTrial]:
         """The running trials of other machines, if all that is left of the study are these."""
-        trials = self.all()
-        running = [trial for trial in trials if trial.state == TrialState.RUNNING]
+        state = self.opened.state()
+        running = [trial for trial in state.trials if trial.state == TrialState.RUNNING]
         owners = [trial_owner.owner_of(trial) for trial in running]
         elsewhere = all(owner is None or trial_owner.is_elsewhere(owner) for owner in owners)
         owned = [trial for trial, owner in zip(running, owners, strict=True) if owner is not None]
-        complete = sum(map(is_round, trials)) + len(owned) >= self.target()
+        complete = state.finished + len(owned) >= self.target(state)
         return owned if elsewhere and complete else []
 
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
@@ -133,11 +126,11 @@ class StudyTrials:
         if self.study_file.objective.log:
             result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
-        with self._errors(f"recording trial {trial.number} ({what})"):
-            try:
-                again_if_disconnected(partial(self._record, trial, result))
-            except UpdateFinishedTrialError:
-                return False
+        doing = f"recording trial {trial.number} ({what})"
+        try:
+            self.opened.attempt(doing, partial(self._record, trial, result))
+        except UpdateFinishedTrialError:
+            return False
         return True
 
     def _record(self, trial: Trial, result: Measurement | Failure) -> None:
@@ -153,37 +146,39 @@ class StudyTrials:
                 trial.set_user_attr(STANDARD_ERROR, result.sem)
             if result.worker:
                 trial.set_user_attr(WORKER, result.worker)
-            self.study.tell(trial, result.value)
+            self.opened.study.tell(trial, result.value)
         else:
             trial.set_user_attr(FAILURE, result.reason)
             trial.set_user_attr(OUTPUT, result.output)
             if result.blameless:
                 trial.set_user_attr(BLAMELESS, True)
-            self.study.tell(trial, state=TrialState.FAIL)
+            self.opened.study.tell(trial, state=TrialState.FAIL)
 
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
-        with self._errors("marking interrupted trials"):
-            again_if_disconnected(self._interrupt_lost)
+        self.opened.attempt(
+            "marking interrupted trials", lambda: self._interrupt_lost(self.opened.read())
+        )
 
     def beat(self, trial: FrozenTrial | Trial, count: int) -> None:
         """Record that this process is alive, which may be called in another thread."""
         try:
-            self.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)
+            self.opened.storage.set_trial_user_attr(self._id(trial), HEARTBEAT, count)
         finally:
-            self.storage.remove_session()  # that of the thread
+            self.opened.storage.remove_session()  # that of the thread
 
     def interrupt_own(self, why: str) -> None:
         """Mark this process's running trials as interrupted, after whatever has gone wrong."""
         with contextlib.suppress(Exception):
-            self.storage.remove_session()  # the interruption may have come within a transaction
+            # The interruption may have come within a transaction.
+            self.opened.storage.remove_session()
             self._interrupt_own(why)
 
     def failures_in_a_row(self) -> list[FrozenTrial]:
         """This run's failures since its last measurement, in order of their end."""
         mine = [
             trial
-            for trial in self.all()
+            for trial in self.opened.state().trials
             if is_round(trial) and (trial_owner.owner_of(trial) or {}).get("run") == self.run
         ]
         mine.sort(key=lambda trial: trial.datetime_complete or datetime.min)
@@ -196,7 +191,7 @@ class StudyTrials:
 
     def _choose_environment(self, trial: Trial) -> None:
         """Record the environment to measure under while other processes are still excluded."""
-        environment, sampler = self.study_file.study_environment, self.study.sampler
+        environment, sampler = self.study_file.study_environment, self.opened.study.sampler
         if environment is None or environment.observed:
             return
         if isinstance(sampler, SurefootSampler) and sampler.environment is not None:
@@ -205,27 +200,28 @@ class StudyTrials:
             drawn = environment.draw(self.study_file.study.seed + trial.number)
             trial.set_user_attr(ENVIRONMENT, environment.decode(drawn))
 
-    def _enqueue(self, trials: list[FrozenTrial], begun: int) -> None:
+    def _enqueue(self, schedule: Schedule, begun: int) -> None:
         """Queue the next trial as this process's, or take over one that the user has queued.
 
         So it has an owner from its first moment on, whenever this process may be killed.
         """
         attributes = {OWNER: trial_owner.this_process(self.run), WORKER: self.worker}
         fixed: dict[str, Any] = {}
+        trials = schedule.state.trials
         queued = [trial for trial in trials if trial.state == TrialState.WAITING]
         if queued:
             for name, value in attributes.items():
-                self.storage.set_trial_user_attr(self._id(queued[0]), name, value)
+                self.opened.storage.set_trial_user_attr(self._id(queued[0]), name, value)
             return
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults}
-        elif (planned := self._schedule.planned(begun)) is not None:
+        elif (planned := schedule.planned(begun)) is not None:
             attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
-        self.study.add_trial(
+        self.opened.study.add_trial(
             create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
         )
 
-    def _has_defaults(self, trials: list[FrozenTrial]) -> bool:
+    def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the default configuration, if there is one, was measured or is being measured."""
         defaults = self.study_file.defaults
         return defaults is None or any(
@@ -233,38 +229,40 @@ class StudyTrials:
             for trial in trials
         )
 
-    def _interrupt_lost(self) -> None:
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+    def _interrupt_lost(self, state: StudyState) -> bool:
+        """Whether there were running trials whose process is gone; they are marked."""
+        lost = False
+        for trial in state.trials:
             owner = trial_owner.owner_of(trial)
-            if owner is None:
+            if owner is None or trial.state != TrialState.RUNNING:
                 continue
             if trial_owner.is_elsewhere(owner):
                 if self._silent.is_silent(trial):
+                    lost = True
                     self._interrupt(trial, "nothing was heard of the machine that ran it")
             elif trial_owner.is_gone(owner):
+                lost = True
                 self._interrupt(trial, "the process that ran it is gone")
+        return lost
 
     def _interrupt_own(self, why: str) -> None:
         me = trial_owner.this_process(self.run)
-        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        for trial in self.opened.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial_owner.owner_of(trial) or {}
             if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
                 self._interrupt(trial, why)
 
     def _id(self, trial: FrozenTrial | Trial) -> int:
-        study_id = self.storage.get_study_id_from_name(self.study.study_name)
-        return self.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
+        study_id = self.opened.storage.get_study_id_from_name(self.opened.study.study_name)
+        return self.opened.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
 
     def _interrupt(self, trial: FrozenTrial, why: str) -> None:
         attributes = {INTERRUPTED: True, FAILURE: f"interrupted: {why}"}
         # It may have finished, or another process may have marked it, in the meantime.
         with contextlib.suppress(UpdateFinishedTrialError):
             for key, value in attributes.items():
-                self.storage.set_trial_user_attr(self._id(trial), key, value)
-            self.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-
-    def _errors(self, doing: str) -> contextlib.AbstractContextManager[None]:
-        return storage_errors(locate(self.study_file), doing)
+                self.opened.storage.set_trial_user_attr(self._id(trial), key, value)
+            self.opened.study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 
 def suggest_all(trial: Trial, space: SearchSpace) -> None:

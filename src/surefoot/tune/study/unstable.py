@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import optuna
-
-if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief
+from surefoot.tune.study.state import StudyState
 
 _NAMED = 5  # trials
 
 
-def unstable_trials(study: optuna.Study, model: StudyBelief) -> list[int]:
-    """Numbers of the first trials of the unstable configurations.
-
-    Args:
-        study: The study.
-        model: Its model.
-
-    Returns:
-        A number for each configuration, in ascending order.
-    """
-    by_number = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+def unstable_trials(state: StudyState) -> list[int]:
+    """Numbers of the first trials of the unstable configurations, in ascending order."""
     first: dict[int, int] = {}
-    for number in sorted(model.trials):
-        params = by_number[number].params
-        for index, one in enumerate(model.unstable):
-            if index not in first and all(params.get(name) == one[name] for name in one):
-                first[index] = number
+    for trial in sorted(state.measured, key=lambda one: one.number):
+        for index, one in enumerate(state.belief.unstable):
+            if index not in first and all(trial.params.get(name) == one[name] for name in one):
+                first[index] = trial.number
     return sorted(first.values())
 
 
-def unstable_note(study: optuna.Study, model: StudyBelief, best: Mapping[str, Any]) -> str:
-    """What is to be said of unstable configurations; empty where there are none.
-
-    Args:
-        study: The study.
-        model: Its model.
-        best: The recommended configuration.
-    """
-    trials = unstable_trials(study, model)
+def unstable_note(state: StudyState) -> str:
+    """A sentence on the unstable configurations; empty where there are none."""
+    trials = unstable_trials(state)
     if not trials:
         return ""
     named = ", ".join(map(str, trials[:_NAMED])) + (", ..." if len(trials) > _NAMED else "")
@@ -50,6 +28,6 @@ def unstable_note(study: optuna.Study, model: StudyBelief, best: Mapping[str, An
         f"{len(trials)} {what} unstable, measured first in trial {named}: the measurements differ "
         "more than those of other configurations"
     )
-    if dict(best) in model.unstable:
+    if state.recommendation.params in state.belief.unstable:
         return f"{text}. The recommended one is among them, as no other is known to be better."
     return f"{text}, and the recommendation avoids them."

@@ -1,4 +1,4 @@
-"""A message when all that is left of a study is measured by other machines."""
+"""A message when all remaining rounds of a study are measured by other machines."""
 
 from __future__ import annotations
 

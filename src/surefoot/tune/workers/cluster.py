@@ -49,7 +49,7 @@ class Connection:
 
     Args:
         backend: The address as it was given, for messages.
-        summary: What an error says, in one line.
+        summary: Message of an error, in one line.
     """
 
     backend: str
@@ -83,7 +83,7 @@ class Call(Protocol):
         """Wait at most this long, and say whether it has ended."""
 
     def result(self) -> Any:
-        """What it returned."""
+        """Return value of the task."""
 
     def cancel(self) -> None:
         """Let it end; does not wait for that."""
@@ -239,7 +239,7 @@ class ClusterObjective:
 
 
 class _OnWorker:
-    """What lasts in a worker's process from task to task: one objective, used by one at a time."""
+    """State of a worker's process between tasks: one objective, used by one at a time."""
 
     def __init__(self) -> None:
         self.busy = threading.Lock()
@@ -296,7 +296,7 @@ def _measure(
 def _check(
     cancelled: Callable[[], bool], objective: Objective, folder: Path
 ) -> tuple[str | None, str] | None:
-    """What is wrong with the objective on this worker: the key of the study file, and a message."""
+    """Key of the study file and message, if the objective cannot run on this worker."""
     if not folder.is_dir():
         return "objective", f"the folder {folder} of the study file is not there"
     try:

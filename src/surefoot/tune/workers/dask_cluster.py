@@ -87,7 +87,7 @@ class DaskCall:
         return False
 
     def result(self) -> Any:
-        """What the task returned."""
+        """Return value of the task."""
         with self._cluster.connection.errors(BaseException):
             return self._future.result()
 

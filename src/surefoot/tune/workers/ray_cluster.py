@@ -77,7 +77,7 @@ class RayCall:
         return bool(ready)
 
     def result(self) -> Any:
-        """What the task returned."""
+        """Return value of the task."""
         with self._cluster.connection.errors():
             return self._cluster.ray.get(self._reference)
 

@@ -20,8 +20,8 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study.opened_study import create_study, import_model
 from surefoot.tune.study.server_outage import OUTAGES
-from surefoot.tune.study.study import create_study, import_model
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.cluster import LOCAL, ClusterObjective
@@ -53,9 +53,7 @@ def main(given: Sequence[str]) -> int:
                 study_file = StudyFile.load(arguments.study)
                 opened = create_study(study_file, worker=arguments.index)
             trials = StudyTrials(
-                study_file,
-                opened.study,
-                opened.storage,
+                opened,
                 arguments.rounds,
                 arguments.run,
                 arguments.name or worker_name(arguments.index),

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune.measuring.measurement import Failure
 from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -95,9 +96,10 @@ def tune(
             trials.record(trial, result)
             with stop.interruptible():
                 finished()
-            streak = trials.failures_in_a_row()
-            if len(streak) >= MAX_FAILURES:
-                raise TooManyFailures.after(streak)
+            if isinstance(result, Failure):
+                streak = trials.failures_in_a_row()
+                if len(streak) >= MAX_FAILURES:
+                    raise TooManyFailures.after(streak)
     except BaseException as error:
         trials.interrupt_own(f"the run ended ({type(error).__name__})")
         raise

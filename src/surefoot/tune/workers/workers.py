@@ -139,7 +139,7 @@ def tune_with_workers(
                 if not stop.requested:
                     _check_exit(one, alive, note)
         finished()
-        if not stop.requested and trials.finished() < trials.target():
+        if not stop.requested and not trials.is_complete():
             raise WorkersFailed(f"no worker is left; the last error: {workers[-1].last_error}")
     finally:
         for one in workers:

@@ -14,9 +14,7 @@ from surefoot.tune.definition.grid import contains, range_text
 from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.kept_summary import kept_summary
-from surefoot.tune.study.storage import reading
-from surefoot.tune.study.study import open_study
+from surefoot.tune.study.opened_study import open_study
 from surefoot.types import InvalidInput, NotReady
 
 FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
@@ -38,7 +36,7 @@ class NamedSetting:
 
 
 def first_setting(study_file: StudyFile) -> str:
-    """What others are compared with unless told: the defaults where there are any, or trial 0."""
+    """Default of `a`: the defaults of the study file where there are any, or trial 0."""
     return "trial 0" if study_file.defaults is None else "default"
 
 
@@ -79,19 +77,17 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
 
 
 def _recommended(study_file: StudyFile) -> dict[str, Any]:
-    best = kept_summary(*open_study(study_file.path)).recommended
-    if best is None:
+    try:
+        return open_study(study_file.path).state().recommendation.params
+    except NotReady:
         raise NotReady(
             f"{study_file.path.name}: no measurement to recommend from; run "
             f"`surefoot tune {study_file.path.name}` first"
-        )
-    return best.params
+        ) from None
 
 
 def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
-    _, study = open_study(study_file.path)
-    with reading(study_file):
-        trials = study.get_trials(deepcopy=False)
+    trials = open_study(study_file.path).state().trials
     if number >= len(trials):
         last = f"0 to {len(trials) - 1}" if trials else "one of a study with trials"
         raise InvalidInput(f"{study_file.path.name}: no trial {number}, expected {last}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import optuna
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
@@ -20,7 +21,7 @@ TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
-    """What makes two studies the same, as JSON values; it is stored with the study."""
+    """Definition of a study, as JSON values: equal for equal studies, and stored with them."""
     objective = study_file.objective
     optional = {"environment": study_file.environment, "risk": study_file.risk}
     return {
@@ -38,7 +39,9 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
     }
 
 
-def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> str | None:
+def check_compatible(
+    study_file: StudyFile, study: optuna.Study, trials: Sequence[FrozenTrial], label: str
+) -> str:
     """Check that a stored study has this study file's definition; nothing is written.
 
     A changed objective is allowed, since a command that fails must be correctable.
@@ -46,10 +49,11 @@ def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> 
     Args:
         study_file: The study file.
         study: The stored study.
+        trials: Its trials.
         label: The storage's name for messages.
 
     Returns:
-        A note for the user if the objective has changed, else None.
+        A note for the user if the objective has changed, else an empty text.
 
     Raises:
         StudyFileError: If direction, parameters, environment or risk differ.
@@ -60,10 +64,10 @@ def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> 
     if found != [direction]:
         raise _differs(study_file, "study.direction", direction, ", ".join(found), label)
     stored = study.user_attrs.get(DEFINITION)
-    _check_attributes(study_file, study, stored, label)
+    _check_attributes(study_file, trials, stored, label)
     if stored is None:
-        _check_foreign_trials(study_file, study, label)
-        return None
+        _check_foreign_trials(study_file, trials, label)
+        return ""
     now = definition(study_file)
     for table, missing in TABLES.items():
         before, after = stored.get(table) or {}, now.get(table) or {}
@@ -76,13 +80,13 @@ def check_compatible(study_file: StudyFile, study: optuna.Study, label: str) -> 
             f"the objective has changed since {label} was created; earlier measurements stay in "
             "the model"
         )
-    return None
+    return ""
 
 
 def _check_attributes(
-    study_file: StudyFile, study: optuna.Study, stored: object, label: str
+    study_file: StudyFile, trials: Sequence[FrozenTrial], stored: object, label: str
 ) -> None:
-    """Check that what surefoot records in attributes has not been recorded by something else."""
+    """Check that surefoot's attributes have not been recorded by something else."""
     wrong = ""
     if stored is not None and (
         not isinstance(stored, dict)
@@ -90,7 +94,7 @@ def _check_attributes(
         or not all(isinstance(stored.get(table) or {}, dict) for table in TABLES)
     ):
         wrong = f"the user attribute {DEFINITION!r} is {shown(stored)}, expected a definition"
-    for trial in () if wrong else study.get_trials(deepcopy=False):
+    for trial in () if wrong else trials:
         if (owner := trial.user_attrs.get(OWNER)) is not None and (mismatched := mismatch(owner)):
             wrong = f"the user attribute {OWNER!r} of trial {trial.number} {mismatched}"
             break
@@ -101,13 +105,13 @@ def _check_attributes(
         )
 
 
-def _check_foreign_trials(study_file: StudyFile, study: optuna.Study, label: str) -> None:
+def _check_foreign_trials(study_file: StudyFile, trials: Sequence[FrozenTrial], label: str) -> None:
     """Accept a study that surefoot did not create if its trials have the same parameters.
 
     In a study with an environment, each value must be recorded with its environment.
     """
     distributions, environment = study_file.distributions, study_file.study_environment
-    for trial in study.get_trials(deepcopy=False):
+    for trial in trials:
         if environment is not None and trial.state == TrialState.COMPLETE:
             try:
                 environment.encode(trial.user_attrs.get(ENVIRONMENT))

@@ -1,0 +1,268 @@
+"""An opened study: its file, storage, sampler and last model as one value."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import optuna
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial
+
+from surefoot.integrations.optuna import SurefootSampler
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.study.server_outage import is_disconnection
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.storage import (
+    Location,
+    NoStudy,
+    connect,
+    locate,
+    readable_trials,
+    storage_errors,
+)
+from surefoot.tune.study.study_lock import study_lock
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedStudy:
+    """The study of a study file in its storage.
+
+    Args:
+        location: The study file and where its study is stored, found once.
+        storage: The storage.
+        study: The study in it.
+        sampler: The sampler that models the study: its own, if that is surefoot's.
+        note: A message for the user, or empty.
+        recommended: Recommendations of this process by the number of measurements.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "demo.toml"
+        >>> _ = path.write_text('''
+        ... study = { name = "demo", direction = "minimize", rounds = 20 }
+        ... objective = { command = "sh bench.sh {threads}" }
+        ... parameters = { threads = { type = "int", low = 1, high = 32 } }
+        ... ''')
+        >>> opened = create_study(StudyFile.load(path))
+        >>> opened.study.enqueue_trial({"threads": 4})
+        >>> len(open_study(path).state().trials)
+        1
+    """
+
+    location: Location
+    storage: BaseStorage
+    study: optuna.Study
+    sampler: SurefootSampler
+    note: str = ""
+    recommended: dict[int, StudyRecommendation] = field(default_factory=dict, repr=False)
+    _beliefs: dict[int, StudyBelief] = field(default_factory=dict, repr=False)
+
+    @property
+    def study_file(self) -> StudyFile:
+        """The checked study file."""
+        return self.location.study_file
+
+    def state(self) -> StudyState:
+        """The trials and attributes of the study at present, from one reading.
+
+        Raises:
+            StorageFailed: If the storage cannot be read.
+        """
+        return self.attempt("reading the study", self.read)
+
+    def read(self) -> StudyState:
+        """`state` within an `attempt`, with the storage's own errors."""
+        trials = self.study.get_trials(deepcopy=False)
+        return StudyState(self, tuple(trials), self.study.user_attrs)
+
+    def belief(self, trials: Sequence[FrozenTrial]) -> StudyBelief:
+        """The model of the study given its trials, formed once for the same finished ones.
+
+        Args:
+            trials: All trials, as they have just been read.
+
+        Raises:
+            NotReady: If none has a value.
+            StorageFailed: If the storage cannot be read.
+        """
+        finished = sum(trial.state.is_finished() for trial in trials)
+        if finished not in self._beliefs:
+            self._beliefs.clear()  # a finished trial never changes
+            self._beliefs[finished] = self.attempt(
+                "reading the study", lambda: self.sampler.belief(self.study, trials)
+            )
+        return self._beliefs[finished]
+
+    def modelled_anew(self) -> OpenedStudy:
+        """The same study with a sampler that has read nothing of it."""
+        return replace(self, sampler=default_sampler(self.study_file), recommended={}, _beliefs={})
+
+    def attempt(
+        self,
+        doing: str,
+        do: Callable[[], Result],
+        before: Callable[[], None] = lambda: None,
+    ) -> Result:
+        """The result of a function that uses the storage.
+
+        It is called again if the database server ends a connection in it.
+
+        Args:
+            doing: Names what it does, for the error.
+            do: The function.
+            before: Called before the second time, to undo what the first one has written.
+
+        Raises:
+            StorageFailed: If the storage fails.
+        """
+        with storage_errors(self.location, doing):
+            try:
+                return do()
+            except Exception as error:  # Optuna and surefoot raise their own from the driver's
+                if not is_disconnection(error):
+                    raise
+            before()
+            return do()
+
+    def lock(
+        self, sleep: Callable[[float], None] = time.sleep
+    ) -> contextlib.AbstractContextManager[None]:
+        """Exclude the other processes that tune the study; see `study_lock`."""
+        return study_lock(self.location, sleep)
+
+
+def open_study(path: Path | str) -> OpenedStudy:
+    """Open the study of a study file for reading; nothing is created or changed.
+
+    Args:
+        path: The study file.
+
+    Returns:
+        The study.
+
+    Raises:
+        StudyFileError: If the study file is invalid, there is no study yet, or the storage holds
+            another study.
+        StorageFailed: If the storage cannot be read.
+    """
+    study_file = StudyFile.load(path)
+    name, location = study_file.study.name, locate(study_file)
+    storage = connect(location, create=False)
+    with storage_errors(location, "reading"):
+        if name not in optuna.get_all_study_names(storage):
+            raise NoStudy(
+                f"{location.label}: contains no study {name!r}; "
+                f"run `surefoot tune {study_file.path.name}` first"
+            )
+        sampler = default_sampler(study_file)
+        study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+        trials = readable_trials(study, location)
+        check_compatible(study_file, study, trials, location.label)
+    return OpenedStudy(location, storage, study, sampler)
+
+
+def create_study(
+    study_file: StudyFile, sampler: BaseSampler | None = None, worker: int = 0
+) -> OpenedStudy:
+    """Open the study of a study file for tuning; it is created if it does not exist.
+
+    Args:
+        study_file: The checked study file.
+        sampler: Optuna sampler, by default surefoot's own.
+        worker: Index of this worker, which has a seed of its own.
+
+    Returns:
+        The study, with a note if the objective has changed.
+
+    Raises:
+        StudyFileError: If the storage holds another study, which is left unchanged.
+        StorageFailed: If the storage cannot be read or written.
+    """
+    name, location = study_file.study.name, locate(study_file)
+    with storage_errors(location, "opening the study"), study_lock(location):
+        storage = connect(location, create=True)
+        names = optuna.get_all_study_names(storage)
+        if names and name not in names and location.file is not None:
+            raise study_file.error(
+                "study.storage",
+                f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
+                "choose another storage, or restore study.name",
+            )
+        study = optuna.create_study(
+            study_name=name,
+            storage=storage,
+            direction=study_file.study.direction,
+            sampler=sampler,
+            load_if_exists=True,
+        )
+        trials = readable_trials(study, location)
+        note = check_compatible(study_file, study, trials, location.label)
+        if study.user_attrs.get(DEFINITION) != definition(study_file):
+            study.set_user_attr(DEFINITION, definition(study_file))
+    if sampler is None:
+        study.sampler = default_sampler(study_file, worker, len(trials))
+    return OpenedStudy(location, storage, study, _modelling(study, study_file), note)
+
+
+def _modelling(study: optuna.Study, study_file: StudyFile) -> SurefootSampler:
+    """The sampler of a study, or surefoot's default beside one that models another objective."""
+    sampler = study.sampler
+    has_environment = study_file.study_environment is not None
+    if isinstance(sampler, SurefootSampler) and (
+        (sampler.environment is not None) is has_environment
+    ):
+        return sampler
+    return default_sampler(study_file)
+
+
+def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -> SurefootSampler:
+    """Surefoot's sampler, seeded from the study's seed.
+
+    Each worker has a seed of its own, and so has each run that resumes a study with `existing`
+    trials: with the first run's seed it would repeat that run's initial design.
+    """
+    seed = study_file.study.seed
+    if worker or existing:
+        seed = int(np.random.SeedSequence([seed, worker, existing]).generate_state(1)[0])
+    return SurefootSampler(
+        seed=seed,
+        search_space=study_file.space,
+        initial=study_file.study.initial,
+        environment=study_file.study_environment,
+        risk=None if study_file.risk is None else study_file.risk.functional(),
+        constraints=study_file.constraints,
+        log=study_file.objective.log,
+        effects=study_file.objective.effects,
+        estimand=study_file.objective.estimand,
+        repeats=study_file.repeats.most,
+        unstable=study_file.repeats.unstable or None,
+    )
+
+
+def import_model() -> None:
+    """Import everything that the first choice of a configuration would import.
+
+    There are some 800 modules, in which a signal is better not handled by Python code.
+    """
+    for name in (
+        "surefoot.algorithms",
+        "surefoot.integrations.optuna.model",
+        "surefoot.integrations.optuna.tracker",
+        "botorch.generation.gen",
+        "botorch.optim",
+    ):
+        importlib.import_module(name)

@@ -1,0 +1,100 @@
+"""The state of a study at one time: its trials, and the model and recommendation they lead to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.confirm_stage import ConfirmStage
+from surefoot.tune.study.trial_attributes import is_failed_round, is_round
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+    from surefoot.tune.study.opened_study import OpenedStudy
+
+
+@dataclass(frozen=True, eq=False)
+class StudyState:
+    """The trials of a study from one reading; everything said of the study follows from them.
+
+    Args:
+        opened: The study.
+        trials: Its trials in order.
+        attributes: Its user attributes.
+    """
+
+    opened: OpenedStudy
+    trials: tuple[FrozenTrial, ...]
+    attributes: Mapping[str, Any]
+
+    @property
+    def study_file(self) -> StudyFile:
+        """The checked study file."""
+        return self.opened.study_file
+
+    @property
+    def finished(self) -> int:
+        """Number of rounds: finished trials, except interrupted ones."""
+        return sum(map(is_round, self.trials))
+
+    @property
+    def failed(self) -> int:
+        """Number of rounds without a measurement."""
+        return sum(map(is_failed_round, self.trials))
+
+    @cached_property
+    def belief(self) -> StudyBelief:
+        """The model of the study, in its units and direction; `NotReady` without a measurement."""
+        return self.opened.belief(self.trials)
+
+    @cached_property
+    def measured(self) -> list[FrozenTrial]:
+        """The trials in the model, in its order."""
+        by_number = {trial.number: trial for trial in self.trials}
+        return [by_number[number] for number in self.belief.trials]
+
+    @cached_property
+    def recommendation(self) -> StudyRecommendation:
+        """The recommended configuration, with parameters in the order of the study file.
+
+        It is the best candidate of the confirm stage, before it the configuration that the model
+        prefers.
+        """
+        stage = ConfirmStage.current(self)
+        with warnings.catch_warnings():  # of what `feasible` says
+            warnings.simplefilter("ignore")
+            best = self.belief.recommend() if stage is None else stage.recommend(self.belief)
+        return replace(best, params=self.study_file.space.restricted(best.params))
+
+    def with_attribute(self, name: str, value: Any) -> StudyState:
+        """The state with a user attribute, which is recorded with the study."""
+        self.opened.study.set_user_attr(name, value)
+        return replace(self, attributes={**self.attributes, name: value})
+
+    def after(self, count: int) -> StudyState:
+        """The state after so many measurements, with a model fitted to no others.
+
+        Args:
+            count: The number of measurements, at most those of now.
+
+        Returns:
+            The state of that time.
+        """
+        ended = sorted(
+            (trial for trial in self.trials if trial.state.is_finished()),
+            key=lambda one: (one.datetime_complete is None, one.datetime_complete, one.number),
+        )
+        measured = [n for n, one in enumerate(ended) if one.state == TrialState.COMPLETE]
+        past = sorted(ended[: measured[count - 1] + 1], key=lambda one: one.number)
+        return replace(self, opened=self.opened.modelled_anew(), trials=tuple(past))
+
+    def recommended_after(self, count: int) -> StudyRecommendation:
+        """The recommendation after so many measurements: of this process, or made anew."""
+        known = self.opened.recommended.get(count)
+        return self.after(count).recommendation if known is None else known

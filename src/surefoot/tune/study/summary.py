@@ -1,0 +1,187 @@
+"""The summary of a study: recommendation, comparison with the defaults, warnings, counts."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from optuna.trial import TrialState
+
+from surefoot.integrations.optuna import CONSTRAINTS
+from surefoot.tune.definition.schema import RiskDescription
+from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.opened_study import OpenedStudy
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.unstable import unstable_note
+from surefoot.tune.units import Units
+from surefoot.types import NotReady
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
+
+_LEAST_MEASURED = 20  # measurements, from which on earlier models are compared
+
+
+@dataclass(frozen=True)
+class AgainstDefaults:
+    """The recommendation compared with the default configuration of the study file.
+
+    Args:
+        params: The default configuration.
+        value: Its predicted value.
+        change: The recommendation's value less that one, as predicted jointly.
+        lower: Lower end of the confidence interval of the change.
+        upper: Upper end.
+    """
+
+    params: dict[str, Any]
+    value: float
+    change: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        ends = (self.lower, self.upper)
+        share = abs(self.change / self.value) if self.value else math.inf
+        certain = self.lower * self.upper > 0.0
+        if share > 10.0 or (share <= 0.005 and certain):  # which would be 0 %
+            return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
+        shares = sorted(100.0 * end / abs(self.value) for end in ends)
+        change = 100.0 * self.change / abs(self.value)
+        return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The results of a study, in its own units and direction.
+
+    Args:
+        trials: Finished trials, failed ones included.
+        failed: Finished trials without a measurement.
+        recommended: The recommended configuration, None before the first measurement.
+        risk: Meaning of the recommended value, in a study with an environment.
+        defaults: The recommendation against the default configuration, None where the study file
+            has none, before the first measurement, and in a study with an environment.
+        constraints: Measured constraints of the study file at the recommendation, by name, in a
+            study without an environment.
+        warnings: Contradictions between the measurements and the model, a sentence each.
+        units: Units of the objective and of the parameters.
+        effects: Effects of worker and time, a sentence each; all predictions are without them.
+        over_environment: Names of the constraints that were measured, in a study with an
+            environment, over which they hold with the recommendation's `feasibility`.
+    """
+
+    trials: int
+    failed: int
+    recommended: StudyRecommendation | None
+    risk: RiskDescription | None = None
+    defaults: AgainstDefaults | None = None
+    constraints: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    units: Units = field(default_factory=Units)
+    effects: tuple[str, ...] = ()
+    over_environment: tuple[str, ...] = ()
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Ends of the recommended value's interval, None before there are two measurements.
+
+        From one measurement the size of the noise cannot be estimated.
+        """
+        if self.recommended is None or self.trials - self.failed < 2:
+            return None
+        return self.recommended.lower, self.recommended.upper
+
+
+def summarise(opened: OpenedStudy) -> Summary:
+    """Recommend a configuration and count the trials.
+
+    Args:
+        opened: The study, as `open_study` gives it.
+
+    Returns:
+        The recommendation and the numbers of trials.
+
+    Raises:
+        StorageFailed: If the storage cannot be read.
+    """
+    state, study_file = opened.state(), opened.study_file
+    found: dict[str, Any] = {}
+    with contextlib.suppress(NotReady):
+        found = {
+            "recommended": state.recommendation,
+            "defaults": against_defaults(state),
+            "constraints": predicted_constraints(state),
+            "warnings": warnings_of(state, _checkpoints(state)),
+            "effects": effect_lines(state),
+        }
+    return Summary(
+        state.finished,
+        state.failed,
+        **{"recommended": None, **found},
+        risk=study_file.risk_description,
+        units=study_file.units,
+        over_environment=constraints_over_environment(state),
+    )
+
+
+def _checkpoints(state: StudyState) -> list[int]:
+    """Half and three quarters of the measurements, where there are enough."""
+    measured = len(state.belief.trials)
+    if state.study_file.environment is not None or measured < _LEAST_MEASURED:
+        return []
+    return [measured // 2, 3 * measured // 4]
+
+
+def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:
+    """Contradictions between the measurements and the model, and unstable configurations.
+
+    Args:
+        state: The study.
+        checkpoints: Numbers of measurements after which recommendations are looked at again.
+
+    Returns:
+        A sentence each.
+    """
+    found = contradictions(state, {count: state.recommended_after(count) for count in checkpoints})
+    note = unstable_note(state)
+    return (*found, note) if note else found
+
+
+def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
+    """The constraints at the recommendation, in the order of the study file."""
+    study_file = state.study_file
+    if study_file.environment is not None or not study_file.constraints:
+        return {}
+    known = state.belief.constraints(state.recommendation.params)
+    return {name: known[name] for name in study_file.constraints if name in known}
+
+
+def constraints_over_environment(state: StudyState) -> tuple[str, ...]:
+    """Names of the measured constraints, in the order of the study file.
+
+    Empty in a study without an environment, where each has a prediction of its own.
+    """
+    if state.study_file.environment is None:
+        return ()
+    measured = {
+        name
+        for trial in state.trials
+        if trial.state == TrialState.COMPLETE
+        for name in trial.user_attrs.get(CONSTRAINTS, ())
+    }
+    return tuple(name for name in state.study_file.constraints if name in measured)
+
+
+def against_defaults(state: StudyState) -> AgainstDefaults | None:
+    """The recommendation against the default configuration, None where that does not apply."""
+    defaults, belief = state.study_file.defaults, state.belief
+    if defaults is None or state.study_file.environment is not None:
+        return None
+    value = float(belief.predict([defaults])[0][0])
+    change = belief.difference(state.recommendation.params, defaults)
+    return AgainstDefaults(defaults, value, *change)

@@ -1,0 +1,102 @@
+"""An opened study: one location a run, one reading and one belief for each change of the study."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+
+import optuna
+import pytest
+from rich.console import Console
+from study_doubles import Scripted, trials_of
+
+from surefoot.hyperparameters.student_t_fit import HyperparameterFit
+from surefoot.integrations.optuna import SurefootSampler
+from surefoot.tune import import_table, open_study, run, summarise
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import opened_study
+from surefoot.tune.workers.worker_loop import tune
+from surefoot.types import NotReady
+
+TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
+
+
+@pytest.fixture
+def counts(monkeypatch) -> Counter[str]:
+    """Numbers of calls of the functions that read, locate, fit and model."""
+    found: Counter[str] = Counter()
+
+    def count(owner: object, name: str) -> None:
+        function = getattr(owner, name)
+
+        def counted(*arguments, **keywords):
+            # A fit without rewards is the prior that a model starts from.
+            if name != "fit" or len(arguments[1].rewards):
+                found[name] += 1
+            return function(*arguments, **keywords)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(opened_study, "locate")
+    count(optuna.study.Study, "get_trials")
+    count(SurefootSampler, "belief")
+    count(HyperparameterFit, "fit")
+    return found
+
+
+def test_what_a_run_with_progress_does_is_proportional_to_its_rounds(write_study, counts):
+    readings = {}
+    for rounds in (3, 9):
+        path = write_study(('"hill"', f'"hill{rounds}"'), ("minimize", "maximize"))
+        path.write_text(
+            path.read_text().replace("[parameters]", "[confirm]\nevery = 0\n[parameters]")
+        )
+        counts.clear()
+        run(path, rounds=rounds, console=Console(file=io.StringIO()))
+        assert (counts["locate"], counts["belief"], counts["fit"]) == (1, rounds, rounds)
+        readings[rounds] = counts["get_trials"]
+    assert readings[9] - readings[3] <= 4 * 6
+    assert readings[3] <= 4 * 3 + 8
+
+
+def test_a_belief_is_shared_until_another_trial_has_finished(write_study):
+    trials = trials_of(write_study())
+    opened = trials.opened
+    with pytest.raises(NotReady):
+        opened.state().belief  # noqa: B018
+    trials.record(trials.begin_next(), Measurement(1.0, 0.1))
+    before = opened.state()
+    trial = trials.begin_next()
+    assert len(opened.state().trials) == len(before.trials) + 1
+    assert opened.state().belief is before.belief
+    trials.record(trial, Failure("exit status 1", "", 0.1))
+    after = opened.state()
+    assert after.belief is not before.belief
+    assert (after.finished, after.failed) == (2, 1)
+    assert (before.finished, before.failed) == (1, 0)
+
+
+def test_a_past_state_has_the_trials_of_its_time(write_study):
+    path = write_study()
+    (path.parent / "runs.csv").write_text(TABLE)
+    import_table(path, path.parent / "runs.csv")
+    tune(trials_of(path, rounds=10), Scripted([Failure("exit status 1", "", 0.1)]), Stop())
+    opened = open_study(path)
+    past, now = opened.state().after(6), opened.state()
+    assert past.belief.values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [trial.number for trial in now.measured] == [*range(8), 9]
+    opened.recommended[6] = now.recommendation
+    assert now.recommended_after(6) is opened.recommended[6]
+    assert now.recommended_after(7).params == now.after(7).recommendation.params
+
+
+def test_the_end_of_a_run_says_what_a_fresh_process_does(write_study):
+    path = write_study()
+    outcome = run(path, rounds=5, quiet=True).summary
+    fresh = summarise(open_study(path))
+    assert outcome.recommended.params == fresh.recommended.params
+    for name in ("value", "lower", "upper"):
+        one, other = (getattr(each.recommended, name) for each in (outcome, fresh))
+        assert math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
