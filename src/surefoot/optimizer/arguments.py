@@ -199,6 +199,15 @@ def constraint_values(
     ]
 
 
+def check_measurements(name: str, given: Any) -> None:
+    """`InvalidInput` unless an argument is a list of measurements."""
+    listed = isinstance(given, list | tuple)
+    if not (listed and all(isinstance(one, Measurement) for one in given)):
+        raise InvalidInput(
+            f"`{name}` is {checks.shown(given)}, expected a list of `Measurement(where, values)`."
+        )
+
+
 def checked_measurement(
     given: Measurement,
     estimator: Estimator,
@@ -216,10 +225,6 @@ def checked_measurement(
         limits: The constraints that are declared.
         undeclared: Whether values of other constraints are accepted.
     """
-    if not isinstance(given, Measurement):
-        raise InvalidInput(
-            f"{checks.shown(given)} came as a measurement, expected `Measurement(where, values)`."
-        )
     others = {name: one for name, one in given.values.items() if name != OBJECTIVE}
     if undeclared:
         values = others

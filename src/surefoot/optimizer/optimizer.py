@@ -288,7 +288,9 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = perf_counter()
-        return self._record(self._located(self._checked(measurements, undeclared)), started)
+        return self._record(
+            self._located(self._checked("measurements", measurements, undeclared)), started
+        )
 
     @with_own_settings
     def forget(
@@ -331,7 +333,7 @@ class Optimizer:
             NotReady: Before the first reward.
             InvalidInput: If one of `also` cannot be recorded.
         """
-        further = self._checked(also, undeclared)
+        further = self._checked("also", also, undeclared)
         if not further:
             outcome, told = self._history.belief(), self._told
         else:
@@ -605,13 +607,11 @@ class Optimizer:
         asked = self._pending.by_id[query].location
         self._history.release(asked.point, asked.arm, self._pending.drop(query))
 
-    def _checked(self, measurements: Sequence[Measurement], undeclared: bool) -> list[Measurement]:
+    def _checked(
+        self, name: str, measurements: Sequence[Measurement], undeclared: bool
+    ) -> list[Measurement]:
         checks.truth("undeclared", undeclared)
-        if not isinstance(measurements, list | tuple):
-            raise InvalidInput(
-                f"{checks.shown(measurements)} came as measurements, expected a list of "
-                "`Measurement(where, values)`."
-            )
+        arguments.check_measurements(name, measurements)
         estimator, limits = self._history.model.estimator, self._told.constraints.limits
         return [
             arguments.checked_measurement(
