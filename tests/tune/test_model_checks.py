@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from support.study_doubles import Scripted, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import tracker
-from surefoot.regression.observations import Conditions
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import change_point
@@ -34,7 +33,7 @@ def steady_clock(monkeypatch):
     monkeypatch.setattr(
         tracker,
         "conditions_of",
-        lambda trial, effects: Conditions(time=float(trial.number) if "drift" in effects else None),
+        lambda trial, effects: (None, float(trial.number) if "drift" in effects else None),
     )
 
 

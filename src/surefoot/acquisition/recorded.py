@@ -19,7 +19,7 @@ from surefoot.spaces.locations import Location
 class Recorded:
     """Chooses as another policy does, and records the best lower bound over all rounds.
 
-    With `recommendation="rounds"`, the recommended design is x_t with t the round of the largest
+    With `Reporting("rounds")`, the recommended design is x_t with t the round of the largest
     risk of l_{t-1}(x_t, Z), the lower bound of the round in which x_t was chosen. With V-UCB, its
     regret is at most beta_T sqrt(C_1 gamma_T / T) whenever the bounds hold in all rounds, with
     beta the width (the square root of the paper's beta), C_1 = 8 / ln(1 + 1 / sigma_n^2), sigma_n^2
@@ -36,7 +36,8 @@ class Recorded:
         >>> import surefoot as sf
         >>> policy = sf.acquisition.Recorded(sf.acquisition.UpperConfidenceBound())
         >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
-        >>> optimizer = sf.Optimizer(space, kernel, policy=policy, recommendation="rounds")
+        >>> reporting = sf.acquisition.Reporting("rounds")
+        >>> optimizer = sf.Optimizer(space, kernel, policy=policy, reporting=reporting)
         >>> for _ in range(12):
         ...     query = optimizer.ask()
         ...     info = optimizer.tell(query, float(query.point))

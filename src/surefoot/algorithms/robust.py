@@ -99,7 +99,7 @@ def robust_ucb(
         >>> optimizer = sf.algorithms.robust_ucb(space, kernel, ridge=0.01)
         >>> points = [[0.1], [0.4], [0.4], [0.4], [0.8], [0.8]]
         >>> info = optimizer.tell_all(points, [0.1, 0.4, 0.5, 100.0, 0.9, 0.8])
-        >>> optimizer.weights.round(decimals=1).tolist()
+        >>> optimizer.belief().weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
     width, space = srinivas(scale=scale), as_space(space)

@@ -199,7 +199,7 @@ def constraint_values(
     ]
 
 
-def check_measurements(name: str, given: object) -> None:
+def check_measurements(name: str, given: Any) -> None:
     """`InvalidInput` unless an argument is a list of measurements."""
     listed = isinstance(given, list | tuple)
     if not (listed and all(isinstance(one, Measurement) for one in given)):

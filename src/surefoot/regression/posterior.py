@@ -158,7 +158,7 @@ class FeaturePosterior:
         ...     sf.Box([0.0], [1.0]), sf.kernels.squared_exponential(0.2)
         ... )
         >>> info = optimizer.tell([0.5], 1.0)
-        >>> round(optimizer.posterior.mean([[0.5]]).item(), 6)
+        >>> round(optimizer.belief().posterior.mean([[0.5]]).item(), 6)
         0.5
     """
 

@@ -186,3 +186,15 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     covariance = belief.belief.joint(points).covariance
     known = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     assert length > 1.3 * 2 * 1.96 * known**0.5
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_writing_into_values_and_weights_changes_no_run(direction: str) -> None:
+    study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=0, initial=4))
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 6)
+    assert isinstance(study.sampler, SurefootSampler)
+    belief = study.sampler.belief(study)
+    belief.values[:], belief.weights[:] = 1e9, 0.0
+    again = study.sampler.belief(study)
+    assert again.values.tolist() == [trial.value for trial in study.trials]
+    assert bool((again.weights > 0.0).all())

@@ -37,8 +37,8 @@ class MedianOfMeans:
         Hsu and Sabato 2016, Algorithm 2; for linear bandits Shao et al. 2018.
 
     Example:
-        >>> import surefoot as sf
-        >>> estimator = sf.MedianOfMeans(blocks=9)
+        >>> from surefoot_experiments.baselines import MedianOfMeans
+        >>> estimator = MedianOfMeans(blocks=9)
     """
 
     blocks: int = 9
