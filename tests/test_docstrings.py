@@ -18,6 +18,7 @@ PUBLIC = [
     "integrations.optuna",
     "kernels",
     "optimizer",
+    "parameters",
     "risks",
     "spaces",
     "tails",
