@@ -19,6 +19,7 @@ PUBLIC = [
     "integrations.optuna",
     "kernels",
     "optimizer",
+    "parameters",
     "risks",
     "spaces",
     "tails",

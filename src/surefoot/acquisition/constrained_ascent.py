@@ -15,6 +15,7 @@ _PENALTY, _GROWTH = 10.0, 4.0  # of the gradient of the score a unit of the cube
 _KEPT = 3  # points that are refined
 _AROUND = 32  # random points around each of them
 _REACHES = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # standard deviations of these, of the box
+_PASSES = 4  # through these where rules have no margins
 _CHANGED = 2.0  # variables in which they differ, on average
 
 
@@ -83,7 +84,8 @@ def refined(score: Score, box: Box, points: Tensor, generator: torch.Generator) 
     """
     with torch.no_grad():
         best = points[score(points).argsort(descending=True)[:_KEPT]]
-        for reach in _REACHES:
+        followed = box.region.margins(best).isfinite().any(0).all()  # by the ascent
+        for reach in _REACHES * (1 if bool(followed) else _PASSES):
             number = len(best) * _AROUND
             noise = torch.randn(number, box.dimension, dtype=torch.float64, generator=generator)
             changed = torch.rand(number, len(box.variables), generator=generator)

@@ -288,12 +288,12 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> Numbers:
         function = self.words.name_of(node.func) or self.words.written(node.func)
-        arguments = [self.number(one) for one in node.args]
-        if function in _FUNCTIONS and len(arguments) == 1 and not node.keywords:
-            of = _FUNCTIONS[function]
-            return lambda columns: of(*_tensors(arguments[0](columns)))
-        if function in _FOLDS and len(arguments) > 1 and not node.keywords:
-            fold = _FOLDS[function]
+        number = 0 if node.keywords else len(node.args)
+        if function in _FUNCTIONS and number == 1:
+            of, argument = _FUNCTIONS[function], self.number(node.args[0])
+            return lambda columns: of(*_tensors(argument(columns)))
+        if function in _FOLDS and number > 1:
+            fold, arguments = _FOLDS[function], [self.number(one) for one in node.args]
             return lambda columns: reduce(fold, _tensors(*(one(columns) for one in arguments)))
         known = ", ".join(f"`{one}`" for one in (*_FUNCTIONS, *_FOLDS))
         raise Mismatch(

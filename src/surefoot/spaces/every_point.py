@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import torch
@@ -26,8 +25,8 @@ def every_point(box: Box, most: int) -> Tensor | None:
     if box.continuous or number > most or not all(arc.isolated for arc in box.arcs):
         return None
     points = torch.zeros(number, box.dimension, dtype=torch.float64)
-    for row, chosen in zip(points, itertools.product(*(o for _, o in discrete)), strict=True):
-        for (columns, _), value in zip(discrete, chosen, strict=True):
-            row[columns] = value
+    chosen = torch.cartesian_prod(*(torch.arange(len(options)) for _, options in discrete))
+    for (columns, options), rows in zip(discrete, chosen.reshape(number, -1).T, strict=True):
+        points[:, columns] = options[rows]
     points = box.active(points).unique(dim=0) if box.arcs else points
     return points[box.allows(points)]

@@ -517,7 +517,9 @@ def _declared(
             )
         return None
     space = SearchSpace.of(search_space)
-    return _sorted(replace(space, require=[*space.require, *require]) if require else space)
+    if space.require:
+        require = [*space.require, *require]
+    return _sorted(replace(space, require=require) if require else space)
 
 
 def _sorted(space: SearchSpace) -> SearchSpace:

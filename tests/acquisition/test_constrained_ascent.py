@@ -1,0 +1,64 @@
+"""The search where rules hold, against sequential quadratic programming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from surefoot.acquisition.argmax import best_point
+from surefoot.parameters import Float, Int, Space
+
+
+def _problem(dimension: int, seed: int):
+    generator = torch.Generator().manual_seed(seed)
+    center = 0.4 + 0.6 * torch.rand(dimension, generator=generator, dtype=torch.float64)
+    weight = 0.3 + 3.0 * torch.rand(dimension, generator=generator, dtype=torch.float64)
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return -((x - center).square() * weight).sum(-1)
+
+    return score
+
+
+@pytest.mark.parametrize("dimension", [2, 6])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_best_point_is_that_of_quadratic_programming(dimension, seed):
+    names = [f"x{i}" for i in range(dimension)]
+    space = Space(
+        {name: Float(0, 1) for name in names},
+        [f"{' + '.join(names)} <= {0.4 * dimension}", f"x0 ** 2 + x{dimension - 1} ** 2 <= 0.4"],
+    )
+    score, box = _problem(dimension, seed), space.encoding.box
+    generator = torch.Generator().manual_seed(0)
+    found = best_point(score, box, generator, box.sample(8, generator))
+    known = minimize(
+        lambda x: -float(score(torch.tensor(x)[None])),
+        np.full(dimension, 0.3),
+        bounds=[(0.0, 1.0)] * dimension,
+        constraints=[
+            {"type": "ineq", "fun": lambda x: 0.4 * dimension - x.sum()},
+            {"type": "ineq", "fun": lambda x: 0.4 - x[0] ** 2 - x[-1] ** 2},
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 300},
+    )
+    assert known.success
+    assert space.violated(space.encoding.decode(found)) == ()
+    assert -known.fun - float(score(found[None])) < 1e-5
+
+
+@pytest.mark.parametrize("high", [20, 400])  # as levels, and as a continuous number
+def test_the_best_whole_numbers_are_exchanged_along_a_boundary(high):
+    space = Space({name: Int(0, high) for name in "abc"}, [f"a + b + c <= {high}"])
+    box = space.encoding.box
+    target = torch.tensor([0.55, 0.35, 0.4], dtype=torch.float64)  # 0.1 beyond the boundary each
+    generator = torch.Generator().manual_seed(0)
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return -(x - target).square().sum(-1)
+
+    found = space.encoding.decode(best_point(score, box, generator, box.sample(8, generator)))
+    assert sum(found.values()) == high
+    assert list(found.values()) == [round(0.45 * high), round(0.25 * high), round(0.3 * high)]

@@ -1,0 +1,58 @@
+"""Numbers and choices: their values, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from surefoot.parameters import Choice, Float, Int
+from surefoot.types import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values", "others"),
+    [
+        (Float(0.0, 1.0), [0, 0.5, 1.0], [-0.1, 1.1, math.nan, math.inf, "0.5", True, None]),
+        (Float(0.0, 1.0, step=0.1), [0.3, 0.1 + 0.2, 1], [0.25]),
+        (Float(1.0, 9.0, special=[0.0, -1.0]), [0, -1.0, 3], [0.5, -0.5]),
+        (Int(1, 9), [1, 9, 3.0], [0, 2.5, True, "3"]),
+        (Int(1, 9, step=4), [1, 5, 9], [2, 3]),
+        (Int(1, 9, special=[0]), [0, 1], [-1]),
+        (Choice(["a", "b"]), ["a"], ["c", 0, None, True]),
+        (Choice([False, True]), [True], [1, 0, "true"]),
+        (Choice([1, 2.5], ordered=True), [1, 1.0, 2.5], [True, 2]),
+    ],
+)
+def test_values_of_a_parameter(parameter, values, others):
+    assert all(parameter.contains(value) for value in values)
+    assert not any(parameter.contains(value) for value in others)
+    assert isinstance(parameter.describe(), str)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Float(1.0, 1.0), "`low`: got 1.0, expected less than `high`"),
+        (lambda: Float(math.nan, 1.0), "`low` is nan, expected a finite number"),
+        (lambda: Float(0.0, 1.0, log=True), "`low`: got 0.0, expected more than 0"),
+        (lambda: Float(0.0, 1.0, step=0.3), "`step`: got 0.3, expected one that divides"),
+        (lambda: Float(0.1, 1.0, log=True, step=0.1), "`step`: given together with `log`"),
+        (lambda: Float(-1e308, 1e308), "too far from high"),
+        (lambda: Float(1e16, 1e16 + 2, log=True), "the same in float64"),
+        (lambda: Float(0.0, 1.0, special=[2.0, 2.0]), "a list of different finite numbers"),
+        (lambda: Int(0.5, 2), "`low` is 0.5, expected a whole number: use `Float`"),
+        (lambda: Int(0, 4, special=[0.5]), "a list of different whole numbers"),
+        (lambda: Int(0, 2, special=[0, 1]), "has one value on its scale"),
+        (lambda: Int(0, 4, step=0), "`step` is 0, expected an integer of at least 1"),
+        (lambda: Choice(["a"]), "expected a list of 2 or more"),
+        (lambda: Choice("ab"), "expected a list of 2 or more"),
+        (lambda: Choice([1, 1.0]), "got 1.0 twice, expected different ones"),
+        (lambda: Choice([2, 1], ordered=True), "expected increasing numbers"),
+        (lambda: Choice(["a", "b"], ordered=True), "expected increasing numbers"),
+    ],
+)
+def test_what_is_no_parameter_is_refused(make, message):
+    with pytest.raises(InvalidInput) as refused:
+        make()
+    assert message in str(refused.value)
