@@ -111,7 +111,7 @@ class Measurement:
         2
     """
 
-    where: Query | int | Tensor | Sequence[float]
+    where: Query | int | Tensor | Sequence[float] | Mapping[str, Any]
     values: Mapping[str, float] = field(default_factory=dict)
     environment: Tensor | Sequence[float] | float | None = None
     sem: float = 0.0

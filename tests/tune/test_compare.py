@@ -14,11 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
-from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
 from support.processes import forked_surefoot, wait_until_gone
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
 from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, target_of, trials_of
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, target_of, trials_of
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import early_stop

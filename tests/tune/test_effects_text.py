@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_doubles import Scripted, all_of, trials_of
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import TIME, WORKER, StudyDrift
 from surefoot.tune import import_table
 from surefoot.tune.definition.command_template import CommandTemplate

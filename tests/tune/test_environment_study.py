@@ -13,11 +13,10 @@ import pytest
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
 from scipy import stats
-from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
 from support.processes import Tuning
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
 from surefoot.integrations.optuna import BLAMELESS, ENVIRONMENT
 from surefoot.tune import open_study, run

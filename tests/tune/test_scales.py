@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 from optuna.distributions import FloatDistribution
-from study_doubles import Scripted, all_of, trials_of
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.comparison.named_settings import named_setting

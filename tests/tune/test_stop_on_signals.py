@@ -12,10 +12,9 @@ import weakref
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState
-from study_doubles import Scripted, all_of, trials_of
 
 from support.processes import wait_until_gone
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.command_objective import CommandObjective

@@ -10,9 +10,8 @@ import pytest
 import sqlalchemy
 from optuna.trial import TrialState
 from rich.console import Console
-from study_doubles import all_of, target_of, trials_of
 
-from support.study_doubles import trials_of
+from support.study_doubles import all_of, target_of, trials_of
 from surefoot.tune import export, import_table, open_study, run, summarise
 from surefoot.tune.comparison.compare import compare
 from surefoot.tune.display import Progress

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from study_doubles import Scripted, all_of, trials_of
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.tune import export, import_table, open_study
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop

@@ -11,10 +11,9 @@ import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState, create_trial
 from rich.console import Console
-from study_doubles import Scripted, all_of, trials_of
 from typer.testing import CliRunner
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot import SurefootError
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study, run

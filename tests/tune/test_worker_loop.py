@@ -13,9 +13,8 @@ import optuna
 import pytest
 import sqlalchemy
 from optuna.trial import TrialState, create_trial
-from study_doubles import Scripted, all_of, trials_of
 
-from support.study_doubles import Scripted, trials_of
+from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement

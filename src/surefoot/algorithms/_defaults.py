@@ -13,7 +13,7 @@ from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
 from surefoot.widths import Width
 
-_Space = TypeVar("_Space", Arms, Box, Joint)
+_Space = TypeVar("_Space", bound="Arms | Box | Joint")
 
 
 def initial_design_size(space: Space | Joint) -> int:
@@ -42,4 +42,4 @@ def placed(space: _Space, device: str | torch.device) -> _Space:
     """The space with its tensors on a device."""
     space = as_space(space)
     check_space(space)
-    return space.to(checks.device(device))
+    return space.to(checks.device(device))  # type: ignore[return-value]

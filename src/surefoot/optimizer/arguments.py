@@ -138,6 +138,8 @@ def conditions(
         rewards: How many rewards there are.
         effects: Names of the effects that the model includes.
     """
+    if _are_unknown(workers) and _are_unknown(times):
+        return [(None, None)] * rewards
     columns: dict[str, list] = {}
     for name, value in (("workers", workers), ("times", times)):
         columnar = hasattr(value, "__len__") and not checks.is_single(value)
@@ -161,6 +163,11 @@ def conditions(
                 f"without its {name}."
             )
     return found
+
+
+def _are_unknown(column: Any) -> bool:
+    """Whether no worker or time is given, or one that is None, as for a single reward."""
+    return column is None or (type(column) is list and column == [None])
 
 
 def constraint_values(

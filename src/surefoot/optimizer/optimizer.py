@@ -17,9 +17,10 @@ from surefoot._internal.estimands import Estimand
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.plan import Plan
-from surefoot.acquisition.policy import PolicyState, as_policy
+from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.reporting import Reporting
+from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
 from surefoot.beliefs.estimands import estimand_of
 from surefoot.beliefs.model import Hyperparameters
@@ -226,11 +227,10 @@ class Optimizer:
         reward, error = checks.reward(y), checks.standard_error(sem)
         arguments.standard_errors([error] if error else None, 1, self._history.model.estimator)
         (values,) = arguments.constraint_values([constraints], 1, self._told.constraints.limits)
-        under = None, None
-        if worker is not None or time is not None:
-            (under,) = arguments.conditions([worker], [time], 1, self.effects)
-        one = Measurement(where, {OBJECTIVE: reward, **values}, environment, error, *under)
-        return self._record([(location, query, one)], started)
+        ((who, when),) = arguments.conditions([worker], [time], 1, self.effects)
+        one = Measurement(where, {OBJECTIVE: reward, **values}, environment, error, who, when)
+        self._record([(location, query, one)])
+        return self._info(self._history.infer(), perf_counter() - started)
 
     @with_own_settings
     def tell_all(
@@ -272,7 +272,8 @@ class Optimizer:
             Measurement(where, {OBJECTIVE: reward, **values}, environment, error, *under)
             for where, reward, values, environment, error, under in columns
         ]
-        return self._record(self._located(measurements), started)
+        self._record(self._located(measurements))
+        return self._info(self._history.infer(), perf_counter() - started)
 
     @with_own_settings
     def record(
@@ -292,9 +293,10 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = perf_counter()
-        return self._record(
-            self._located(self._checked("measurements", measurements, undeclared)), started
-        )
+        self._record(self._located(self._checked("measurements", measurements, undeclared)))
+        if not len(self.history):
+            return None
+        return self._info(self._history.infer(), perf_counter() - started)
 
     @with_own_settings
     def forget(
@@ -582,8 +584,8 @@ class Optimizer:
             found.append((location, query, one))
         return found
 
-    def _record(self, rows: Sequence[_Located], started: float) -> Info:
-        """Record checked measurements, with one estimate."""
+    def _record(self, rows: Sequence[_Located]) -> None:
+        """Record checked measurements."""
         for location, query, one in rows:
             self._told.add(location, one)
             if OBJECTIVE in one.values:
@@ -591,9 +593,6 @@ class Optimizer:
             elif one.failed and query is not None:
                 self._drop(query)
         self._told.constraints.settle()
-        if not len(self._history.observations):
-            return None
-        return self._info(self._history.infer(), perf_counter() - started)
 
     def _observe(self, location: Location, query: int | None, measured: Measurement) -> None:
         if query is not None:

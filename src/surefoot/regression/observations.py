@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -223,7 +224,7 @@ class Observations:
     @property
     def pulls(self) -> list[Pull]:
         """Counts of the rewards of each site, in order of first observation."""
-        arms = self.arms or [None] * self._sites_number
+        arms: Sequence[int | None] = self.arms or [None] * self._sites_number
         counts = self._count[: self._sites_number].astype(np.int64).tolist()
         return [Pull(*each) for each in zip(self.sites, arms, counts, strict=True)]
 
