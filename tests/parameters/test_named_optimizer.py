@@ -43,7 +43,6 @@ def _value(params) -> float:
         lambda: sf.Optimizer(UNIT, KERNEL, policy=sf.acquisition.ThompsonSampling()),
         lambda: algorithms.v_ucb(sf.Joint(UNIT, LOADS), KERNEL, level=0.2, ridge=0.01),
         lambda: algorithms.v_ucb(sf.Joint(UNIT, CONTINUOUS), KERNEL, level=0.2, ridge=0.01),
-        lambda: algorithms.rho_kg(sf.Joint(UNIT, LOADS), KERNEL, level=0.2, ridge=0.01),
     ],
 )
 def test_all_that_is_asked_and_recommended_satisfies_the_rules(make):

@@ -9,8 +9,8 @@ from collections import Counter
 import optuna
 import pytest
 from rich.console import Console
-from study_doubles import Scripted, trials_of
 
+from support.study_doubles import Scripted, trials_of
 from surefoot.hyperparameters.student_t_fit import HyperparameterFit
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune import import_table, open_study, run, summarise

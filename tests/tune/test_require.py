@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from study_doubles import Scripted
 from surefoot.tune.definition.named_settings import named_setting
 from surefoot.tune.study.study import create_study, open_study, summarise
 
+from support.study_doubles import Scripted
 from surefoot.tune import StudyFile, StudyFileError, import_table
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.trials import StudyTrials

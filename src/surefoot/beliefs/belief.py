@@ -170,6 +170,8 @@ class Belief:
             points: Designs, each followed by its environment on a `Joint` space.
             offset: Added to the posterior mean (n,), such as an effect of conditions.
         """
+        if not len(points):
+            return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
             reported = self._reported
             mean, deviation = reported.posterior.mean_and_deviation(points)

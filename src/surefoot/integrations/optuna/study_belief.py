@@ -525,8 +525,6 @@ class StudyBelief:
 
     def _predicted(self, points: Tensor, offset: Tensor | float = 0.0) -> _Arrays:
         """Predictions at encoded points (n, d), in the units and the direction of the study."""
-        if not len(points):
-            return (np.zeros(0),) * 3
         mean, lower, upper = map(self._array, self.belief.at_inputs(points, offset))
         return mean, lower, upper
 
