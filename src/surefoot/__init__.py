@@ -46,12 +46,15 @@ if TYPE_CHECKING:
     from surefoot.types import Constraint as Constraint
     from surefoot.types import Info as Info
     from surefoot.types import InvalidInput as InvalidInput
+    from surefoot.types import Measurement as Measurement
     from surefoot.types import NotInstalled as NotInstalled
     from surefoot.types import NotReady as NotReady
     from surefoot.types import NumericalError as NumericalError
+    from surefoot.types import Objective as Objective
     from surefoot.types import Query as Query
     from surefoot.types import Recommendation as Recommendation
     from surefoot.types import SurefootError as SurefootError
+    from surefoot.types import Watched as Watched
 
 __version__ = "0.1.0"
 
@@ -80,12 +83,15 @@ _NAMES = {
         "Constraint",
         "Info",
         "InvalidInput",
+        "Measurement",
         "NotInstalled",
         "NotReady",
         "NumericalError",
+        "Objective",
         "Query",
         "Recommendation",
         "SurefootError",
+        "Watched",
     ),
 }
 _MODULES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -210,8 +210,79 @@ class Constraint:
                 object.__setattr__(self, name, checks.finite(name, limit))
         object.__setattr__(self, "confidence", checks.probability("confidence", self.confidence))
 
+    @property
+    def role(self) -> Role:
+        """Its role, "constraint"."""
+        return "constraint"
+
+    @property
+    def center(self) -> float:
+        """The limit, where no margin is left."""
+        return self.minimum if self.maximum is None else self.maximum  # type: ignore[return-value]
+
+    @property
+    def direction(self) -> float:
+        """1.0 where larger values are better, else -1.0."""
+        return 1.0 if self.maximum is None else -1.0
+
     def excess(self, value: float) -> float:
-        """How far a value is beyond the limit, negative within it."""
-        if self.maximum is not None:
-            return value - self.maximum
-        return self.minimum - value  # type: ignore[operator]
+        """Distance of a value beyond the limit, negative within it."""
+        return self.direction * (self.center - value)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Further quantity to optimise, which is measured together with the reward.
+
+    It has a model, which a policy may use (`Belief.outcomes`); the policies of the library
+    maximise the reward.
+
+    Args:
+        maximise: Whether larger values are better.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.robust_ucb(
+        ...     sf.Box([0.0], [1.0]), outcomes={"cost": sf.Objective(maximise=False)}
+        ... )
+        >>> _ = optimizer.tell_all([[0.1], [0.9]], [1.0, 2.0], outcomes=[{"cost": 3.0}, None])
+        >>> list(optimizer.belief().outcomes)
+        ['cost']
+    """
+
+    maximise: bool = True
+
+    center = 0.0
+
+    @property
+    def role(self) -> Role:
+        """Its role, "objective"."""
+        return "objective"
+
+    @property
+    def direction(self) -> float:
+        """1.0 where larger values are better, else -1.0."""
+        return 1.0 if self.maximise else -1.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Quantity that is measured together with the reward and modelled, without goal or limit.
+
+    Example:
+        >>> import surefoot as sf
+        >>> sf.Watched().role
+        'watched'
+    """
+
+    center, direction = 0.0, 1.0
+
+    @property
+    def role(self) -> Role:
+        """Its role, "watched"."""
+        return "watched"
+
+
+Role = Literal["objective", "constraint", "watched"]
+Outcome = Constraint | Objective | Watched
+"""Quantity that is measured together with the reward: a constraint, an objective, or neither."""

@@ -266,7 +266,7 @@ RUNS: dict[str, Any] = {
     "standardised": lambda: sf.Optimizer(
         SPACES["box"], GivenHyperparameters(KERNEL, 0.1, standardise=True), estimator=TO_THE_END
     ),
-    "constrained": lambda: sf.algorithms.robust_ucb(SPACES["box"], constraints=LIMIT),
+    "constrained": lambda: sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT),
     "joint": lambda: build("joint"),
 }
 
@@ -352,7 +352,7 @@ def test_what_designs_and_points_must_be() -> None:
 
 @pytest.mark.parametrize("told_at_once", [False, True])
 def test_loading_a_constrained_run_fits_nothing(tmp_path, monkeypatch, told_at_once: bool) -> None:
-    optimizer = sf.algorithms.robust_ucb(SPACES["box"], constraints=LIMIT, seed=0)
+    optimizer = sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT, seed=0)
     measured = [
         Measurement(one.where, {**one.values, "p99": float(one.where)})
         for one in rows(SPACES["box"], 20)
@@ -379,6 +379,6 @@ def test_loading_a_constrained_run_fits_nothing(tmp_path, monkeypatch, told_at_o
 
 
 def test_a_belief_may_be_copied() -> None:
-    belief = fitted(constraints=LIMIT)
+    belief = fitted(outcomes=LIMIT)
     assert torch.equal(copy.deepcopy(belief).predict(LINE)[0], belief.predict(LINE)[0])
     assert np.isfinite(copy.deepcopy(belief).weights.numpy()).all()

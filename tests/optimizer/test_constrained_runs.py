@@ -18,13 +18,13 @@ LIMIT = {"p99": sf.Constraint(maximum=0.5, confidence=0.9)}
 def told(optimizer: sf.Optimizer, points: list[float]) -> sf.Optimizer:
     """Rewards that rise with x, and so does the constrained quantity."""
     values = [{"p99": x} if x != 0.3 else None for x in points]
-    optimizer.tell_all([[x] for x in points], points, constraints=values)
+    optimizer.tell_all([[x] for x in points], points, outcomes=values)
     return optimizer
 
 
 @pytest.fixture
 def optimizer() -> sf.Optimizer:
-    return sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=LIMIT, seed=0)
+    return sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=LIMIT, seed=0)
 
 
 @pytest.mark.slow
@@ -46,9 +46,9 @@ def test_a_minimum_is_the_mirror_image_of_a_maximum():
     mirrored = {"p99": sf.Constraint(minimum=-0.5, confidence=0.9)}
     pair = []
     for limits, sign in ((LIMIT, 1.0), (mirrored, -1.0)):
-        one = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=limits, seed=0)
+        one = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits, seed=0)
         for x in (0.0, 0.3, 0.6, 0.9):
-            one.tell([x], x, constraints={"p99": sign * x})
+            one.tell([x], x, outcomes={"p99": sign * x})
         pair.append(one.recommend())
     assert torch.equal(pair[0].point, pair[1].point)
     assert pair[0].feasibility == pytest.approx(pair[1].feasibility)
@@ -58,7 +58,7 @@ def test_a_minimum_is_the_mirror_image_of_a_maximum():
 def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
     for _ in range(6):
         query = optimizer.ask()
-        optimizer.tell(query, float(query.point), constraints={"p99": float(query.point)})
+        optimizer.tell(query, float(query.point), outcomes={"p99": float(query.point)})
     optimizer.save(tmp_path / "run")
     loaded = sf.Optimizer.load(tmp_path / "run")
     assert loaded.constraints.limits == LIMIT
@@ -76,7 +76,7 @@ def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
 def test_a_wrong_value_changes_nothing(optimizer, given, message):
     query = optimizer.ask()
     with pytest.raises(sf.InvalidInput, match=message):
-        optimizer.tell(query, 1.0, constraints=given)
+        optimizer.tell(query, 1.0, outcomes=given)
     assert len(optimizer.history) == 0
     assert optimizer.pending == [query]
 
@@ -88,18 +88,18 @@ def test_wrong_limits_are_refused():
     with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
         sf.Constraint(maximum=1.0, confidence=1.0)
     with pytest.raises(sf.InvalidInput, match="expected constraints by name"):
-        sf.algorithms.robust_ucb(box, constraints={"p99": 20.0})
+        sf.algorithms.robust_ucb(box, outcomes={"p99": 20.0})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
 def test_each_constraint_holds_with_its_own_confidence(confidence):
     limits = {"a": sf.Constraint(maximum=0.5, confidence=confidence), "b": sf.Constraint(maximum=9)}
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), constraints=limits, seed=0)
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits, seed=0)
     x = torch.linspace(0, 1, 25, dtype=torch.float64)
     noisy = x + 0.3 * torch.randn(25, generator=torch.Generator().manual_seed(1))
     values = [{"a": value, "b": 0.0} for value in noisy.tolist()]
-    optimizer.tell_all(x.unsqueeze(-1), x, constraints=values)
+    optimizer.tell_all(x.unsqueeze(-1), x, outcomes=values)
     best = optimizer.recommend()
     assert best.feasibility >= confidence
     if confidence == 0.5:
@@ -115,8 +115,8 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
     points = np.concatenate([spread, close])
     p99 = np.where(points[:, 0] < 0.7, 1.2, 10.0) * np.exp(0.1 * generator.standard_t(3, 40))
     limits = {"p99": sf.Constraint(maximum=1.5)}
-    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), constraints=limits)
-    optimizer.tell_all(points.tolist(), p99, constraints=[{"p99": value} for value in p99])
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=limits)
+    optimizer.tell_all(points.tolist(), p99, outcomes=[{"p99": value} for value in p99])
     predicted = optimizer.constraints.predict(torch.tensor([[0.9, 0.5]], dtype=torch.float64))
     assert float(predicted["p99"].probability) < 0.1
     assert float(predicted["p99"].lower) <= float(predicted["p99"].value)
@@ -181,7 +181,7 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
 @pytest.mark.slow
 def test_a_second_feasible_region_that_is_better_is_found():
     optimizer = sf.algorithms.robust_ucb(
-        sf.Box([0.0, 0.0], [1.0, 1.0]), constraints={"c": sf.Constraint(maximum=0.0)}, seed=0
+        sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=0.0)}, seed=0
     )
     noise = np.random.default_rng(0)
     for _ in range(20):
@@ -189,26 +189,26 @@ def test_a_second_feasible_region_that_is_better_is_found():
         x, y = query.point.tolist()
         regions = ((x - 0.2) ** 2 + (y - 0.25) ** 2 - 0.04, (x - 0.8) ** 2 + (y - 0.8) ** 2 - 0.012)
         reward = x + y + 0.02 * noise.standard_normal()
-        optimizer.tell(query, reward, constraints={"c": 20.0 * min(regions)})
+        optimizer.tell(query, reward, outcomes={"c": 20.0 * min(regions)})
     assert float(optimizer.recommend().point.sum()) > 1.5  # at most 0.74 in the first region
 
 
 @pytest.mark.parametrize("value", [np.float32(0.5), np.int64(1), torch.tensor(0.5), 1])
 def test_a_constraint_may_be_any_number(value: object) -> None:
     limits = {"p": sf.Constraint(maximum=np.float32(1.0))}
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
-    optimizer.tell([0.3], 1.0, constraints={"p": value}, worker=np.int64(3))
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
+    optimizer.tell([0.3], 1.0, outcomes={"p": value}, worker=np.int64(3))
     assert optimizer.belief().success.is_certain
 
 
 @pytest.mark.parametrize("given", [{"p": True}, {"p": 10**400}, {"p": "1"}, [0.5], 0.5])
 def test_what_is_no_constraint_is_refused(given: object) -> None:
     limits = {"p": sf.Constraint(maximum=1.0)}
-    optimizer = robust_ucb(sf.Box([0.0], [1.0]), constraints=limits)
+    optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
     with pytest.raises(sf.InvalidInput, match="constraints"):
-        optimizer.tell([0.3], 1.0, constraints=given)
+        optimizer.tell([0.3], 1.0, outcomes=given)
     with pytest.raises(sf.InvalidInput, match="constraints"):
-        optimizer.tell_all([[0.3]], [1.0], constraints=given)
+        optimizer.tell_all([[0.3]], [1.0], outcomes=given)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from surefoot.tune.definition.named_settings import named_setting
-from surefoot.tune.study.study import create_study, open_study, summarise
 
 from support.study_doubles import Scripted
 from surefoot.tune import StudyFile, StudyFileError, import_table
+from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
@@ -41,12 +42,10 @@ def test_a_run_and_its_recommendation_satisfy_the_rules(write_study):
     path = write_study(RULES)
     study_file, objective = StudyFile.load(path), Scripted()
     opened = create_study(study_file)
-    tune(
-        StudyTrials(study_file, opened.study, opened.storage, 12, "a run", "w0"), objective, Stop()
-    )
+    tune(StudyTrials(opened, 12, "a run", "w0"), objective, Stop())
     assert len(objective.asked) == 12
     assert all(map(_satisfied, objective.asked))
-    best = summarise(*open_study(path)).recommended
+    best = summarise(open_study(path)).recommended
     assert best is not None
     assert _satisfied(best.params)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from surefoot.types import Constraint, InvalidInput
+from surefoot.types import Constraint, InvalidInput, Outcome
 
 if TYPE_CHECKING:
     import torch
@@ -206,6 +206,18 @@ def constraints(value: object) -> None:
     ):
         raise InvalidInput(
             f"`constraints` is {shown(value)}, expected constraints by name, such as "
+            '{"p99": Constraint(maximum=20.0)}.'
+        )
+
+
+def outcomes(value: object) -> None:
+    """Raise `InvalidInput` unless they are outcomes by name, or None."""
+    if value is not None and not (
+        isinstance(value, Mapping)
+        and all(isinstance(k, str) and isinstance(v, Outcome) for k, v in value.items())
+    ):
+        raise InvalidInput(
+            f"`outcomes` is {shown(value)}, expected outcomes by name, such as "
             '{"p99": Constraint(maximum=20.0)}.'
         )
 

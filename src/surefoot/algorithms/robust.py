@@ -27,7 +27,7 @@ from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk
 from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.box import as_space
-from surefoot.types import Constraint, InvalidInput
+from surefoot.types import InvalidInput, Outcome
 from surefoot.widths import srinivas
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def robust_ucb(
     ridge: float | None = None,
     scale: float = 0.5,
     initial: int | None = None,
-    constraints: Mapping[str, Constraint] | None = None,
+    outcomes: Mapping[str, Outcome] | None = None,
     effects: Sequence[str] = EFFECTS,
     instability: Instability = STABLE,
     estimand: Estimand = "location",
@@ -71,7 +71,8 @@ def robust_ucb(
             of the squared output scale, which is estimated; 1 by default.
         scale: Factor of the width sqrt(2 ln(t^2 pi^2 / 0.6)).
         initial: Number of points of the initial design; by default none if a kernel is given.
-        constraints: Limits of other quantities that are measured with the reward, by name.
+        outcomes: Other quantities that are measured with the reward, by name: a `Constraint`, an
+            `Objective` or one that is only `Watched`.
         effects: Nuisance effects to include in the model if the data support them: "worker", a
             random intercept for each `worker` passed to `tell`, and "drift", a drift over the
             `time` passed to `tell`; see `HyperparameterFit`.
@@ -118,7 +119,7 @@ def robust_ucb(
                 initial_design_size(space) if initial is None else initial, instability=instability
             ),
             reporting=Reporting("cross-validated", Credible(), estimand),
-            constraints=constraints,
+            outcomes=outcomes,
             seed=seed,
         )
     return Optimizer(
@@ -130,7 +131,7 @@ def robust_ucb(
         policy=policy,
         plan=Plan(0 if initial is None else initial, instability=instability),
         reporting=Reporting(interval=Credible(), estimand=estimand),
-        constraints=constraints,
+        outcomes=outcomes,
         seed=seed,
     )
 

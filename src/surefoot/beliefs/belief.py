@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -331,6 +331,15 @@ class Belief:
     def observations(self) -> Observations:
         """The rewards of the objective, by distinct inputs of the model."""
         return self.outcome.observations
+
+    @property
+    def outcomes(self) -> Mapping[str, OutcomeBelief]:
+        """Beliefs of the outcomes beside the objective by name, as goals that are maximised.
+
+        Of a constraint the goal is the margin to its limit; of an objective that is minimised, the
+        value with the opposite sign.
+        """
+        return self.constraints.outcomes
 
     @property
     def hyperparameters(self) -> Fitted:

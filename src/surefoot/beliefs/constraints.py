@@ -15,7 +15,7 @@ from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.regression.posterior import joint_draws
 from surefoot.regression.transforms import Affine, Chain
-from surefoot.types import Constraint
+from surefoot.types import Constraint, Outcome
 
 CONFIDENT = 0.95
 """Probability that all constraints hold, from which a configuration is recommended."""
@@ -26,6 +26,10 @@ UNLIKELY = 0.05
 _LEAST = 1e-9  # deviation of a constraint, relative to its values
 _TINY = 1e-300  # probability whose powers have finite derivatives
 _OF_95 = 1.96  # standard deviations of a 95 % interval
+
+
+AT_ZERO = Constraint(maximum=0.0)
+"""Limit of constraints that were not declared, as in Optuna."""
 
 
 class PredictedLimit(NamedTuple):
@@ -74,7 +78,7 @@ class ConstraintBelief:
     def predict(self, points: Tensor) -> PredictedLimit:
         """The constraint without noise at inputs (n, d), in its own units."""
         mean, deviation = self._moments(points)
-        units = margin_of(self.limit).then(*self.margin.transform.parts)
+        units = goal_of(self.limit).then(*self.margin.transform.parts)
         ends = [units.inverse(mean + side * _OF_95 * deviation) for side in (-1, 1)]
         lower, upper = torch.minimum(*ends), torch.maximum(*ends)
         return PredictedLimit(units.inverse(mean), lower, upper, self.probability(points))
@@ -103,7 +107,8 @@ class ConstraintBeliefs:
 
     Args:
         limits: Declared limits by name.
-        find: Function that returns the beliefs by name; called once, when they are asked for.
+        find: Function that returns the beliefs of all further outcomes by name, as goals that are
+            maximised; called once, when they are asked for.
         measured: Names of the constraints with at least one value.
 
     References:
@@ -111,16 +116,24 @@ class ConstraintBeliefs:
     """
 
     limits: Mapping[str, Constraint] = field(default_factory=dict)
-    find: Callable[[], Mapping[str, ConstraintBelief]] = dict
+    find: Callable[[], Mapping[str, OutcomeBelief]] = dict
     measured: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.measured)
 
     @cached_property
+    def outcomes(self) -> Mapping[str, OutcomeBelief]:
+        """Belief of each further outcome that has been measured, as a goal that is maximised."""
+        return self.find()
+
+    @cached_property
     def beliefs(self) -> Mapping[str, ConstraintBelief]:
         """Belief of each constraint that has been measured."""
-        return self.find()
+        return {
+            name: ConstraintBelief(self.limits.get(name, AT_ZERO), self.outcomes[name])
+            for name in self.measured
+        }
 
     @cached_property
     def probability(self) -> Probability:
@@ -176,11 +189,9 @@ class ConstraintBeliefs:
         return self.beliefs[name].assurance(points)
 
 
-def margin_of(limit: Constraint) -> Chain:
-    """Transformation from values of a constraint to their margin, 0 at the limit."""
-    if limit.maximum is not None:
-        return Chain((Affine(limit.maximum, -1.0),))
-    return Chain((Affine(limit.minimum, 1.0),))  # type: ignore[arg-type]
+def goal_of(outcome: Outcome) -> Chain:
+    """Transformation of an outcome to a goal that is maximised: of a constraint, its margin."""
+    return Chain((Affine(outcome.center, outcome.direction),))
 
 
 NO_CONSTRAINTS = ConstraintBeliefs()

@@ -14,7 +14,7 @@ from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.spaces import Arms, Box, Joint, Space
-from surefoot.types import OBJECTIVE, Constraint, InvalidInput, Measurement
+from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
 
 
 def check_space(space: object) -> None:
@@ -69,12 +69,12 @@ def _rule(given: Any, ridge: float, space: Space | Joint) -> Hyperparameters:
     return given
 
 
-def check_constraints(space: Space | Joint, constraints: object) -> None:
-    """`InvalidInput` unless they are `Constraint`s by name, on a space that can be modelled."""
-    checks.constraints(constraints)
-    if constraints and not space.design.has_coordinates:
+def check_outcomes(space: Space | Joint, outcomes: object) -> None:
+    """`InvalidInput` unless they are outcomes by name, on a space that can be modelled."""
+    checks.outcomes(outcomes)
+    if outcomes and not space.design.has_coordinates:
         raise InvalidInput(
-            "`constraints` came with `Arms` without coordinates, expected inputs of a model: pass "
+            "`outcomes` came with `Arms` without coordinates, expected inputs of a model: pass "
             "`Arms(points)`."
         )
 
@@ -170,38 +170,38 @@ def _are_unknown(column: Any) -> bool:
     return column is None or (type(column) is list and column == [None])
 
 
-def constraint_values(
+def outcome_values(
     given: Sequence[Mapping[str, float] | None] | None,
     rewards: int,
-    limits: Mapping[str, Constraint],
+    declared: Mapping[str, Outcome],
 ) -> list[dict[str, float]]:
-    """Finite values of declared constraints, one dictionary for each reward.
+    """Finite values of declared outcomes, one dictionary for each reward.
 
     Args:
         given: Values by name for each reward, some of which may be None; None if all are unknown.
         rewards: How many rewards there are.
-        limits: The constraints that are declared.
+        declared: The outcomes that are declared.
     """
     rows = [None] * rewards if given is None else given
     if not isinstance(rows, list | tuple) or not all(isinstance(r, Mapping | None) for r in rows):
         raise InvalidInput(
-            f"`constraints` is {checks.shown(given)}, expected values by name, such as "
+            f"`outcomes` is {checks.shown(given)}, expected values by name, such as "
             "`{'memory': 18.5}`; for several rewards a list with one such mapping for each."
         )
     if len(rows) != rewards:
         raise InvalidInput(
-            f"{rewards} rewards came with constraints of {len(rows)}, expected as many."
+            f"{rewards} rewards came with outcomes of {len(rows)}, expected as many."
         )
     for name in (name for each in rows if each for name in each):
-        if name not in limits:
-            known = f"expected {', '.join(map(repr, limits))}" if limits else "none is declared"
+        if name not in declared:
+            known = f"expected {', '.join(map(repr, declared))}" if declared else "none is declared"
             raise InvalidInput(
-                f"{name!r} is not a constraint, {known}: declare it by "
-                f"`constraints={{{name!r}: Constraint(maximum=...)}}`."
+                f"{name!r} is no outcome, {known}: declare it by "
+                f"`outcomes={{{name!r}: Constraint(maximum=...)}}`."
             )
     finite = checks.finite
     return [
-        {name: finite(f"constraints[{name!r}]", value) for name, value in (one or {}).items()}
+        {name: finite(f"outcomes[{name!r}]", value) for name, value in (one or {}).items()}
         for one in rows
     ]
 
@@ -219,7 +219,7 @@ def checked_measurement(
     given: Measurement,
     estimator: Estimator,
     effects: Sequence[str],
-    limits: Mapping[str, Constraint],
+    declared: Mapping[str, Outcome],
     *,
     undeclared: bool = False,
 ) -> Measurement:
@@ -229,14 +229,14 @@ def checked_measurement(
         given: The measurement.
         estimator: The estimator in use.
         effects: Names of the effects that the model includes.
-        limits: The constraints that are declared.
-        undeclared: Whether values of other constraints are accepted.
+        declared: The outcomes that are declared.
+        undeclared: Whether values of other outcomes are accepted.
     """
     others = {name: one for name, one in given.values.items() if name != OBJECTIVE}
     if undeclared:
         values = others
     else:
-        (values,) = constraint_values([others], 1, limits)
+        (values,) = outcome_values([others], 1, declared)
     if OBJECTIVE in given.values:
         values = {OBJECTIVE: checks.reward(given.values[OBJECTIVE]), **values}
     error = checks.standard_error(given.sem)

@@ -41,11 +41,11 @@ from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import (
     OBJECTIVE,
-    Constraint,
     Info,
     InvalidInput,
     Measurement,
     NotReady,
+    Outcome,
     Query,
     Recommendation,
 )
@@ -82,7 +82,8 @@ class Optimizer:
             kernel, that is in squared reward units.
         plan: Initial design and replicates, see `Plan`.
         reporting: Rule of the recommendation, its intervals and its estimand, see `Reporting`.
-        constraints: Limits of other quantities that are measured with the reward, by name.
+        outcomes: Other quantities that are measured with the reward, by name: a `Constraint`, an
+            `Objective` or one that is only `Watched`.
         seed: Seed of all random choices.
 
     Raises:
@@ -110,12 +111,12 @@ class Optimizer:
         ridge: float = 1.0,
         plan: Plan = Plan(),
         reporting: Reporting = Reporting(),
-        constraints: Mapping[str, Constraint] | None = None,
+        outcomes: Mapping[str, Outcome] | None = None,
         seed: int = 0,
     ) -> None:
         space = as_space(space)
         arguments.check_parts(space, features, estimator, width)
-        arguments.check_constraints(space, constraints)
+        arguments.check_outcomes(space, outcomes)
         self.space = space
         self.risk = on_space(space, risk)
         self.policy = as_policy(UpperConfidenceBound() if policy is None else policy)
@@ -137,7 +138,7 @@ class Optimizer:
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
-        self._told = Told.nothing(space, constraints or {})
+        self._told = Told.nothing(space, outcomes or {})
 
     @with_own_settings
     def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
@@ -189,7 +190,7 @@ class Optimizer:
         environment: EnvironmentValue = None,
         *,
         sem: float = 0.0,
-        constraints: Mapping[str, float] | None = None,
+        outcomes: Mapping[str, float] | None = None,
         worker: str | int | None = None,
         time: float | None = None,
     ) -> Info:
@@ -205,7 +206,7 @@ class Optimizer:
                 did not ask for one; one query may be told under several.
             sem: Standard error of the reward, in reward units: the standard deviation of a known
                 error in addition to the noise, such as that of a mean over replicates; 0 for none.
-            constraints: Values by name of the constraints that were measured; some may be missing.
+            outcomes: Values by name of the other outcomes that were measured; some may be missing.
             worker: Name of who or what measured it, such as a machine. Where hyperparameters are
                 fitted, workers have random effects, if the data support that.
             time: When it was measured, in any unit. Likewise, the level of the rewards may drift
@@ -226,7 +227,7 @@ class Optimizer:
         location, query = self._locate(where, environment)
         reward, error = checks.reward(y), checks.standard_error(sem)
         arguments.standard_errors([error] if error else None, 1, self._history.model.estimator)
-        (values,) = arguments.constraint_values([constraints], 1, self._told.constraints.limits)
+        (values,) = arguments.outcome_values([outcomes], 1, self._told.outcomes.declared)
         ((who, when),) = arguments.conditions([worker], [time], 1, self.effects)
         one = Measurement(where, {OBJECTIVE: reward, **values}, environment, error, who, when)
         self._record([(location, query, one)])
@@ -240,7 +241,7 @@ class Optimizer:
         environments: Tensor | Sequence | None = None,
         *,
         sems: Tensor | Sequence | None = None,
-        constraints: Sequence[Mapping[str, float] | None] | None = None,
+        outcomes: Sequence[Mapping[str, float] | None] | None = None,
         workers: Sequence[str | int | None] | None = None,
         times: Sequence[float | None] | Tensor | None = None,
     ) -> Info:
@@ -251,7 +252,7 @@ class Optimizer:
             rewards: Rewards (n,).
             environments: What they were measured under (n, dz), on a `Joint` space.
             sems: Standard errors (n,) of the rewards; by default 0.
-            constraints: Values by name of the constraints, one mapping for each reward.
+            outcomes: Values by name of the other outcomes, one mapping for each reward.
             workers: Who or what measured each reward; some may be None.
             times: When each was measured; some may be None.
 
@@ -265,7 +266,7 @@ class Optimizer:
         y = checks.rewards(rewards)
         z = arguments.environments_of(points, y, environments)
         errors = arguments.standard_errors(sems, len(y), self._history.model.estimator)
-        limited = arguments.constraint_values(constraints, len(y), self._told.constraints.limits)
+        limited = arguments.outcome_values(outcomes, len(y), self._told.outcomes.declared)
         conditions = arguments.conditions(workers, times, len(y), self.effects)
         columns = zip(points, y, limited, z, errors, conditions, strict=True)
         measurements = [
@@ -348,7 +349,7 @@ class Optimizer:
                 told.add(location, one)
                 if OBJECTIVE in one.values:
                     self._history.append(observations, location, one)
-            told.constraints.settle()
+            told.outcomes.settle()
             outcome = self._history.belief_with(observations)
         unstable = self._unstable(outcome)
         success = told.failures.of_recommendation(
@@ -417,7 +418,7 @@ class Optimizer:
     @property
     def constraints(self) -> ConstraintBeliefs:
         """Beliefs of the constraints, also before the first reward."""
-        return self._told.constraints.beliefs
+        return self._told.outcomes.beliefs
 
     @property
     def width(self) -> float:
@@ -544,7 +545,7 @@ class Optimizer:
             pending,
             told.designs,
             success,
-            told.constraints.beliefs,
+            told.outcomes.beliefs,
             reporting.interval,
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
@@ -592,7 +593,7 @@ class Optimizer:
                 self._observe(location, query, one)
             elif one.failed and query is not None:
                 self._drop(query)
-        self._told.constraints.settle()
+        self._told.outcomes.settle()
 
     def _observe(self, location: Location, query: int | None, measured: Measurement) -> None:
         if query is not None:
@@ -615,7 +616,7 @@ class Optimizer:
     ) -> list[Measurement]:
         checks.truth("undeclared", undeclared)
         arguments.check_measurements(name, measurements)
-        estimator, limits = self._history.model.estimator, self._told.constraints.limits
+        estimator, limits = self._history.model.estimator, self._told.outcomes.declared
         return [
             arguments.checked_measurement(
                 one, estimator, self.effects, limits, undeclared=undeclared

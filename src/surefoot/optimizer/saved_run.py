@@ -55,7 +55,7 @@ def save(path: Path, optimizer: Optimizer) -> None:
         "policy": optimizer.policy,
         "plan": optimizer.plan,
         "reporting": optimizer.reporting,
-        "constraints": optimizer.constraints.limits,
+        "outcomes": optimizer._told.outcomes.declared,
     }
     state = {name: getattr(optimizer, name) for name in _STATE}
     state |= optimizer._told.saved

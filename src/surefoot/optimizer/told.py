@@ -1,4 +1,4 @@
-"""Measurements of a run apart from the rewards: designs, failures and constraints."""
+"""Measurements of a run apart from the rewards: designs, failures and other outcomes."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from surefoot.optimizer.constraints import Constraints
 from surefoot.optimizer.failures import Failures
+from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder
 from surefoot.spaces import Joint, Space
 from surefoot.spaces.locations import Location
-from surefoot.types import OBJECTIVE, Constraint, Measurement
+from surefoot.types import OBJECTIVE, Measurement, Outcome
 
 
 @dataclass(eq=False)
 class Told:
-    """Measured designs, failed inputs, and values of constraints.
+    """Measured designs, failed inputs, and values of outcomes beside the objective.
 
     Args:
         designs: Distinct designs (D, dx) that were measured, on a `Joint` space; else empty.
         failures: Failed measurements.
-        constraints: Values of constraints.
+        outcomes: Values of the outcomes beside the objective.
     """
 
     designs: Tensor
     failures: Failures
-    constraints: Constraints
+    outcomes: Outcomes
 
     @classmethod
-    def nothing(cls, space: Space | Joint, limits: Mapping[str, Constraint]) -> Told:
+    def nothing(cls, space: Space | Joint, declared: Mapping[str, Outcome]) -> Told:
         """No measurement on a space.
 
         Args:
             space: The space.
-            limits: Declared constraints by name.
+            declared: Outcomes beside the objective by name.
         """
         design, seen = space.design, space.seen
         designs = design.lower.new_zeros(0, design.dimension)
-        return cls(designs, Failures(seen), Constraints(seen, dict(limits)))
+        return cls(designs, Failures(seen), Outcomes(seen, dict(declared)))
 
     @property
     def copy(self) -> Told:
         """A copy to which measurements may be added."""
-        return Told(self.designs, self.failures.copy, self.constraints.copy)
+        return Told(self.designs, self.failures.copy, self.outcomes.copy)
 
     def add(self, location: Location, measured: Measurement) -> None:
         """Take in a measurement at a location."""
@@ -56,7 +56,7 @@ class Told:
             known = bool((self.designs == location.design).all(-1).any())
             if not known:
                 self.designs = torch.cat([self.designs, location.design.unsqueeze(0)])
-        self.constraints.record(location, measured)
+        self.outcomes.record(location, measured)
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -64,11 +64,11 @@ class Told:
         return {
             "designs": self.designs,
             "failed": self.failures.inputs,
-            "constraints": self.constraints.histories,
+            "outcomes": self.outcomes.histories,
         }
 
     def restore(self, saved: Mapping[str, Any], decoder: Decoder) -> None:
         """Go on from the content of a file."""
         self.designs = decoder.decode(saved["designs"])
         self.failures = replace(self.failures, inputs=decoder.decode(saved["failed"]))
-        self.constraints.restore(saved["constraints"], decoder)
+        self.outcomes.restore(saved["outcomes"], decoder)

@@ -483,7 +483,7 @@ class SurefootSampler(BaseSampler):
             instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
             initial=self._initial,
-            constraints=self._constraints,
+            outcomes=self._constraints,
             effects=self._effects,
             estimand=self._estimand,
             device=self._device,

@@ -260,9 +260,8 @@ def import_model() -> None:
     """
     for name in (
         "surefoot.algorithms",
-        "surefoot.integrations.optuna.model",
+        "surefoot.integrations.optuna.study_belief",
         "surefoot.integrations.optuna.tracker",
-        "botorch.generation.gen",
-        "botorch.optim",
+        "scipy.optimize",
     ):
         importlib.import_module(name)

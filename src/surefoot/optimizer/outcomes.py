@@ -1,4 +1,4 @@
-"""Histories of the constraints, and beliefs of them that are formed when they are asked for."""
+"""Histories of the outcomes beside the objective, and beliefs formed when they are asked for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from surefoot.beliefs.constraints import ConstraintBelief, ConstraintBeliefs, margin_of
+from surefoot.beliefs.constraints import AT_ZERO, ConstraintBeliefs, goal_of
 from surefoot.beliefs.model import Model
+from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.estimators import StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import HyperparameterFit
@@ -19,15 +20,13 @@ from surefoot.optimizer.serialization import Decoder
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Space
 from surefoot.spaces.locations import Location
-from surefoot.types import OBJECTIVE, Constraint, Measurement
+from surefoot.types import OBJECTIVE, Constraint, Measurement, Outcome
 from surefoot.widths import srinivas
-
-_AT_ZERO = Constraint(maximum=0.0)  # of constraints that were not declared, as in Optuna
 
 
 @dataclass(eq=False)
 class _History:
-    """Margins of one constraint, and the number of them that its hyperparameters are fitted to."""
+    """Values of one outcome as goals, and how many of them its hyperparameters are fitted to."""
 
     observations: Observations
     fitted_to: int = 0
@@ -35,48 +34,47 @@ class _History:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Margins of one constraint at some time, and the belief from them."""
+    """Values of one outcome at some time, and the belief from them."""
 
-    limit: Constraint
     model: Model
     observations: Observations
     fitted_to: int
 
     @cached_property
-    def belief(self) -> ConstraintBelief:
+    def belief(self) -> OutcomeBelief:
         fitted = self.model.fit(self.observations.first(self.fitted_to))
-        generator = torch.Generator().manual_seed(0)
-        return ConstraintBelief(self.limit, self.model.belief(self.observations, fitted, generator))
+        return self.model.belief(self.observations, fitted, torch.Generator().manual_seed(0))
 
 
 @dataclass(eq=False)
-class Constraints:
-    """Values of constraints as they were told.
+class Outcomes:
+    """Values of outcomes beside the objective, as they were told.
 
     Which hyperparameters a belief has depends on the values alone, not on when it was asked for.
 
     Args:
         space: Space of the inputs.
-        limits: The constraints by name. One that is not among them holds at zero or below.
-        histories: Values of each constraint that has any, as margins.
+        declared: The outcomes by name. One that is not among them is a constraint that holds at
+            zero or below.
+        histories: Values of each outcome that has any, as goals that are maximised.
     """
 
     space: Space
-    limits: Mapping[str, Constraint]
+    declared: Mapping[str, Outcome]
     histories: dict[str, _History] = field(default_factory=dict)
     _states: dict[str, _State] = field(default_factory=dict)
     _beliefs: ConstraintBeliefs | None = None
 
     def record(self, location: Location, measured: Measurement) -> None:
-        """Record the values of constraints of a measurement at a location."""
+        """Record the values of a measurement at a location, but for that of the objective."""
         for name, value in measured.values.items():
             if name == OBJECTIVE or not math.isfinite(value):
                 continue
             history = self.histories.setdefault(name, _History(self._empty))
-            margin = float(margin_of(self._limit(name))(torch.tensor(value, dtype=torch.float64)))
+            goal = float(goal_of(self._declared(name))(torch.tensor(value, dtype=torch.float64)))
             history.observations.append(
                 location.point,
-                margin,
+                goal,
                 location.arm,
                 worker=measured.worker,  # type: ignore[arg-type]
                 time=measured.time,
@@ -93,10 +91,13 @@ class Constraints:
 
     @property
     def beliefs(self) -> ConstraintBeliefs:
-        """Beliefs of the constraints, formed when they are asked for."""
+        """Beliefs of the outcomes, formed when they are asked for."""
         if self._beliefs is None:
             states = self._now
-            self._beliefs = ConstraintBeliefs(self.limits, partial(_formed, states), tuple(states))
+            measured = [name for name in states if self._declared(name).role == "constraint"]
+            self._beliefs = ConstraintBeliefs(
+                self.limits, partial(_formed, states), tuple(measured)
+            )
         return self._beliefs
 
     @property
@@ -105,7 +106,6 @@ class Constraints:
             if name not in self._states:
                 history = self.histories[name]
                 self._states[name] = _State(
-                    self._limit(name),
                     self._model,
                     history.observations.frozen,
                     history.fitted_to,
@@ -113,7 +113,7 @@ class Constraints:
         return {name: self._states[name] for name in sorted(self._states)}
 
     @property
-    def copy(self) -> Constraints:
+    def copy(self) -> Outcomes:
         """A copy to which values may be added."""
         histories = {
             name: replace(one, observations=one.observations.writable)
@@ -130,8 +130,14 @@ class Constraints:
             self.histories[key] = history
         self._beliefs = None
 
-    def _limit(self, name: str) -> Constraint:
-        return self.limits.get(name, _AT_ZERO)
+    @cached_property
+    def limits(self) -> Mapping[str, Constraint]:
+        """The declared constraints by name."""
+        declared = self.declared.items()
+        return {name: one for name, one in declared if isinstance(one, Constraint)}
+
+    def _declared(self, name: str) -> Outcome:
+        return self.declared.get(name, AT_ZERO)
 
     @property
     def _empty(self) -> Observations:
@@ -139,7 +145,7 @@ class Constraints:
 
     @cached_property
     def _model(self) -> Model:
-        """Model of a margin, whose intervals are wide where little is known.
+        """Model of a goal, whose intervals are wide where little is known.
 
         A latency grows by orders of magnitude where a system is overloaded. Unless such values are
         compressed, they look like outliers of a function that is constant.
@@ -153,5 +159,5 @@ class Constraints:
         )
 
 
-def _formed(states: Mapping[str, _State]) -> dict[str, ConstraintBelief]:
+def _formed(states: Mapping[str, _State]) -> dict[str, OutcomeBelief]:
     return {name: state.belief for name, state in states.items()}
