@@ -260,7 +260,7 @@ def import_model() -> None:
     """
     for name in (
         "surefoot.algorithms",
-        "surefoot.integrations.optuna.model",
+        "surefoot.integrations.optuna.study_belief",
         "surefoot.integrations.optuna.tracker",
         "botorch.generation.gen",
         "botorch.optim",
