@@ -262,7 +262,6 @@ def import_model() -> None:
         "surefoot.algorithms",
         "surefoot.integrations.optuna.study_belief",
         "surefoot.integrations.optuna.tracker",
-        "botorch.generation.gen",
-        "botorch.optim",
+        "scipy.optimize",
     ):
         importlib.import_module(name)
