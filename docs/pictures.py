@@ -99,8 +99,8 @@ def run(robust: bool, seed: int) -> Run:
 
 def draw_fit(axes: Axes, done: Run, title: str) -> None:
     with torch.no_grad():
-        mean = done.optimizer.posterior.mean(GRID)
-        reach = 2 * done.optimizer.posterior.variance(GRID).sqrt()
+        mean, deviation = done.optimizer.belief().posterior.mean_and_deviation(GRID)
+        reach = 2 * deviation
     x = GRID[:, 0].numpy()
     axes.fill_between(x, mean - reach, mean + reach, color=BLUE, alpha=0.2, linewidth=0)
     axes.plot(x, mean, color=BLUE, label="posterior mean")
@@ -151,10 +151,11 @@ def draw_starvation() -> None:
         bkb = sf.algorithms.bkb(space, kernel, noise=0.1, oversampling=4.0, ridge=0.1**2)
         arms = world.integers(len(GRID) // 2, size=evaluations)
         bkb.tell_all(arms, drawn[arms] + 0.1 * world.standard_normal(evaluations))
-        factor, embedding = bkb.posterior.factor, bkb.posterior.embedding
-        starved = factor.ridge * factor.leverage(embedding(GRID))
+        posterior = bkb.belief().posterior
+        factor = posterior.factor
+        starved = factor.ridge * factor.leverage(posterior.embedding(GRID))
         draw_bounds(above, drawn, bkb, starved, ORANGE)
-        draw_bounds(below, drawn, bkb, bkb.posterior.variance(GRID), BLUE)
+        draw_bounds(below, drawn, bkb, posterior.variance(GRID), BLUE)
         above.set_title(f"{evaluations} measurements")
     rows[0, 0].set_ylabel("subset of regressors")
     rows[1, 0].set_ylabel("BKB")
@@ -171,13 +172,14 @@ def draw_bounds(
     variance: Tensor,  # (n,)
     colour: str,
 ) -> None:
-    x, mean, reach = GRID[:, 0].numpy(), bkb.posterior.mean(GRID), 3 * variance.sqrt()
+    posterior = bkb.belief().posterior
+    x, mean, reach = GRID[:, 0].numpy(), posterior.mean(GRID), 3 * variance.sqrt()
     axes.fill_between(x, mean - reach, mean + reach, color=colour, alpha=0.25, linewidth=0)
     axes.plot(x, mean, color=colour, label="posterior mean ± 3 standard deviations")
     axes.plot(x, drawn, color="black", linewidth=1, linestyle="--", label="true function")
     measured = bkb.history.sites[bkb.history.site, 0]
     axes.plot(measured, bkb.history.rewards, ".", color=GREY, markersize=3, label="measured")
-    dictionary = bkb.posterior.embedding.embedding.dictionary[:, 0]
+    dictionary = posterior.embedding.embedding.dictionary[:, 0]
     axes.plot(dictionary, np.full(len(dictionary), -4.2), "|", color="black", label="dictionary")
     axes.set(ylim=(-4.6, 4.6), xlim=(0, 1))
 

@@ -14,10 +14,12 @@ MODULES = {
     "algorithms": "Named algorithms",
     "optimizer": "The optimizer",
     "spaces": "Spaces and environments",
+    "parameters": "Named parameters",
     "risks": "Risk measures",
     "estimators": "Estimators",
     "features": "Feature maps",
     "widths": "Widths of confidence bounds",
+    "beliefs": "Beliefs",
     "acquisition": "Acquisition functions",
     "hyperparameters": "Hyperparameters",
     "kernels": "Kernels",
@@ -113,8 +115,11 @@ def study_file_page() -> str:
     ]
     for table, content in found["properties"].items():
         required = "required" if table in found["required"] else "optional"
-        expected = content["description"].removeprefix("a table ")
-        lines += ["", f"## `[{table}]`", "", f"The table is {required}: {expected}."]
+        name, there = f"[{table}]", "The table is"
+        if content.get("type") == "array":
+            name, there = f"[{name}]", "The tables are"
+        expected = content["description"].removeprefix("a table ").removeprefix("tables ")
+        lines += ["", f"## `{name}`", "", f"{there} {required}: {expected}."]
         for definition in _definitions(found, content):
             lines += ["", *_keys(definition)]
     return "\n".join([*lines, ""])
@@ -126,6 +131,8 @@ def _definitions(found: dict[str, Any], content: dict[str, Any]) -> list[dict[st
         own = found["$defs"][content["$ref"].rsplit("/", 1)[1]]
         free = own.get("additionalProperties")
         return [own, *(_definitions(found, free) if free else [])]
+    if "items" in content:
+        return _definitions(found, content["items"])
     if isinstance(content.get("additionalProperties"), dict):
         return _definitions(found, content["additionalProperties"])
     options = content.get("oneOf") or content.get("anyOf") or []
