@@ -168,7 +168,7 @@ def test_draws_have_the_moments_of_the_joint_posterior(name: str, features: Any)
     optimizer = build(name, features=features)
     optimizer.record(rows(SPACES[name], 8))
     belief, points, number = optimizer.belief(), LINE[[1, 6, 7, 10]], 2000
-    draws = belief.draws(points, number, torch.Generator().manual_seed(2)).T
+    draws = belief.draws(points, number, seed=2).T
     mean, covariance = belief.joint(points)
     eye = torch.eye(len(points), dtype=torch.float64)
     i, j = torch.triu_indices(len(points), len(points), 1)
@@ -181,7 +181,7 @@ def test_draws_have_the_moments_of_the_joint_posterior(name: str, features: Any)
     squares = projected.square().sum(0) / variance
     assert float(squares.max()) < stats.chi2.isf(share, number)
     assert float(squares.min()) > stats.chi2.ppf(share, number)
-    again = belief.draws(points, number, torch.Generator().manual_seed(2)).T
+    again = belief.draws(points, number, seed=2).T
     assert torch.equal(draws, again)
     assert torch.equal(belief.draws(points, 3), belief.draws(points, 3))  # seed of its own
 
@@ -235,7 +235,7 @@ def test_risks_over_an_environment_have_no_difference_and_no_gains(name: str) ->
 def test_expected_gains_are_those_of_draws(name: str) -> None:
     belief = told_belief(name)
     gains = belief.expected_gains(LINE, LINE[3])
-    drawn = belief.draws(LINE, 20_000, torch.Generator().manual_seed(0))
+    drawn = belief.draws(LINE, 20_000)
     improvement = (drawn - drawn[3]).clamp_min(0.0)
     error = improvement.std(-1) / 20_000**0.5
     z = (improvement.mean(-1) - gains).abs() / error

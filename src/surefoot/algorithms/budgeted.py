@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from surefoot import widths
-from surefoot.acquisition import Plan, Policy, ScoreRule
+from surefoot.acquisition import Plan, Policy, ScoreRule, UpperConfidenceBound
 from surefoot.algorithms._defaults import placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
@@ -32,7 +32,7 @@ def bkb(
     inclusion: Literal["per-pull", "per-arm"] = "per-pull",
     estimator: Estimator | None = None,
     width: Width | None = None,
-    policy: Policy | ScoreRule | None = None,
+    policy: Policy | ScoreRule = UpperConfidenceBound(),
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,
@@ -114,7 +114,7 @@ def bbkb(
     inclusion: Literal["per-pull", "per-arm"] = "per-pull",
     estimator: Estimator | None = None,
     width: Width | None = None,
-    policy: Policy | ScoreRule | None = None,
+    policy: Policy | ScoreRule = UpperConfidenceBound(),
     ridge: float = 1.0,
     scale: float = 1.0,
     seed: int = 0,

@@ -128,7 +128,7 @@ def robust_ucb(
         risk=risk,
         estimator=Huber(),
         width=width,
-        policy=policy,
+        policy=UpperConfidenceBound() if policy is None else policy,
         plan=Plan(0 if initial is None else initial, instability=instability),
         reporting=Reporting(interval=Credible(), estimand=estimand),
         outcomes=outcomes,

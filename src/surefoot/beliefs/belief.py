@@ -152,9 +152,7 @@ class Belief:
             InvalidInput: If the space has no such designs, `risk` is given without an environment,
                 or there is no such estimand.
         """
-        belief = self if risk is None else self.under(on_space(self.space, risk))
-        belief = belief if estimand is None else belief.of_estimand(estimand)
-        return belief.at_designs(self._located(designs))
+        return self.reporting(risk, estimand).at_designs(self._located(designs))
 
     def at_designs(self, x: Tensor) -> Ends:
         """Value of the estimand and its interval, as `predict`, at located designs (n, dx)."""
@@ -197,21 +195,19 @@ class Belief:
         return Moments(mean, covariance.reshape(*points.shape[:-1], number))
 
     @with_own_settings
-    def draws(
-        self, designs: Tensor | Sequence, number: int, generator: torch.Generator | None = None
-    ) -> Tensor:
+    def draws(self, designs: Tensor | Sequence, number: int, seed: int = 0) -> Tensor:
         """Functions drawn from the posterior, integrated over the hyperparameters.
 
         Args:
             designs: Designs (n, dx); on a `Joint` space inputs (n, dx + dz) of the model.
             number: Number of functions.
-            generator: Source of randomness; by default one of its own with a fixed seed.
+            seed: Seed of the draws.
 
         Returns:
             Values (n, number), in reward units.
         """
         points, number = self._matrix(designs), checks.count("number", number)
-        own = torch.Generator().manual_seed(0) if generator is None else generator
+        own = torch.Generator().manual_seed(checks.count("seed", seed, least=0))
         drawn = self.outcome.uncertainty.draws(self.outcome.posterior, points, number, own)
         return self.estimand.values(drawn, self._to_posterior)
 
@@ -408,6 +404,11 @@ class Belief:
         """The belief that reports another estimand, "location", "median" or "mean"."""
         checks.choice("estimand", name, *ESTIMANDS)
         return replace(self, estimand=estimand_of(name, lambda: self.outcome.residuals))
+
+    def reporting(self, risk: Risk | None = None, estimand: Estimand | None = None) -> Belief:
+        """The belief that reports another risk or estimand, where they are given."""
+        belief = self if risk is None else self.under(on_space(self.space, risk))
+        return belief if estimand is None else belief.of_estimand(estimand)
 
     def in_units(self, units: Chain) -> Belief:
         """The belief that reports in the units of which rewards are the transformed values."""

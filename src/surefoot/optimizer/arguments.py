@@ -26,15 +26,15 @@ def check_space(space: object) -> None:
 def check_parts(space: object, features: object, estimator: object, width: object) -> None:
     """`InvalidInput` for a part that is none, such as its name or its class."""
     check_space(space)
-    if width is not None and (not callable(width) or isinstance(width, type)):
+    if not callable(width) or isinstance(width, type):
         example = f"constant({width!r})" if isinstance(width, int | float) else "srinivas()"
         raise InvalidInput(
             f"`width` is {checks.shown(width)}, expected a width: pass `widths.{example}`."
         )
-    if features is not None and (not hasattr(features, "init") or isinstance(features, type)):
+    if not hasattr(features, "init") or isinstance(features, type):
         raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
     right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))
-    if estimator is not None and (not right or isinstance(estimator, type)):
+    if not right or isinstance(estimator, type):
         raise InvalidInput(f"`estimator` must be one such as `Huber()`, got {estimator!r}.")
 
 

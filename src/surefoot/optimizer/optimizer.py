@@ -104,10 +104,10 @@ class Optimizer:
         kernel: Kernel | Hyperparameters | None = None,
         *,
         risk: Risk | None = None,
-        features: Features | None = None,
-        estimator: Estimator[Any] | None = None,
-        width: Width | None = None,
-        policy: Policy | ScoreRule | None = None,
+        features: Features = Exact(),
+        estimator: Estimator[Any] = LeastSquares(),
+        width: Width = srinivas(),
+        policy: Policy | ScoreRule = UpperConfidenceBound(),
         ridge: float = 1.0,
         plan: Plan = Plan(),
         reporting: Reporting = Reporting(),
@@ -119,7 +119,7 @@ class Optimizer:
         arguments.check_outcomes(space, outcomes)
         self.space = space
         self.risk = on_space(space, risk)
-        self.policy = as_policy(UpperConfidenceBound() if policy is None else policy)
+        self.policy = as_policy(policy)
         self.policy.check(space, self.risk)
         self.seed = checks.count("seed", seed, least=0)
         self.ridge = checks.positive("ridge", ridge)
@@ -129,9 +129,9 @@ class Optimizer:
         model = Model(
             space.seen,
             arguments.hyperparameters(kernel, self.ridge, space),
-            Exact() if features is None else features,
-            LeastSquares() if estimator is None else estimator,
-            srinivas() if width is None else width,
+            features,
+            estimator,
+            width,
         )
         self._history = History(model, self._generator, plan.initial)
         self._initial = space.spread(plan.initial, self._generator)
@@ -315,13 +315,9 @@ class Optimizer:
             InvalidInput: If the space has no such point.
         """
         checks.truth("failed", failed)
-        pending = self._pending.find(query) if isinstance(query, Query) else None
-        if pending is None:
-            location, id_ = self._locate(query, self._supposed(query, environment))
-        else:
-            location, id_ = pending.location, pending.query.id
-        if id_ is not None:
-            self._drop(id_)
+        known = self._pending.asked_by(query)
+        location, id_ = known or self._locate(query, self._supposed(query, environment))
+        self._drop(id_)
         if failed:
             self._told.failures.inputs.append(location.point)
 
@@ -401,11 +397,7 @@ class Optimizer:
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
-        belief = self.belief()
-        if risk is not None:
-            belief = belief.under(on_space(self.space, risk))
-        if estimand is not None:
-            belief = belief.of_estimand(estimand)
+        belief = self.belief().reporting(risk, estimand)
         rule = self.reporting.by if by is None else by
         check_by("by", rule)
         if risk is not None and rule == ROUNDS:
@@ -580,8 +572,7 @@ class Optimizer:
         left, found = self._pending.copy(), []
         for one in measurements:
             location, query = locate(self.space, one.where, one.environment, left)
-            if query is not None:
-                left.settle(query)
+            left.settle(query)
             found.append((location, query, one))
         return found
 
@@ -591,25 +582,23 @@ class Optimizer:
             self._told.add(location, one)
             if OBJECTIVE in one.values:
                 self._observe(location, query, one)
-            elif one.failed and query is not None:
+            elif one.failed:
                 self._drop(query)
         self._told.outcomes.settle()
 
     def _observe(self, location: Location, query: int | None, measured: Measurement) -> None:
-        if query is not None:
-            asked = self._pending.by_id[query].location
-            if not torch.equal(asked.point, location.point):  # not the environment supposed
-                self._history.release(asked.point, asked.arm)
-                self._history.pull(location.point, location.arm)
-            self._pending.settle(query)
-        else:
+        asked = self._pending.asked(query)
+        if not any(torch.equal(one.point, location.point) for one in asked):
+            for one in asked:  # under another environment than was supposed
+                self._history.release(one.point, one.arm)
             self._history.pull(location.point, location.arm)
+        self._pending.settle(query)
         self._history.observe(location, measured)
 
-    def _drop(self, query: int) -> None:
-        """Give up a pending query."""
-        asked = self._pending.by_id[query].location
-        self._history.release(asked.point, asked.arm, self._pending.drop(query))
+    def _drop(self, query: int | None) -> None:
+        """Give up a pending query, if there is one."""
+        for asked in self._pending.asked(query):
+            self._history.release(asked.point, asked.arm, self._pending.drop(query))
 
     def _checked(
         self, name: str, measurements: Sequence[Measurement], undeclared: bool

@@ -108,17 +108,28 @@ class PendingQueries:
         """The id of the first query that asks for a measurement there."""
         return next((id_ for id_, p in self.by_id.items() if p.asks_for(location)), None)
 
-    def settle(self, id_: int) -> None:
+    def asked(self, id_: int | None) -> list[Location]:
+        """Location of a query; none where there is no query."""
+        return [] if id_ is None else [self.by_id[id_].location]
+
+    def asked_by(self, query: object) -> tuple[Location, int] | None:
+        """Location and id of this very query, or a copy of it, if it is pending."""
+        pending = self.find(query) if isinstance(query, Query) else None
+        return None if pending is None else (pending.location, pending.query.id)
+
+    def settle(self, id_: int | None) -> None:
         """Count one reward of a query, which is no longer pending when it has them all."""
+        if id_ is None:
+            return
         pending = self.by_id[id_]
         if pending.missing == 1:
             del self.by_id[id_]
         else:
             self.by_id[id_] = replace(pending, missing=pending.missing - 1)
 
-    def drop(self, id_: int) -> int:
+    def drop(self, id_: int | None) -> int:
         """Remove a query; returns how many of its rewards were missing."""
-        return self.by_id.pop(id_).missing
+        return self.by_id.pop(id_).missing  # type: ignore[arg-type]
 
     def copy(self) -> PendingQueries:
         """A copy that is settled on its own."""
