@@ -101,7 +101,7 @@ def test_its_check_is_asked() -> None:
 def test_a_score_alone_is_a_policy(name: str) -> None:
     """This one is the upper confidence bound at the width that both have."""
     space = SPACES[name]
-    scored, reference = build(space, bold), build(space, None)
+    scored, reference = build(space, bold), build(space, UpperConfidenceBound())
     assert drive(scored, 5) == drive(reference, 5)
 
 

@@ -69,8 +69,8 @@ def test_a_saved_run_goes_on_the_same(optimizer, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"p90": 1.0}, "'p90' is not a constraint, expected 'p99'"),
-        ({"p99": math.nan}, ".constraints.'p99'.. is nan, expected a finite number"),
+        ({"p90": 1.0}, "'p90' is no outcome, expected 'p99'"),
+        ({"p99": math.nan}, ".outcomes.'p99'.. is nan, expected a finite number"),
     ],
 )
 def test_a_wrong_value_changes_nothing(optimizer, given, message):
@@ -87,7 +87,7 @@ def test_wrong_limits_are_refused():
         sf.Constraint()
     with pytest.raises(sf.InvalidInput, match="strictly between 0 and 1"):
         sf.Constraint(maximum=1.0, confidence=1.0)
-    with pytest.raises(sf.InvalidInput, match="expected constraints by name"):
+    with pytest.raises(sf.InvalidInput, match="expected outcomes by name"):
         sf.algorithms.robust_ucb(box, outcomes={"p99": 20.0})
 
 
@@ -205,9 +205,9 @@ def test_a_constraint_may_be_any_number(value: object) -> None:
 def test_what_is_no_constraint_is_refused(given: object) -> None:
     limits = {"p": sf.Constraint(maximum=1.0)}
     optimizer = robust_ucb(sf.Box([0.0], [1.0]), outcomes=limits)
-    with pytest.raises(sf.InvalidInput, match="constraints"):
+    with pytest.raises(sf.InvalidInput, match="outcomes"):
         optimizer.tell([0.3], 1.0, outcomes=given)
-    with pytest.raises(sf.InvalidInput, match="constraints"):
+    with pytest.raises(sf.InvalidInput, match="outcomes"):
         optimizer.tell_all([[0.3]], [1.0], outcomes=given)
 
 
