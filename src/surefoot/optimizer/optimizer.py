@@ -98,6 +98,7 @@ class Optimizer:
         1
     """
 
+    @with_own_settings
     def __init__(
         self,
         space: Space | Joint,
@@ -432,6 +433,7 @@ class Optimizer:
         """Names of the effects of conditions that the model includes, see `HyperparameterFit`."""
         return self._history.model.hyperparameters.effects
 
+    @with_own_settings
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything that the run needs to go on to one file (safetensors with JSON).
 
@@ -447,6 +449,7 @@ class Optimizer:
         saved_run.save(Path(path), self)
 
     @classmethod
+    @with_own_settings
     def load(
         cls, path: str | PathLike[str], *, device: str | torch.device = "cpu", **parts: Any
     ) -> Optimizer:

@@ -242,7 +242,7 @@ class SurefootSampler(BaseSampler):
             Values by parameter name.
         """
         self._raise_error_if_multi_objective(study)
-        with self._lock:
+        with self._undisturbed():
             declared = SearchSpace(search_space)
             if self._search_space is not None:  # a sampler around this one may fix some parameters
                 declared = self._space([]).limited_to(search_space)
@@ -326,7 +326,7 @@ class SurefootSampler(BaseSampler):
                 "expected a running trial: set the attribute to evaluate a fixed one."
             )
         if known is None:
-            with self._lock:
+            with self._undisturbed():
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
                 trials = study.get_trials(deepcopy=False)
                 if tracker is None or not tracker.is_of(study):
@@ -363,7 +363,7 @@ class SurefootSampler(BaseSampler):
                 f"`study` is {study!r}, expected a study: pass `optuna.load_study(...)`."
             )
         self._raise_error_if_multi_objective(study)
-        with self._lock:
+        with self._undisturbed():
             if trials is None:
                 trials = study.get_trials(deepcopy=False)
             space = self._space(trials)
@@ -499,6 +499,14 @@ class SurefootSampler(BaseSampler):
         except InvalidInput:
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Context of a single thread at a time, in which torch has its usual settings."""
+        from surefoot._internal.process_settings import own_settings
+
+        with self._lock, own_settings():
+            yield
 
     def _draw_seed(self) -> int:
         return int(self._entropy.spawn(1)[0].generate_state(1)[0])

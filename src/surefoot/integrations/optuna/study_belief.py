@@ -14,6 +14,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
@@ -126,6 +127,7 @@ class StudyBelief:
         """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
         return tuple(self.belief.effects)
 
+    @with_own_settings
     def drift(self, params: Mapping[str, Any]) -> StudyDrift | None:
         """Predict one configuration at the times of the trials.
 
@@ -146,6 +148,7 @@ class StudyBelief:
         ends = self._under(params, self.belief.effects["drift"], known)
         return StudyDrift([self.trials[i] for i in known], *ends)
 
+    @with_own_settings
     def workers(self, params: Mapping[str, Any]) -> dict[str, tuple[float, float, float]]:
         """Predict one configuration on each worker, at the time of the latest trial.
 
@@ -217,6 +220,7 @@ class StudyBelief:
             f"{'; values far from the best are compressed' if compressed else ''}."
         )
 
+    @with_own_settings
     def on_model_scale(self, values: np.ndarray) -> np.ndarray:
         """Values in the units of the model: as they are transformed before they are modelled.
 
@@ -230,6 +234,7 @@ class StudyBelief:
         sign = 1.0 if self._is_maximised else -1.0
         return sign * self._array(self._to_posterior(told))
 
+    @with_own_settings
     def recommend(self) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
@@ -249,7 +254,7 @@ class StudyBelief:
             warnings.warn(
                 f"no configuration is known whose constraints hold with {self._asked()}: "
                 f"the recommended one has {best.feasibility:.2g}.",
-                stacklevel=2,
+                stacklevel=3,
             )
         return best
 
@@ -261,6 +266,7 @@ class StudyBelief:
         best = recommend(self.belief, self.by, state).point
         return [self.assess(self.encoding.decode(best))]
 
+    @with_own_settings
     def assess(self, params: Mapping[str, Any]) -> StudyRecommendation:
         """Predict one configuration as if it were recommended.
 
@@ -305,6 +311,7 @@ class StudyBelief:
         _, lower, upper = self.difference(params, other)
         return upper < 0.0 if self._is_maximised else lower > 0.0
 
+    @with_own_settings
     def expected_gains(
         self, settings: Sequence[Mapping[str, Any]], params: Mapping[str, Any]
     ) -> np.ndarray:
@@ -338,6 +345,7 @@ class StudyBelief:
         share = checks.finite("gain", gain)
         return float((self.largest_gains(params) > share).mean())
 
+    @with_own_settings
     def largest_gains(self, params: Mapping[str, Any]) -> np.ndarray:
         """By how much the best configuration is better than another one, in functions drawn.
 
@@ -369,6 +377,7 @@ class StudyBelief:
         pessimistic = one.lower if self._is_maximised else -one.upper
         return float("inf") if one.feasible else one.feasibility, pessimistic
 
+    @with_own_settings
     def feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Probability that all constraints of the study hold, without noise.
 
@@ -384,6 +393,7 @@ class StudyBelief:
         x = self._points(settings)
         return self._array(self.belief.feasibility(x)) if len(x) else np.ones(0)
 
+    @with_own_settings
     def constraints(self, params: Mapping[str, Any]) -> dict[str, PredictedConstraint]:
         """Predict the declared constraints that have been measured.
 
@@ -408,6 +418,7 @@ class StudyBelief:
             if name in limits
         }
 
+    @with_own_settings
     def predict(
         self,
         settings: Sequence[Mapping[str, Any]],
@@ -448,6 +459,7 @@ class StudyBelief:
         mean, *others = map(self._array, ends)
         return mean, np.minimum(*others), np.maximum(*others)
 
+    @with_own_settings
     def difference(
         self, params: Mapping[str, Any], other: Mapping[str, Any]
     ) -> tuple[float, float, float]:
@@ -470,6 +482,7 @@ class StudyBelief:
         middle, lower, upper = self.belief.difference(*self._points([params, other]))
         return float(middle), float(lower), float(upper)
 
+    @with_own_settings
     def over_environment(self, params: Mapping[str, Any]) -> OverEnvironment:
         """Predict one configuration over the environment.
 

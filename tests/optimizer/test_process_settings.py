@@ -1,0 +1,87 @@
+"""Runs do not depend on settings of the process, and leave them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+import surefoot as sf
+
+BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
+ARMS = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
+JOINT = sf.Joint(sf.Arms(ARMS), sf.FiniteEnvironment([0.0, 1.0]))
+KERNEL = sf.kernels.squared_exponential(0.3)
+
+
+@contextmanager
+def default_dtype() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@contextmanager
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        yield
+    finally:
+        assert torch.get_num_threads() == 2
+        torch.set_num_threads(before)
+
+
+SETTINGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "inference mode": torch.inference_mode,
+    "no gradients": torch.no_grad,
+    "default dtype": default_dtype,
+    "default device": lambda: torch.device("meta"),
+    "two threads": two_threads,
+}
+RUNS: dict[str, Callable[[], sf.Optimizer]] = {
+    "default": lambda: sf.algorithms.robust_ucb(BOX, initial=4, seed=1),
+    "arms": lambda: sf.algorithms.ata_gp_ucb(
+        sf.Arms(ARMS), KERNEL, moment=sf.Moment(1.0, 4.0), nodes=8
+    ),
+    "sketch": lambda: sf.algorithms.bkb(sf.Arms(ARMS), KERNEL, noise=0.1, oversampling=3.0),
+    "risk": lambda: sf.algorithms.v_ucb(JOINT, KERNEL, level=0.3, ridge=0.1),
+}
+
+
+def play(make: Callable[[], sf.Optimizer], setting: Callable[[], Any], path: Any) -> list[float]:
+    """Numbers of a run whose every call is under a setting; rewards are computed outside."""
+    numbers: list[float] = []
+    with setting():
+        optimizer = make()
+    for step in range(8):
+        with setting():
+            query = optimizer.ask()
+        numbers += query.point.tolist()
+        with setting():
+            optimizer.tell(query, (step * 7 % 5) / 5.0 + sum(query.point.tolist()))
+    with setting():
+        optimizer.save(path)
+        optimizer = sf.Optimizer.load(path)
+        best = optimizer.recommend()
+        belief = optimizer.belief()
+        ends = belief.predict(best.point.unsqueeze(0))
+        draws = None
+        if not optimizer.space.has_environment:
+            draws = belief.draws(best.point.unsqueeze(0), 3)
+    numbers += [best.value, best.lower, best.upper, *(float(end) for end in ends)]
+    numbers += [] if draws is None else draws.flatten().tolist()
+    asked = optimizer.ask()  # outside: nothing that was made under the setting is in the way
+    return numbers + asked.point.tolist()
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_run_is_the_same_under_any_setting(run: str, setting: str, tmp_path: Any) -> None:
+    usual = play(RUNS[run], lambda: torch.enable_grad(), tmp_path / "usual")
+    assert play(RUNS[run], SETTINGS[setting], tmp_path / "other") == usual
