@@ -341,7 +341,8 @@ class Box:
         check_no_environment(environment)
         if isinstance(where, Mapping):
             return self.location(self.names.point(where).to(self.lower))
-        point = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
+        given = checks.vector(name, where, self.dimension, self.lower.device)  # type: ignore[arg-type]
+        point = self._unrounded(given)
         if not self.contains(point):
             raise InvalidInput(
                 f"the point {point.tolist()} is outside the box from {self.lower.tolist()} "
@@ -349,6 +350,12 @@ class Box:
             )
         self.names.check(point)
         return self.location(point)
+
+    def _unrounded(self, point: Tensor) -> Tensor:
+        """A point (d,), where float32 has rounded a bound beyond itself the bound."""
+        low, high = (bound.to(torch.float32).to(bound) for bound in (self.lower, self.upper))
+        point = torch.where((point < self.lower) & (point >= low), self.lower, point)
+        return torch.where((point > self.upper) & (point <= high), self.upper, point)
 
     def listed(self, arms: Tensor | Sequence) -> list[Location]:
         """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""

@@ -32,10 +32,15 @@ class PendingQuery:
     def asks_for(self, location: Location) -> bool:
         """Whether this query asks for a measurement there; any z will do if it names none."""
         mine = self.location
-        if mine.design_arm != location.design_arm or not torch.equal(mine.design, location.design):
+        if mine.design_arm != location.design_arm or not _is_told(mine.design, location.design):
             return False
         z = self.query.environment
         return z is None or torch.equal(mine.environment, location.environment)  # type: ignore[arg-type]
+
+
+def _is_told(asked: Tensor, told: Tensor) -> bool:
+    """Whether a design (dx,) that was told is the one asked, or that rounded to float32."""
+    return torch.equal(asked, told) or torch.equal(asked.to(torch.float32).to(told), told)
 
 
 @dataclass(eq=False)
@@ -170,7 +175,11 @@ def locate(
     """
     if not isinstance(where, Query):
         location = space.locate(where, environment)
-        return location, pending.find_at(location)
+        id_ = pending.find_at(location)
+        for asked in pending.asked(id_):
+            if not torch.equal(asked.design, location.design):  # but for the rounding of float32
+                location = space.locate(asked.design, environment)
+        return location, id_
     found = pending.find(where)
     if found is None:
         z = where.environment if environment is None else environment
