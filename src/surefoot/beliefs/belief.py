@@ -595,9 +595,9 @@ class Belief:
     def _located(self, designs: Tensor | Sequence) -> Tensor:
         """Designs (n, dx) of the space."""
         design = self.space.design
+        if isinstance(designs, Tensor) and not len(designs):
+            return design.lower.new_zeros(0, design.dimension)
         rows = checks.matrix("designs", designs, design.lower.device)
-        if not len(rows):
-            return rows
         return torch.stack([design.locate(row, name="designs").design for row in rows])
 
     def _matrix(self, points: Tensor | Sequence) -> Tensor:

@@ -84,7 +84,7 @@ class TestSearch:
             return sum(trial.constraints["limit"] > 0.0 for trial in study.trials)
 
         ours = [infeasible(seed) for seed in range(2)]
-        monkeypatch.setattr("surefoot.optimizer.constraints.UNLIKELY", 0.0)
+        monkeypatch.setattr("surefoot.beliefs.constraints.UNLIKELY", 0.0)
         before = [infeasible(seed) for seed in range(2)]
         assert sum(before) >= 8  # of 16
         assert sum(ours) <= 0.6 * sum(before)

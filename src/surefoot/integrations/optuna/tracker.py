@@ -132,6 +132,7 @@ class StudyTracker:
         self._configurations: dict[bytes, dict[str, Any]] = {}  # of the values, by their points
         self._read_below = 0
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
+        self._unread: dict[int, _Reading] = {}  # finished trials that a belief followed from
         self._pending: dict[int, _Pending] = {}
 
     def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
@@ -160,6 +161,7 @@ class StudyTracker:
         readings = self._readings(fresh)
         for one in readings:
             self._read.add(one.trial.number)
+            del self._unread[one.trial.number]
             self._release(one.trial.number)
             if one.has_value:
                 self.numbers.append(one.trial.number)
@@ -193,11 +195,13 @@ class StudyTracker:
         return TrackedBelief(belief, numbers, partial(self._configuration, known))
 
     def _readings(self, trials: Sequence[FrozenTrial]) -> list[_Reading]:
-        """What finished trials say, with nothing changed."""
+        """Finished trials as the optimizer is told about them; the run stays as it is."""
         finished = [t for t in trials if t.state.is_finished()]
-        return [
-            self._reading(t, self.encoding.encode(t.params), self._environment(t)) for t in finished
-        ]
+        for trial in finished:
+            if trial.number not in self._unread:
+                point, z = self.encoding.encode(trial.params), self._environment(trial)
+                self._unread[trial.number] = self._reading(trial, point, z)
+        return [self._unread[trial.number] for trial in finished]
 
     def _reading(self, trial: FrozenTrial, point: Tensor | None, z: Tensor | None) -> _Reading:
         if point is None:
