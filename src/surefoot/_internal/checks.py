@@ -132,6 +132,8 @@ def rewards(value: object) -> list[float]:
 
 def standard_error(value: object) -> float:
     """Convert to a finite float of at least zero."""
+    if type(value) is float and value == 0.0:
+        return value
     expected = "a finite number of at least 0, the standard error of the reward"
     number = _number("sem", value, expected)
     if not 0.0 <= number < math.inf:

@@ -41,9 +41,12 @@ class own_settings:  # noqa: N801
 
 def _are_usual() -> bool:
     """Whether all settings but threads are torch's usual ones; a microsecond of each round."""
-    made = torch.empty(0)
-    usual = made.dtype is torch.float32 and made.device.type == "cpu"
-    return usual and torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+    return (
+        torch.is_grad_enabled()
+        and not torch.is_inference_mode_enabled()
+        and torch.get_default_dtype() is torch.float32
+        and torch.empty(0).is_cpu
+    )
 
 
 def _usual_settings() -> ExitStack:
@@ -64,6 +67,8 @@ def with_own_settings(
 
     @wraps(function)
     def guarded(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        if torch.get_num_threads() == 1 and _are_usual():
+            return function(*args, **kwargs)
         with own_settings():
             return function(*args, **kwargs)
 

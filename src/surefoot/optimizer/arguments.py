@@ -182,7 +182,9 @@ def outcome_values(
         rewards: How many rewards there are.
         declared: The outcomes that are declared.
     """
-    rows = [None] * rewards if given is None else given
+    if given is None or given == [None]:
+        return [{}] * rewards
+    rows = given
     if not isinstance(rows, list | tuple) or not all(isinstance(r, Mapping | None) for r in rows):
         raise InvalidInput(
             f"`outcomes` is {checks.shown(given)}, expected values by name, such as "

@@ -227,7 +227,8 @@ class Optimizer:
         started = perf_counter()
         location, query = self._locate(where, environment)
         reward, error = checks.reward(y), checks.standard_error(sem)
-        arguments.standard_errors([error] if error else None, 1, self._history.model.estimator)
+        if error:
+            arguments.standard_errors([error], 1, self._history.model.estimator)
         (values,) = arguments.outcome_values([outcomes], 1, self._told.outcomes.declared)
         ((who, when),) = arguments.conditions([worker], [time], 1, self.effects)
         one = Measurement(where, {OBJECTIVE: reward, **values}, environment, error, who, when)
