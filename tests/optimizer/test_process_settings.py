@@ -10,20 +10,12 @@ import pytest
 import torch
 
 import surefoot as sf
+from support.process_settings import default_dtype
 
 BOX = sf.Box([0.0, 0.0], [1.0, 1.0])
 ARMS = torch.linspace(0.0, 1.0, 12, dtype=torch.float64).unsqueeze(-1)
 JOINT = sf.Joint(sf.Arms(ARMS), sf.FiniteEnvironment([0.0, 1.0]))
 KERNEL = sf.kernels.squared_exponential(0.3)
-
-
-@contextmanager
-def default_dtype() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 @contextmanager

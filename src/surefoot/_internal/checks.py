@@ -202,24 +202,22 @@ def names(name: str, value: object, *options: str) -> tuple[str, ...]:
 
 def constraints(value: object) -> None:
     """Raise `InvalidInput` unless they are `Constraint`s by name, or None."""
-    if value is not None and not (
-        isinstance(value, Mapping)
-        and all(isinstance(k, str) and isinstance(v, Constraint) for k, v in value.items())
-    ):
-        raise InvalidInput(
-            f"`constraints` is {shown(value)}, expected constraints by name, such as "
-            '{"p99": Constraint(maximum=20.0)}.'
-        )
+    _by_name("constraints", value, Constraint)
 
 
 def outcomes(value: object) -> None:
     """Raise `InvalidInput` unless they are outcomes by name, or None."""
+    _by_name("outcomes", value, Outcome)
+
+
+def _by_name(name: str, value: object, kind: Any) -> None:
+    """`InvalidInput` unless a value is a mapping of names to objects of a kind, or None."""
     if value is not None and not (
         isinstance(value, Mapping)
-        and all(isinstance(k, str) and isinstance(v, Outcome) for k, v in value.items())
+        and all(isinstance(k, str) and isinstance(v, kind) for k, v in value.items())
     ):
         raise InvalidInput(
-            f"`outcomes` is {shown(value)}, expected outcomes by name, such as "
+            f"`{name}` is {shown(value)}, expected {name} by name, such as "
             '{"p99": Constraint(maximum=20.0)}.'
         )
 
