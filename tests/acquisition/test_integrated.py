@@ -91,6 +91,7 @@ def test_beyond_150_rewards_the_hyperparameters_are_taken_as_known():
         assert torch.equal(*bounds) == same
 
 
+@pytest.mark.slow
 def test_a_given_kernel_has_nothing_to_integrate_over():
     optimizer = sf.algorithms.gp_ucb(BOX, sf.kernels.squared_exponential(0.5))
     optimizer.tell_all(NEW, torch.tensor([0.0, 1.0, 0.5], dtype=torch.float64))

@@ -30,6 +30,7 @@ def _value(params) -> float:
     return -((params["x"] - 0.9) ** 2) - (params["y"] - 0.8) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -93,6 +94,7 @@ def test_configurations_are_told_expected_forgotten_and_asked_among():
     assert optimizer.recommend(by="lower").params["kind"] in ("u", "v")
 
 
+@pytest.mark.slow
 def test_a_file_carries_the_space(tmp_path):
     optimizer = algorithms.robust_ucb(MIXED, seed=3, initial=3)
     for _ in range(4):

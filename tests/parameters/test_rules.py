@@ -60,6 +60,7 @@ POINTS = ENCODING.unrestricted.sample(64, torch.Generator().manual_seed(0))
 CONFIGURATIONS = [ENCODING.configuration(point) for point in POINTS]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(TRUTHS)
 def test_a_rule_holds_where_python_says_so(text):

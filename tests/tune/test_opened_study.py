@@ -46,6 +46,7 @@ def counts(monkeypatch) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_a_run_with_progress_does_is_proportional_to_its_rounds(write_study, counts):
     readings = {}
     for rounds in (3, 9):
@@ -78,6 +79,7 @@ def test_a_belief_is_shared_until_another_trial_has_finished(write_study):
     assert (before.finished, before.failed) == (1, 0)
 
 
+@pytest.mark.slow
 def test_a_past_state_has_the_trials_of_its_time(write_study):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
@@ -92,6 +94,7 @@ def test_a_past_state_has_the_trials_of_its_time(write_study):
     assert now.recommended_after(7).params == now.after(7).recommendation.params
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_says_what_a_fresh_process_does(write_study):
     path = write_study()
     outcome = run(path, rounds=5, quiet=True).summary

@@ -101,6 +101,7 @@ def test_a_manifest_that_lacks_something_is_named(result, how, message, resume):
     assert str(caught.value).startswith(f"{result / 'manifest.json'}: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "\xff"])
 def test_a_manifest_that_is_none_is_named(result, text):
     (result / "manifest.json").write_text(text, encoding="latin-1")

@@ -140,6 +140,7 @@ def test_a_trial_that_was_looked_at_is_not_read_again(monkeypatch: pytest.Monkey
     assert len(encoded) <= 2 * 9 + 4
 
 
+@pytest.mark.slow
 def test_a_belief_stays_as_it_is_when_another_is_formed_without_a_trial_in_between() -> None:
     study = optuna.create_study(sampler=SurefootSampler(seed=0, initial=4))
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 5)
@@ -188,6 +189,7 @@ def test_the_interval_of_a_difference_integrates_over_the_hyperparameters() -> N
     assert length > 1.3 * 2 * 1.96 * known**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_writing_into_values_and_weights_changes_no_run(direction: str) -> None:
     study = optuna.create_study(direction=direction, sampler=SurefootSampler(seed=0, initial=4))
