@@ -595,8 +595,6 @@ class Belief:
     def _located(self, designs: Tensor | Sequence) -> Tensor:
         """Designs (n, dx) of the space."""
         design = self.space.design
-        if isinstance(designs, Tensor) and not len(designs):
-            return design.lower.new_zeros(0, design.dimension)
         rows = checks.matrix("designs", designs, design.lower.device)
         return torch.stack([design.locate(row, name="designs").design for row in rows])
 

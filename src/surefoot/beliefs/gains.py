@@ -24,8 +24,6 @@ _LEAST = 1e-300  # deviation
 def expected(belief: Belief, designs: Tensor, over: Tensor) -> Tensor:
     """Expected improvements (n,) of designs (n, dx) on another one (1, dx), without noise."""
     _check_no_environment(belief)
-    if not len(designs):
-        return designs.new_zeros(0)
     with torch.no_grad():
         reported = belief.interval(belief.alone)
         at = reported.joint(torch.stack([designs, over.expand_as(designs)], 1))  # pairs (n, 2, dx)

@@ -325,8 +325,10 @@ class StudyBelief:
             Expected improvements (n,), at least 0, in the units of the model; they count as far as
             the constraints of the study are likely to hold.
         """
-        over = self._points([params])[0]
-        return self._array(self.belief.expected_gains(self._points(settings), over))
+        points, over = self._points(settings), self._points([params])[0]
+        if not len(points):
+            return np.zeros(0)
+        return self._array(self.belief.expected_gains(points, over))
 
     def probability_of_gain(self, params: Mapping[str, Any], gain: float) -> float:
         """Probability that some configuration is better than another one by more than a share.
