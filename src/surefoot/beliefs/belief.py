@@ -157,9 +157,9 @@ class Belief:
     def at_designs(self, x: Tensor) -> Ends:
         """Value of the estimand and its interval, as `predict`, at located designs (n, dx)."""
         with torch.no_grad():
-            reported = self._reported
+            reported = self.reported
             ends = reported.represented.risks(x)
-            return self.estimand.interval(ends, self._to_posterior, reported.width)
+            return self.estimand.interval(ends, self.to_posterior, reported.width)
 
     def at_inputs(self, points: Tensor, offset: Tensor | float = 0.0) -> Ends:
         """Value of the estimand and its interval at model inputs (n, d), whatever the risk.
@@ -171,11 +171,11 @@ class Belief:
         if not len(points):
             return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
-            reported = self._reported
+            reported = self.reported
             mean, deviation = reported.posterior.mean_and_deviation(points)
             mean, margin = mean.cpu() + offset, reported.width * deviation.cpu()
             ends = (mean, mean - margin, mean + margin)
-            return self.estimand.interval(ends, self._to_posterior, reported.width)
+            return self.estimand.interval(ends, self.to_posterior, reported.width)
 
     def joint(self, points: Tensor) -> Moments:
         """Joint posterior of the transformed function, differentiable in the points.
@@ -209,7 +209,7 @@ class Belief:
         points, number = self._matrix(designs), checks.count("number", number)
         own = torch.Generator().manual_seed(checks.count("seed", seed, least=0))
         drawn = self.outcome.uncertainty.draws(self.outcome.posterior, points, number, own)
-        return self.estimand.values(drawn, self._to_posterior)
+        return self.estimand.values(drawn, self.to_posterior)
 
     @with_own_settings
     def difference(self, design: Tensor | Sequence, other: Tensor | Sequence) -> Ends:
@@ -242,7 +242,7 @@ class Belief:
 
     def compared(self, pair: Tensor) -> tuple[float, float, float]:
         """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
-        reported = self._reported
+        reported = self.reported
         with torch.no_grad():
             mean, covariance = reported.joint(pair)
             covariance = covariance + self.outcome.uncertainty.covariance(pair)
@@ -266,7 +266,7 @@ class Belief:
         """
         if self.outcome.transform.is_affine:
             return function
-        values = self.estimand.values(function, self._to_posterior)
+        values = self.estimand.values(function, self.to_posterior)
         return self.units(values.clamp(*_POSITIVE) if self.is_ratio else values)
 
     @with_own_settings
@@ -537,12 +537,12 @@ class Belief:
         return mean, lower, upper
 
     @cached_property
-    def _reported(self) -> Belief:
+    def reported(self) -> Belief:
         """The belief whose bounds are the ends of reported intervals, failures aside."""
         return self.interval(self.alone)
 
     @cached_property
-    def _to_posterior(self) -> Chain:
+    def to_posterior(self) -> Chain:
         """Transformation from reported values to the units of the posterior."""
         return self.units.then(*self.outcome.transform.parts)
 

@@ -25,7 +25,7 @@ def expected(belief: Belief, designs: Tensor, over: Tensor) -> Tensor:
     """Expected improvements (n,) of designs (n, dx) on another one (1, dx), without noise."""
     _check_no_environment(belief)
     with torch.no_grad():
-        reported = belief.interval(belief.alone)
+        reported = belief.reported
         at = reported.joint(torch.stack([designs, over.expand_as(designs)], 1))  # pairs (n, 2, dx)
         signs = designs.new_tensor([1.0, -1.0])
         mean = at.mean @ signs
@@ -41,7 +41,7 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
     _check_no_environment(belief)
     generator = torch.Generator().manual_seed(0)
     points = _candidates(belief.space.design, over.cpu(), generator).to(over.device)
-    reported = belief.interval(belief.alone)
+    reported = belief.reported
     with torch.no_grad():
         mean, deviation = reported.posterior.mean_and_deviation(points)
         best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky, distances
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
-from surefoot.hyperparameters.training_data import NO_ERRORS
+from surefoot.regression.noise import NO_ERRORS
 
 Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-NO_ERRORS = torch.zeros((), dtype=torch.float64)
-"""Standard errors, and their variances, of rewards that have none."""
+from surefoot.regression.noise import NO_ERRORS
+
 NO_WORKERS = torch.full((), -1)
 NO_TIMES = torch.full((), torch.nan, dtype=torch.float64)
 

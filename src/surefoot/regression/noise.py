@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -12,8 +12,8 @@ from torch import Tensor
 from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
-NO_VARIANCES = torch.zeros((), dtype=torch.float64)
-"""Variances of errors that are known to be 0."""
+NO_ERRORS = torch.zeros((), dtype=torch.float64)
+"""Known errors, and their variances, of rewards that have none."""
 EQUAL = torch.ones((), dtype=torch.float64)
 """Precisions of rewards that are all alike."""
 
@@ -82,7 +82,7 @@ class Noise:
 
     variance: float | Tensor
     precisions: Tensor = EQUAL
-    errors: Tensor = NO_VARIANCES
+    errors: Tensor = NO_ERRORS
     dof: float = math.inf
 
     @property
@@ -94,10 +94,6 @@ class Noise:
     def variances(self) -> Tensor:
         """Variances (n,) of the rewards about the function, given the precisions."""
         return self.own + self.errors
-
-    def part(self, share: float | Tensor) -> Noise:
-        """The same with a share of the squared scale; the known errors stay."""
-        return replace(self, variance=share * self.variance)
 
     def expected_squares(self, squared: Tensor) -> Tensor:
         """Expected squares (n,) of the Student-t noise, in units of the squared scale.

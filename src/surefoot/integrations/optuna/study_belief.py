@@ -183,17 +183,16 @@ class StudyBelief:
             return self.values
         offsets = torch.stack([one.mean for one in effects.values()]).sum(0)
         adjusted = outcome.transform(outcome.observations.rewards.cpu()) - offsets
-        return self._array(self._to_posterior.inverse(adjusted))
+        return self._array(self.belief.to_posterior.inverse(adjusted))
 
     def _under(self, params: Mapping[str, Any], contrast: Contrast, chosen: list[int]) -> _Arrays:
         """Prediction of a configuration, with an effect of conditions, and 95 % intervals."""
-        reported = self.belief.interval(self.belief)
         with torch.no_grad():
-            level = reported.posterior.mean(self._points([params])).cpu()
+            level = self.belief.reported.posterior.mean(self._points([params])).cpu()
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
         sign = 1.0 if self._is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
-        estimand, units = self.belief.estimand, self._to_posterior
+        estimand, units = self.belief.estimand, self.belief.to_posterior
         middle, low, high = (self._array(estimand.values(end, units)) for end in ends)
         return middle, low, high
 
@@ -232,7 +231,7 @@ class StudyBelief:
         """
         told = torch.from_numpy(np.asarray(values, dtype=float))
         sign = 1.0 if self._is_maximised else -1.0
-        return sign * self._array(self._to_posterior(told))
+        return sign * self._array(self.belief.to_posterior(told))
 
     @with_own_settings
     def recommend(self) -> StudyRecommendation:
@@ -547,11 +546,6 @@ class StudyBelief:
     def _units(self) -> Chain:
         """Transformation from values of the study to rewards."""
         return self.belief.units
-
-    @cached_property
-    def _to_posterior(self) -> Chain:
-        """Transformation from values of the study to the units of the model."""
-        return self._units.then(*self.belief.outcome.transform.parts)
 
     @property
     def _is_maximised(self) -> bool:
