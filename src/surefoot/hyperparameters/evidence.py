@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from surefoot._internal.linalg import cholesky, distances
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
-from surefoot.regression.noise import NO_ERRORS
+from surefoot.regression.noise import NO_ERRORS, Noise
 
 Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
 
@@ -26,6 +26,7 @@ _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
 _CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
+_OWN_STEPS = 30  # of the weight of one reward, whose iteration costs little
 
 
 class LogDensity(NamedTuple):
@@ -318,6 +319,29 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
     residual = noise * solved
     variance = (noise - noise.square() * inverse.diagonal()).clamp_min(0.0)
     return shift, residual.square() + variance
+
+
+def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tensor:
+    """Weights (r,) of the last rewards, each alone beside the first ones.
+
+    Args:
+        signal: Covariance (k + r, k + r) of the function, with the effects of conditions.
+        noise: Noise of all rewards, with the weights of the first, and others to start from.
+        y: Rewards (k + r,).
+        known: Number k of the first ones.
+    """
+    inverse, shift, solved = solve(signal[:known, :known], noise.variances[:known], y[:known])
+    across = signal[known:, :known]
+    residual = y[known:] - shift - across @ solved
+    prior = signal.diagonal()[known:]
+    variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
+    errors = noise.errors.expand(len(y))[known:]
+    own = replace(noise, precisions=noise.precisions[known:], errors=errors)
+    for _ in range(_OWN_STEPS):
+        left = own.variances / (variance + own.variances)
+        squared = (left * residual).square() + left * variance
+        own = replace(own, precisions=own.updated(squared))
+    return own.precisions
 
 
 def solve(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[Tensor, float, Tensor]:

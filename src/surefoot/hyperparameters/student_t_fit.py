@@ -24,6 +24,7 @@ from surefoot.hyperparameters.evidence import (
     best_dof,
     expected_squares,
     solve,
+    weights_beside,
 )
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
 from surefoot.hyperparameters.laplace import (
@@ -74,6 +75,7 @@ _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
 _LEAST_NUMBER = 8  # of rewards, for which a transformation or another kernel is tried
 _STRONG_EVIDENCE = 3.0  # of either, in nats (Kass and Raftery 1995)
+_PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
@@ -240,6 +242,7 @@ class HyperparameterFit:
         optimum, evidence, others = self._with_smoothness(optimum, evidence, y)
         optimum, evidence = self._with_effects(optimum, evidence, y, data, subset)
         weights[subset] = optimum.weights
+        weights = self._completed(weights, subset, optimum, evidence, best.units, data)
         effects = _estimated(optimum, evidence, y)
         return Fitted(
             _kernel(optimum.model, evidence.nu, data),
@@ -337,9 +340,59 @@ class HyperparameterFit:
         nu = getattr(base, "nu", None)  # of a squared exponential kernel
         evidence = Evidence(data.unit, data.group, nu, prior, errors, effects)
         y = fitted.units.transform(data.rewards)
-        weights = torch.ones_like(y)  # of rewards that came after the fit
-        weights[: len(fitted.weights)] = fitted.weights.cpu()
+        known = torch.arange(len(fitted.weights))
+        weights = cautious_weights(y, fitted.weights.cpu())
+        if len(known):  # further rewards came after the fit
+            optimum = LocalOptimum(model, fitted.dof, 0.0, weights)
+            weights = self._completed(weights, known, optimum, evidence, fitted.units, data)
         return evidence, model, y, weights
+
+    def _completed(
+        self,
+        weights: Tensor,
+        known: Tensor,
+        optimum: LocalOptimum,
+        evidence: Evidence,
+        units: RewardUnits,
+        data: TrainingData,
+    ) -> Tensor:
+        """Weights (t,) of all rewards, of which those of some are known.
+
+        Each of the others gets the weight that it has beside the known ones; up to 1,000 rewards,
+        all of them then those that they have together.
+
+        Args:
+            weights: The known weights, and others to start from (t,).
+            known: Indices (k,) of the known ones.
+            optimum: Hyperparameters.
+            evidence: The evidence in which the kernel and the effects are.
+            units: The standardised units.
+            data: The observations.
+        """
+        y, model, dof = units.transform(data.rewards), optimum.model, optimum.dof
+        if len(known) == len(y):
+            return weights
+
+        def evidence_at(rewards: Tensor) -> Evidence:
+            conditions = data.workers[rewards], data.times[rewards]
+            effects = tuple(one.on(*conditions) for one in evidence.effects)
+            return replace(self._evidence(data, rewards, units), nu=evidence.nu, effects=effects)
+
+        completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)
+        others[known] = False
+        for rest in torch.where(others)[0].split(_MAX_FITTED):
+            both = torch.cat([known, rest])
+            here = evidence_at(both)
+            noise = Noise(model.noise, weights[both], here.errors, dof)
+            signal = here.covariance_of_rewards(model)
+            completed[rest] = weights_beside(signal, noise, y[both], len(known))
+        if len(y) <= _MAX_INTEGRATED:
+            here = evidence_at(torch.arange(len(y)))
+            signal = here.covariance_of_rewards(model)
+            for _ in range(_PASSES_TOGETHER):
+                _, relative = _expected(here, signal, model.noise, y, completed)
+                completed = precision(relative, dof)
+        return completed
 
     def _others(self, evidence: Evidence) -> list[Evidence]:
         """The evidence with the other kernels."""
@@ -498,10 +551,8 @@ def _mode(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> PosteriorMode
 
 def _on(optimum: LocalOptimum, fitted: Hyperparameters, y: Tensor) -> LocalOptimum:
     """The optimum for more rewards, with the effects of conditions that were fitted."""
-    weights = torch.ones_like(y)
-    weights[: len(optimum.weights)] = optimum.weights
     model = replace(optimum.model, effects=fitted.effects)
-    return replace(optimum, model=model, weights=weights)
+    return replace(optimum, model=model, weights=cautious_weights(y, optimum.weights))
 
 
 def _is_end(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> bool:
