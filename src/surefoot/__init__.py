@@ -6,6 +6,8 @@ With sketched features for many arms, and risk measures for uncertain environmen
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from surefoot._internal.lazy import lazily
+
 if TYPE_CHECKING:
     from surefoot import acquisition as acquisition
     from surefoot import algorithms as algorithms
@@ -115,13 +117,12 @@ _HOMES = {name: f"surefoot.{module}" for module, names in _NAMES.items() for nam
 __all__ = sorted([*_HOMES, *_MODULES])
 
 
+_named = lazily(__name__, _HOMES)
+
+
 def __getattr__(name: str) -> Any:
     """Import on first use, so that the command line answers without loading torch."""
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'surefoot' has no attribute {name!r}")
+    return import_module(_MODULES[name]) if name in _MODULES else _named(name)
 
 
 def __dir__() -> list[str]:

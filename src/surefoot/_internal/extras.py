@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from surefoot.types import NotInstalled
 
@@ -28,6 +29,26 @@ def extra(name: str) -> Iterator[None]:
         package = (error.name or "surefoot").partition(".")[0]
         if package == "surefoot":
             raise
-        raise NotInstalled(
-            f"the package {package} is not installed: pip install 'surefoot[{name}]'."
-        ) from error
+        raise _absent(package, name) from error
+
+
+def check_installed(name: str, *packages: str) -> None:
+    """Check, without importing them, that the packages of an extra are there.
+
+    Args:
+        name: The extra.
+        *packages: The packages.
+
+    Raises:
+        NotInstalled: If a package is absent.
+
+    Example:
+        >>> check_installed("tune", "pydantic")
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise _absent(package, name)
+
+
+def _absent(package: str, name: str) -> NotInstalled:
+    return NotInstalled(f"the package {package} is not installed: pip install 'surefoot[{name}]'.")

@@ -1,9 +1,9 @@
 """Optuna sampler: studies, storage, parallel workers and the dashboard remain Optuna's."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from surefoot._internal.extras import extra
+from surefoot._internal.lazy import lazily
 
 with extra("optuna"):
     from surefoot.integrations.optuna.attributes import (
@@ -54,10 +54,5 @@ _HOMES = {
     "StudyRecommendation": "predictions",
     "SurefootSampler": "sampler",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Import on first use, so that a program starts without loading torch."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+# Imported on first use, so that a program starts without loading torch.
+__getattr__ = lazily(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()})
