@@ -20,6 +20,7 @@ from surefoot.acquisition import (
 )
 from surefoot.acquisition.replication import STABLE
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
+from surefoot.beliefs import Model
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
@@ -103,17 +104,19 @@ def robust_ucb(
         >>> optimizer.belief().weights.round(decimals=1).tolist()
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
-    width, space = srinivas(scale=scale), as_space(space)
+    space = as_space(space)
     if kernel is None:
         if ridge is not None:
             raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+        space = placed(space, device)
+        model = robust_model(space, risk, effects, scale)
         return Optimizer(
-            placed(space, device),
-            _fit(space, risk, effects),
+            space,
+            model.hyperparameters,
             risk=risk,
-            features=Nystrom(PivotedCholesky()),
-            estimator=StudentT(),
-            width=width,
+            features=model.features,
+            estimator=model.estimator,
+            width=model.width,
             policy=_search_policy(space, risk) if policy is None else policy,
             plan=Plan(
                 initial_design_size(space) if initial is None else initial, instability=instability
@@ -127,12 +130,28 @@ def robust_ucb(
         GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
         risk=risk,
         estimator=Huber(),
-        width=width,
+        width=srinivas(scale=scale),
         policy=UpperConfidenceBound() if policy is None else policy,
         plan=Plan(0 if initial is None else initial, instability=instability),
         reporting=Reporting(interval=Credible(), estimand=estimand),
         outcomes=outcomes,
         seed=seed,
+    )
+
+
+def robust_model(
+    space: Space | Joint,
+    risk: Risk | None = None,
+    effects: Sequence[str] = EFFECTS,
+    scale: float = 0.5,
+) -> Model:
+    """The model of `robust_ucb` where a kernel is fitted; for its arguments, see there."""
+    return Model(
+        space.seen,
+        _fit(space, risk, effects),
+        Nystrom(PivotedCholesky()),
+        StudentT(),
+        srinivas(scale=scale),
     )
 
 

@@ -22,7 +22,7 @@ from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Moments, Posterior, joint
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
@@ -55,18 +55,6 @@ class Bounds(NamedTuple):
     mean: Tensor
     lower: Tensor
     upper: Tensor
-
-
-class Moments(NamedTuple):
-    """Joint posterior of the transformed function at points.
-
-    Args:
-        mean: Means (..., q).
-        covariance: Covariance (..., q, q), without noise.
-    """
-
-    mean: Tensor
-    covariance: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,13 +174,22 @@ class Belief:
         Returns:
             Means (..., q) and covariances (..., q, q), without noise.
         """
-        flat = points.reshape(-1, points.shape[-1])
-        number = points.shape[-2]
-        at = self.posterior.evaluate(flat)
-        groups = at.groups(number)
-        mean = self.posterior.mean(flat).reshape(points.shape[:-1])
-        covariance = self.posterior.covariance(groups, groups)
-        return Moments(mean, covariance.reshape(*points.shape[:-1], number))
+        return joint(self.posterior, points)
+
+    def components(self, points: Tensor) -> Moments:
+        """Joint posteriors under samples of the hyperparameters, differentiable in the points.
+
+        Their mixture, with equal probabilities, is the posterior integrated over the
+        hyperparameters, from which `draws` are.
+
+        Args:
+            points: Inputs (..., q, d) of the model: designs, each followed by its environment.
+
+        Returns:
+            Means (..., s, q) and covariances (..., s, q, q) of the transformed function, without
+            noise; s is 1 where the hyperparameters are taken as known.
+        """
+        return self.outcome.uncertainty.components(self.outcome.posterior, points)
 
     @with_own_settings
     def draws(self, designs: Tensor | Sequence, number: int, seed: int = 0) -> Tensor:

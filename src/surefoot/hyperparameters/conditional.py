@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -113,7 +113,7 @@ class Prior:
 
     Args:
         process: The process.
-        points: The points (p, d).
+        points: The points (p, d), or groups (..., 1, p, d) of them.
     """
 
     process: Process
@@ -161,3 +161,12 @@ class Conditional:
         alone = self.prior.covariance - self.solved @ self.across.mT
         covariance = alone + self.unknown_mean[..., None] * self.unknown_mean[..., None, :]
         return (covariance + covariance.mT) / 2.0
+
+    def groups(self, number: int) -> Conditional:
+        """The values of a batch (s,) in groups (p / q, s, q) of so many points q."""
+        by_group = {
+            name: getattr(self, name).unflatten(1, (-1, number)).transpose(0, 1)
+            for name in ("mean", "across", "solved", "unknown_mean")
+        }
+        points = self.prior.points.unflatten(0, (-1, 1, number))
+        return replace(self, prior=replace(self.prior, points=points), **by_group)

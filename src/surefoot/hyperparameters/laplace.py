@@ -18,7 +18,7 @@ from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.hyperparameters.uncertainty import Correction
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Moments, Posterior
 
 SAMPLES = 16
 """How many samples there are of the hyperparameters."""
@@ -99,6 +99,25 @@ class HyperparameterUncertainty:
         more = self.modes[0].inflation * mixture - before.covariance
         values, vectors = torch.linalg.eigh(more)
         return (vectors * values.clamp_min(0.0)) @ vectors.T
+
+    def deviating(self, points: Tensor) -> Moments:
+        """Functions under each sample, less the mean at the first mode.
+
+        Args:
+            points: Points (..., q, d) on the unit cube.
+
+        Returns:
+            Means (..., s, q) and covariances (..., s, q, q), in standardised units.
+        """
+        number, flat = points.shape[-2], points.reshape(-1, points.shape[-1])
+        given = [one.groups(number) for one in self._given(flat)]
+        before = self.modes[0].at_most_likely(flat).mean.reshape(*points.shape[:-2], 1, number)
+        mean = torch.cat([one.mean for one in given], -2)
+        covariance = torch.cat([one.covariance for one in given], -3)
+        return Moments(
+            mean.reshape(*points.shape[:-2], -1, number) - before,
+            self.modes[0].inflation * covariance.reshape(*points.shape[:-2], -1, number, number),
+        )
 
     @property
     def smooth(self) -> HyperparameterUncertainty:
@@ -333,6 +352,13 @@ class CorrectionInSpace:
         """Term (n, n) to add to the covariance at points (n, d)."""
         unit = ((points - self.lower) / self.span).cpu()
         return self.scale**2 * self.unit.covariance(unit).to(points)
+
+    def components(self, posterior: Posterior, points: Tensor) -> Moments:
+        """Joint posteriors (..., s, q) of the function under each sample, at points (..., q, d)."""
+        unit = ((points - self.lower) / self.span).cpu()
+        mean, covariance = (part.to(points) for part in self.smooth.unit.deviating(unit))
+        middle = posterior.mean(points.reshape(-1, points.shape[-1])).reshape(points.shape[:-1])
+        return Moments(middle.unsqueeze(-2) + self.scale * mean, self.scale**2 * covariance)
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot.hyperparameters.cross_validation import NOT_VALIDATED, CrossValidation
-from surefoot.regression.posterior import Posterior, joint_draws
+from surefoot.regression.posterior import Moments, Posterior, joint, joint_draws
 
 
 class Correction(NamedTuple):
@@ -40,6 +40,15 @@ class Uncertainty(Protocol):
         """Term (n, n) that integration over them adds to the covariance at points (n, d).
 
         Where points are together, as in a difference of two values.
+        """
+        ...
+
+    def components(self, posterior: Posterior, points: Tensor) -> Moments:
+        """Joint posteriors (..., s, q) under s samples of them, at points (..., q, d).
+
+        Args:
+            posterior: The posterior at the most likely hyperparameters.
+            points: The points.
         """
         ...
 
@@ -77,6 +86,10 @@ class Certain:
     def covariance(self, points: Tensor) -> Tensor:
         """No correction."""
         return points.new_zeros(len(points), len(points))
+
+    def components(self, posterior: Posterior, points: Tensor) -> Moments:
+        """The posterior itself, as the only one."""
+        return joint(posterior, points.unsqueeze(-3))
 
     def draws(
         self, posterior: Posterior, points: Tensor, number: int, generator: torch.Generator

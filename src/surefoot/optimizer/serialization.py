@@ -19,6 +19,7 @@ from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
 FORMAT = 13
+_HEADER = "surefoot"
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
 _PACKAGES = (  # whose dataclasses may be in a file
@@ -150,6 +151,36 @@ def is_whole(value: Any) -> bool:
     if isinstance(value, dict):
         return all(is_whole(item) for item in value.values())
     return not isinstance(value, list) or all(is_whole(item) for item in value)
+
+
+def to_tensor(value: Any) -> Tensor:
+    """Bytes (k,) of a value, for a state dict."""
+    from safetensors.torch import save
+
+    encoder = Encoder()
+    header = json.dumps({"format": FORMAT, "value": encoder.encode(value)}).encode()
+    tensors = encoder.tensors | {_HEADER: torch.tensor(list(header), dtype=torch.uint8)}
+    return torch.tensor(list(save(tensors)), dtype=torch.uint8)
+
+
+def from_tensor(content: Tensor) -> Any:
+    """The value whose bytes (k,) `to_tensor` gave; `InvalidInput` for others."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        tensors = load(bytes(content.cpu().tolist()))
+        header = json.loads(bytes(tensors.pop(_HEADER).tolist()))
+        if header["format"] == FORMAT:
+            return Decoder(tensors, torch.device("cpu")).decode(header["value"])
+    except (AttributeError, LookupError, SafetensorError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the state is none that this version of surefoot wrote: {error}."
+        ) from error
+    raise InvalidInput(
+        f"the state has format {header['format']}, expected {FORMAT}: load it with the version "
+        "of surefoot that wrote it."
+    )
 
 
 def write(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:

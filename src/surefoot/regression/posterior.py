@@ -43,6 +43,18 @@ class Evaluation(NamedTuple):
         return Evaluation(*(part.unflatten(0, (-1, number)) for part in self))
 
 
+class Moments(NamedTuple):
+    """Joint posterior of the transformed function at points.
+
+    Args:
+        mean: Means (..., q).
+        covariance: Covariance (..., q, q), without noise.
+    """
+
+    mean: Tensor
+    covariance: Tensor
+
+
 class Posterior(Protocol):
     """The distribution of the unknown function given the rewards."""
 
@@ -301,6 +313,16 @@ class FeaturePosterior:
     def _tensor(self, points: Any) -> Tensor:
         like = self.coefficients
         return torch.as_tensor(points, dtype=like.dtype, device=like.device)
+
+
+def joint(posterior: Posterior, points: Tensor) -> Moments:
+    """Joint moments (..., q) of a posterior at inputs (..., q, d), differentiable in them."""
+    number = points.shape[-2]
+    at = posterior.evaluate(points.reshape(-1, points.shape[-1]))
+    mean = posterior.evaluated_mean(at).reshape(points.shape[:-1])
+    groups = at.groups(number)
+    covariance = posterior.covariance(groups, groups)
+    return Moments(mean, covariance.reshape(*points.shape[:-1], number))
 
 
 def joint_draws(

@@ -1,0 +1,179 @@
+"""The fitted transformation of the rewards as an outcome transform, and posteriors under it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import torch
+from botorch.models.transforms.outcome import OutcomeTransform
+from botorch.posteriors import GPyTorchPosterior, Posterior, PosteriorList, TransformedPosterior
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from linear_operator import to_linear_operator
+from torch import Tensor
+
+from surefoot.regression.transforms import Chain
+from surefoot.types import InvalidInput
+
+_NODES = 64  # of Gauss-Hermite quadrature
+
+
+class ChainPosterior(TransformedPosterior):
+    """Posterior of values whose transformed values have a Gaussian posterior, or a mixture.
+
+    Samples and quantiles are those of the Gaussian posterior, mapped by the inverse, and so exact;
+    mean and variance are by quadrature. The median is the inverse of the Gaussian's.
+
+    Args:
+        posterior: Posterior of the transformed values.
+        chain: The transformation, increasing.
+    """
+
+    def __init__(self, posterior: GPyTorchPosterior, chain: Chain) -> None:
+        def mean(mean: Tensor, variance: Tensor) -> Tensor:
+            return _moments(chain, mean, variance)[0]
+
+        def variance(mean: Tensor, variance: Tensor) -> Tensor:
+            return _moments(chain, mean, variance)[1]
+
+        super().__init__(posterior, chain.inverse, mean, variance)
+        self._chain = chain
+
+    def quantile(self, value: Tensor) -> Tensor:
+        """Quantiles at probabilities in (0, 1), as those of `posterior`."""
+        return self._chain.inverse(self._posterior.quantile(value))
+
+    def density(self, value: Tensor) -> Tensor:
+        """Density of each output at values, as that of `posterior`."""
+        slope = self._chain.log_slope(value).exp()
+        return slope * self._posterior.density(self._chain(value))
+
+
+class ChainTransform(OutcomeTransform):
+    """Outcome transform by a chain of monotone transformations for each outcome.
+
+    Args:
+        chains: Transformation of each of m outcomes, increasing.
+
+    Example:
+        >>> from surefoot.regression.transforms import Affine, Chain, Warp
+        >>> transform = ChainTransform([Chain((Warp(0.0, 1.0), Affine(2.0, 3.0)))])
+        >>> values = torch.tensor([[10.0], [-1e6]], dtype=torch.float64)
+        >>> transform.untransform(transform(values)[0])[0].round().tolist()
+        [[10.0], [-1000000.0]]
+    """
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        super().__init__()
+        self._chains = tuple(chains)
+
+    @property
+    def _is_linear(self) -> bool:
+        return all(chain.is_affine for chain in self._chains)
+
+    def forward(
+        self, Y: Tensor, Yvar: Tensor | None = None, X: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Transformed outcomes (..., m), and their noise variances to first order."""
+        columns = list(zip(self._chains, self._columns(Y), strict=True))
+        values = self._joined(Y, [chain(column) for chain, column in columns])
+        if Yvar is None:
+            return values, None
+        errors = [
+            chain.errors(column, variance.sqrt()).square()
+            for (chain, column), variance in zip(columns, self._columns(Yvar), strict=True)
+        ]
+        return values, self._joined(Yvar, errors)
+
+    def untransform(
+        self, Y: Tensor, Yvar: Tensor | None = None, X: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Outcomes (..., m) that become these, and their noise variances to first order."""
+        columns = list(zip(self._chains, self._columns(Y), strict=True))
+        inverses = [(chain, chain.inverse(column)) for chain, column in columns]
+        values = self._joined(Y, [value for _, value in inverses])
+        if Yvar is None:
+            return values, None
+        variances = [
+            variance * (-2.0 * chain.log_slope(value)).exp()
+            for (chain, value), variance in zip(inverses, self._columns(Yvar), strict=True)
+        ]
+        return values, self._joined(Yvar, variances)
+
+    def subset_output(self, idcs: list[int]) -> ChainTransform:
+        """The transform of some of the outcomes."""
+        return ChainTransform([self._chains[index] for index in idcs])
+
+    def untransform_posterior(self, posterior: Posterior, X: Tensor | None = None) -> Posterior:
+        """The posterior of outcomes whose transformed values have this one.
+
+        Args:
+            posterior: A Gaussian posterior or mixture of one outcome, or a `PosteriorList` of them.
+            X: Not used.
+
+        Returns:
+            A Gaussian posterior or mixture where all transformations are affine; else a
+            `ChainPosterior`, or a `PosteriorList` of several.
+        """
+        parts = getattr(posterior, "posteriors", [posterior])
+        if len(parts) != len(self._chains):
+            raise InvalidInput(
+                f"`posterior` has {len(parts)} parts, expected one for each of "
+                f"{len(self._chains)} outcomes: pass a `PosteriorList`."
+            )
+        if not self._is_linear:
+            pairs = zip(parts, self._chains, strict=True)
+            whole = [ChainPosterior(part, chain) for part, chain in pairs]
+            return whole[0] if len(whole) == 1 else PosteriorList(*whole)
+        normals = [
+            _affine(part.distribution, chain)
+            for part, chain in zip(parts, self._chains, strict=True)
+        ]
+        kind = type(parts[0])
+        if len(normals) == 1:
+            return kind(normals[0])
+        return kind(MultitaskMultivariateNormal.from_independent_mvns(normals))
+
+    def _columns(self, values: Tensor) -> Sequence[Tensor]:
+        # A list of models passes outcomes of one model without their last dimension.
+        return (values,) if len(self._chains) == 1 else values.unbind(-1)
+
+    def _joined(self, values: Tensor, columns: Sequence[Tensor]) -> Tensor:
+        return columns[0] if len(columns) == 1 else torch.stack(list(columns), -1)
+
+
+def gaussian(mean: Tensor, covariance: Tensor) -> MultivariateNormal:
+    """Gaussian law whose covariance (..., q, q) is factored where it is sampled from."""
+    return MultivariateNormal(mean, to_linear_operator(covariance))
+
+
+def posterior_of(mean: Tensor, covariance: Tensor, *, mixture: bool) -> GPyTorchPosterior:
+    """Posterior of one outcome, or a mixture of those along the last batch dimension."""
+    kind = GaussianMixturePosterior if mixture else GPyTorchPosterior
+    return kind(gaussian(mean, covariance))
+
+
+def _affine(normal: MultivariateNormal, chain: Chain) -> MultivariateNormal:
+    """The law of values whose transformed values have this one."""
+    ends = chain.inverse(torch.tensor([0.0, 1.0], dtype=torch.float64)).tolist()
+    center, scale = ends[0], ends[1] - ends[0]
+    covariance = normal.lazy_covariance_matrix.to_dense()
+    return gaussian(center + scale * normal.mean, scale**2 * covariance)
+
+
+def _moments(chain: Chain, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of values whose transformed values are normal, elementwise."""
+    nodes, weights = (part.to(mean) for part in _quadrature())
+    values = chain.inverse(mean.unsqueeze(-1) + variance.sqrt().unsqueeze(-1) * nodes)
+    average = values @ weights
+    return average, (values - average.unsqueeze(-1)).square() @ weights
+
+
+@cache
+def _quadrature() -> tuple[Tensor, Tensor]:
+    """Nodes and weights of an expectation under a standard normal law."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return torch.from_numpy(nodes), torch.from_numpy(weights / math.sqrt(2.0 * math.pi))
