@@ -48,8 +48,9 @@ class ChainPosterior(TransformedPosterior):
 
     def density(self, value: Tensor) -> Tensor:
         """Density of each output at values, as that of `posterior`."""
+        density = self._posterior.density(self._chain(value))
         slope = self._chain.log_slope(value).exp()
-        return slope * self._posterior.density(self._chain(value))
+        return slope.reshape(*value.shape, *[1] * (density.ndim - value.ndim)) * density
 
 
 class ChainTransform(OutcomeTransform):

@@ -15,6 +15,7 @@ from botorch.models.transforms.outcome import ChainedOutcomeTransform, OutcomeTr
 from botorch.posteriors import Posterior, PosteriorList
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.models.gp import GP
 from torch import Tensor
 
 from surefoot._internal import checks
@@ -59,7 +60,7 @@ class _Further:
         return replace(self, values=values, noise=noise)
 
 
-class RobustGP(Model, FantasizeMixin):
+class RobustGP(Model, GP, FantasizeMixin):
     r"""BoTorch model with Student-t noise, fitted kernel and weights of the rewards.
 
     Takes the place of `SingleTaskGP` where some outcomes are outliers or the noise is heavy-tailed.

@@ -1,0 +1,500 @@
+"""The BoTorch model, by BoTorch's conventions and test utilities, and against formulas."""
+
+from __future__ import annotations
+
+import copy
+import io
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("botorch")
+
+from botorch.acquisition import (
+    LogExpectedImprovement,
+    PosteriorMean,
+    qKnowledgeGradient,
+    qLogNoisyExpectedImprovement,
+)
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import ModelListGP
+from botorch.models.transforms import Normalize, Standardize
+from botorch.optim import optimize_acqf
+from botorch.posteriors import GPyTorchPosterior, PosteriorList
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from botorch.sampling import SobolQMCNormalSampler
+from botorch.utils.datasets import SupervisedDataset
+from botorch.utils.test_helpers import DummyNonScalarizingPosteriorTransform, get_sample_moments
+from botorch.utils.testing import BotorchTestCase, get_random_data
+from gpytorch.mlls import ExactMarginalLogLikelihood
+
+import surefoot as sf
+from surefoot.hyperparameters import HyperparameterFit
+from surefoot.integrations.botorch import ChainPosterior, RobustGP
+from surefoot.types import InvalidInput
+
+QUICK = HyperparameterFit(passes=1, steps=6)
+WARPED = HyperparameterFit(passes=1, steps=6, warped=True)
+UNIT = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+
+
+def measured(number: int = 24, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Inputs, and outcomes of which the fourth is an outlier."""
+    own = torch.Generator().manual_seed(seed)
+    x = torch.rand(number, 2, dtype=torch.float64, generator=own)
+    noise = 0.05 * torch.randn(number, 1, dtype=torch.float64, generator=own)
+    y = torch.sin(5.0 * x[:, :1]) + x[:, 1:].square() + noise
+    y[3] = 30.0
+    return x, y
+
+
+@cache
+def fitted(integrated: bool = False, outputs: int = 1) -> RobustGP:
+    """A model that several tests look at."""
+    x, y = measured()
+    columns = [y, 3.0 - 2.0 * y][:outputs]
+    return RobustGP(x, torch.cat(columns, -1), integrated=integrated, hyperparameters=QUICK)
+
+
+def decades() -> tuple[Tensor, Tensor]:
+    """Outcomes that span decades, of which a transformation is fitted."""
+    x, _ = measured(30)
+    own = torch.Generator().manual_seed(1)
+    logs = -6.0 * (x - 0.4).square().sum(-1, keepdim=True) * 3.0
+    return x, -(-logs + 0.1 * torch.randn(30, 1, dtype=torch.float64, generator=own)).exp()
+
+
+@cache
+def warped(integrated: bool = False) -> RobustGP:
+    """A model with a fitted transformation."""
+    return RobustGP(*decades(), hyperparameters=WARPED, integrated=integrated)
+
+
+# By BoTorch's utilities
+
+
+class TestByBotorch(BotorchTestCase):
+    def test_posteriors(self) -> None:
+        for dtype, m in ((torch.float32, 1), (torch.float64, 2)):
+            x, y = get_random_data(torch.Size(), m=m, d=2, n=10, dtype=dtype)
+            model = RobustGP(x, y, hyperparameters=QUICK)
+            assert (model.num_outputs, model.batch_shape) == (m, torch.Size())
+            for shape in ((3, 2), (2, 3, 2), (4, 2, 3, 2)):
+                X = torch.rand(shape, dtype=dtype)
+                posterior = model.posterior(X)
+                assert isinstance(posterior, GPyTorchPosterior)
+                assert posterior.mean.shape == (*shape[:-1], m)
+                assert posterior.variance.shape == (*shape[:-1], m)
+                assert posterior.mean.dtype == dtype
+                assert posterior.rsample(torch.Size([2])).shape == (2, *shape[:-1], m)
+                noisy = model.posterior(X, observation_noise=True)
+                assert bool((noisy.variance > posterior.variance).all())
+                known = torch.full((*shape[:-1], m), 0.7, dtype=dtype)
+                more = model.posterior(X, observation_noise=known).variance - posterior.variance
+                scales = torch.tensor([one.scale for one in model.fits], dtype=dtype)
+                self.assertAllClose(more, 0.7 * scales.square().expand_as(more), rtol=1e-3)
+            transform = DummyNonScalarizingPosteriorTransform()
+            expected = transform(posterior).mean
+            self.assertAllClose(model.posterior(X, posterior_transform=transform).mean, expected)
+            weights = torch.full((m,), 2.0, dtype=dtype)
+            scalar = model.posterior(X, posterior_transform=ScalarizedPosteriorTransform(weights))
+            self.assertAllClose(scalar.mean[..., 0], 2.0 * posterior.mean.sum(-1), rtol=1e-4)
+            first = model.posterior(X, output_indices=[0])
+            self.assertAllClose(first.mean, posterior.mean[..., :1])
+            self.assertAllClose(model.subset_output([0]).posterior(X).mean, first.mean)
+            self.assertAllClose(
+                model.subset_output([m - 1]).posterior(X).variance, posterior.variance[..., -1:]
+            )
+
+    def test_samples_have_the_moments_of_the_posterior(self) -> None:
+        shape, X = torch.Size([4000]), torch.rand(2, 2, dtype=torch.float64)
+        posterior = fitted().posterior(X)
+        mean, variance = get_sample_moments(posterior.rsample(shape), shape)
+        self.assertAllClose(mean, posterior.mean, atol=0.1)
+        self.assertAllClose(variance[..., 0], posterior.variance, rtol=0.1)
+
+    def test_inputs_of_a_data_set(self) -> None:
+        x, y = measured()
+        names = {"feature_names": ["a", "b"], "outcome_names": ["y"]}
+        data = SupervisedDataset(X=x, Y=y, Yvar=torch.full_like(y, 1e-4), **names)
+        model = RobustGP(**RobustGP.construct_inputs(data), hyperparameters=QUICK)
+        assert float(model.outlier_weights[3]) < 0.1
+
+    def test_fantasies(self) -> None:
+        sampler = SobolQMCNormalSampler(torch.Size([3]), seed=0)
+        for integrated in (False, True):
+            components = (16,) if integrated else ()
+            for m in (1, 2):
+                model = fitted(integrated, m)
+                for shape in ((2,), (4, 2)):
+                    X = torch.rand(*shape, 2, dtype=torch.float64)
+                    fantasies = model.fantasize(X, sampler)
+                    assert fantasies.batch_shape == (3, *shape[:-1], *components)
+                    posterior = fantasies.posterior(X)
+                    assert posterior.mean.shape == (3, *shape[:-1], *components, shape[-1], m)
+                    before = model.posterior(X).variance
+                    assert bool((posterior.variance < before + 1e-09).all())
+                none = model.fantasize(torch.rand(4, 0, 2, dtype=torch.float64), sampler)
+                assert none.batch_shape == (3, 4, *components)
+
+
+# Against formulas
+
+
+def standard_formula(model: RobustGP, points: Tensor, further: Any = None) -> tuple[Tensor, Tensor]:
+    """Mean and covariance by the textbook, with the noise of each reward (Rasmussen, eq. 2.23)."""
+    fit, belief = model.fits[0], model.beliefs[0]
+    x, y = measured()
+    noise = fit.noise / belief.outcome.inferred.estimate.counts.double()
+    y = (y[:, 0] - fit.center) / fit.scale
+    if further is not None:
+        x, y = torch.cat([x, further[0]]), torch.cat([y, (further[1] - fit.center) / fit.scale])
+        noise = torch.cat([noise, torch.full((len(further[0]),), fit.noise).double()])
+    with torch.no_grad():
+        kernel = fit.kernel
+        across = kernel(points, x).to_dense()
+        inverse = (kernel(x, x).to_dense() + torch.diag(noise)).inverse()
+        mean = fit.center + fit.scale * across @ inverse @ y
+        left = kernel(points, points).to_dense() - across @ inverse @ across.T
+    return mean, fit.scale**2 * left
+
+
+def test_the_posterior_has_a_noise_variance_for_each_reward() -> None:
+    points = torch.rand(5, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    posterior = fitted().posterior(points)
+    mean, covariance = standard_formula(fitted(), points)
+    torch.testing.assert_close(posterior.mean[:, 0], mean)
+    found = posterior.distribution.covariance_matrix
+    torch.testing.assert_close(found, covariance, atol=1e-7, rtol=1e-5)
+
+
+def test_conditioning_adds_measurements_with_the_noise_of_inliers() -> None:
+    own = torch.Generator().manual_seed(3)
+    points = torch.rand(4, 2, dtype=torch.float64, generator=own)
+    x = torch.rand(3, 2, dtype=torch.float64, generator=own)
+    y = torch.tensor([0.4, 1.0, 0.2], dtype=torch.float64)
+    conditioned = fitted().condition_on_observations(x[:2], y[:2, None])
+    twice = conditioned.condition_on_observations(x[2:], y[2:, None])
+    mean, covariance = standard_formula(fitted(), points, (x, y))
+    posterior = twice.posterior(points)
+    torch.testing.assert_close(posterior.mean[:, 0], mean, atol=1e-6, rtol=1e-5)
+    found = posterior.distribution.covariance_matrix
+    torch.testing.assert_close(found, covariance, atol=1e-7, rtol=1e-5)
+    known = torch.full((3, 1), fitted().fits[0].noise, dtype=torch.float64)
+    same = fitted().condition_on_observations(x, y[:, None], noise=known).posterior(points)
+    torch.testing.assert_close(same.mean, posterior.mean)
+
+
+def test_batches_of_measurements_are_conditioned_each_alone() -> None:
+    own = torch.Generator().manual_seed(4)
+    x = torch.rand(3, 2, 2, dtype=torch.float64, generator=own)
+    y = torch.rand(5, 3, 2, 1, dtype=torch.float64, generator=own)
+    points = torch.rand(3, 4, 2, dtype=torch.float64, generator=own)
+    whole = fitted().condition_on_observations(x, y).posterior(points)
+    assert whole.mean.shape == (5, 3, 4, 1)
+    one = fitted().condition_on_observations(x[1], y[2, 1]).posterior(points[1])
+    torch.testing.assert_close(whole.mean[2, 1], one.mean)
+    torch.testing.assert_close(whole.variance[2, 1], one.variance)
+
+
+@pytest.mark.parametrize("model", [fitted, lambda: fitted(True), warped], ids=["", "16", "warped"])
+def test_samples_are_differentiable_in_the_inputs(model: Any) -> None:
+    at = torch.tensor([[0.2, 0.7], [0.6, 0.3]], dtype=torch.float64, requires_grad=True)
+
+    def sample(points: Tensor) -> Tensor:
+        posterior = model().posterior(points)
+        base = torch.full((1, *posterior.base_sample_shape), 0.7, dtype=torch.float64)
+        return posterior.rsample_from_base_samples(torch.Size([1]), base)
+
+    assert torch.autograd.gradcheck(sample, (at,), atol=1e-4, rtol=1e-3)
+
+
+def test_known_variances_add_to_the_noise() -> None:
+    x, y = measured()
+    variances = torch.full_like(y, 1e-6)
+    variances[:12] = 4.0
+    model = RobustGP(x, y, variances, hyperparameters=QUICK)
+    own = model.posterior(x).variance[:, 0]
+    assert float(own[12:].median()) < float(own[:12].median())
+
+
+# The fitted transformation
+
+
+def test_a_fitted_transformation_maps_quantiles_exactly() -> None:
+    model, points = warped(), UNIT
+    assert not model.outcome_transform._is_linear
+    posterior = model.posterior(points)
+    assert isinstance(posterior, ChainPosterior)
+    normal = model.beliefs[0].joint(points)
+    for share in (0.1, 0.5, 0.9):
+        level = torch.tensor(share, dtype=torch.float64)
+        deviation = normal.covariance.diagonal().sqrt()
+        ends = normal.mean + deviation * torch.special.ndtri(level)
+        expected = model.fits[0].warp.inverse(ends)
+        torch.testing.assert_close(posterior.quantile(level)[:, 0], expected, rtol=1e-5, atol=0.0)
+    draws = posterior.rsample(torch.Size([40_000]))
+    torch.testing.assert_close(draws.mean(0), posterior.mean, rtol=0.1, atol=0.0)
+    middle = posterior.quantile(torch.tensor(0.5, dtype=torch.float64))
+    torch.testing.assert_close(draws.median(0).values, middle, rtol=0.05, atol=0.0)
+    value = middle[0, 0]
+    step = 1e-4 * value.abs()
+    ends = model.outcome_transform(torch.stack([value - step, value + step]))[0]
+    normal = posterior._posterior.distribution
+    law = torch.distributions.Normal(normal.mean[0], normal.variance[0].sqrt())
+    share = law.cdf(ends[1]) - law.cdf(ends[0])  # of a small interval about the median
+    for values in (value, torch.stack([value, value])):
+        found = 2.0 * step * posterior.density(values).reshape(-1, 2)[-1, 0]
+        torch.testing.assert_close(found, share, rtol=1e-4, atol=0.0)
+
+
+def test_outcomes_go_to_standardised_units_and_back() -> None:
+    model, (_, y) = warped(), decades()
+    values, variances = model.outcome_transform(y, torch.full_like(y, 0.01))
+    back, again = model.outcome_transform.untransform(values, variances)
+    torch.testing.assert_close(back, y)
+    torch.testing.assert_close(again, torch.full_like(y, 0.01))
+    torch.testing.assert_close(model.train_targets, values[:, 0])
+
+
+def test_a_list_with_a_transformed_model_has_a_list_of_posteriors() -> None:
+    x, _ = decades()
+    posterior = ModelListGP(fitted(), warped()).posterior(x[:3])
+    assert isinstance(posterior, PosteriorList)
+    torch.testing.assert_close(posterior.mean[..., 1:], warped().posterior(x[:3]).mean)
+    both = RobustGP(x, torch.cat([decades()[1], measured(30)[1]], -1), hyperparameters=WARPED)
+    assert both.posterior(x[:3]).rsample(torch.Size([2])).shape == (2, 3, 2)
+
+
+def test_an_outcome_transform_of_the_user_comes_before_the_fitted_one() -> None:
+    x, y = measured()
+    alone = fitted().posterior(UNIT)
+    model = RobustGP(x, y, outcome_transform=Standardize(m=1), hyperparameters=QUICK)
+    posterior = model.posterior(UNIT)
+    torch.testing.assert_close(posterior.mean, alone.mean, rtol=1e-2, atol=1e-2)
+    more = model.condition_on_observations(UNIT, torch.zeros(2, 1, dtype=torch.float64))
+    assert float(more.posterior(UNIT).mean.abs().max()) < float(posterior.mean.abs().max())
+
+
+def test_an_input_transform_changes_nothing_but_the_scale() -> None:
+    x, y = measured()
+    scaled = RobustGP(
+        1000.0 * x, y, input_transform=Normalize(2, bounds=1000.0 * UNIT), hyperparameters=QUICK
+    )
+    torch.testing.assert_close(
+        scaled.posterior(1000.0 * UNIT).mean, fitted().posterior(UNIT).mean, rtol=1e-5, atol=1e-6
+    )
+    at = 1000.0 * UNIT[1:]
+    more = scaled.condition_on_observations(at, torch.zeros(1, 1, dtype=torch.float64))
+    assert float(more.posterior(at).variance) < float(scaled.posterior(at).variance)
+
+
+def test_inputs_need_no_scale() -> None:
+    x, y = measured()
+    large = RobustGP(1e4 * x - 7.0, y, hyperparameters=QUICK)
+    torch.testing.assert_close(
+        large.posterior(1e4 * UNIT - 7.0).mean, fitted().posterior(UNIT).mean, rtol=1e-4, atol=1e-4
+    )
+
+
+# Integration over the hyperparameters
+
+
+def test_an_integrated_model_is_a_mixture_by_the_conventions_of_fully_bayesian_ones() -> None:
+    model = fitted(True)
+    posterior = model.posterior(UNIT)
+    assert isinstance(posterior, GaussianMixturePosterior)
+    assert posterior.mean.shape == (16, 2, 1)
+    draws = model.beliefs[0].draws(UNIT, 16_000)
+    torch.testing.assert_close(posterior.mixture_mean[:, 0], draws.mean(-1), atol=0.03, rtol=0.0)
+    torch.testing.assert_close(
+        posterior.mixture_covariance_matrix.to_dense(), torch.cov(draws), atol=0.05, rtol=0.05
+    )
+    assert float(posterior.mixture_variance.min()) > float(fitted().posterior(UNIT).variance.min())
+    assert PosteriorMean(model)(UNIT.unsqueeze(-2)).shape == (2,)
+
+
+def test_an_integrated_list_is_a_mixture() -> None:
+    both = fitted(True, 2)
+    listed = ModelListGP(both.subset_output([0]), both.subset_output([1]))
+    posterior = listed.posterior(UNIT)
+    assert isinstance(posterior, GaussianMixturePosterior)
+    torch.testing.assert_close(posterior.mean, both.posterior(UNIT).mean)
+    further = torch.zeros(2, 2, dtype=torch.float64)
+    conditioned = listed.condition_on_observations([UNIT, UNIT], further).posterior(UNIT)
+    expected = both.condition_on_observations(UNIT, further).posterior(UNIT)
+    torch.testing.assert_close(conditioned.mean, expected.mean)
+
+
+# State
+
+
+def restored(state: Any, model: RobustGP) -> RobustGP:
+    """A model after a state that went through a file, which is read without code."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    buffer.seek(0)
+    model.load_state_dict(torch.load(buffer, weights_only=True))
+    return model
+
+
+@pytest.mark.parametrize("integrated", [False, True])
+def test_a_state_gives_the_same_posterior_without_a_fit(
+    monkeypatch: pytest.MonkeyPatch, integrated: bool
+) -> None:
+    model, (x, y) = fitted(integrated, 2), measured()
+    state, before = model.state_dict(), model.posterior(UNIT)
+
+    def fit(*_: Any) -> None:
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr(HyperparameterFit, "fit", fit)
+    fresh = RobustGP(
+        x, torch.cat([y, 3.0 - 2.0 * y], -1), integrated=integrated, hyperparameters=QUICK
+    )
+    after = restored(state, fresh).posterior(UNIT)
+    assert torch.equal(after.mean, before.mean)
+    assert torch.equal(after.variance, before.variance)
+
+
+def test_a_state_of_fewer_data_lasts_until_the_fit() -> None:
+    x, y = measured()
+    few = RobustGP(x[:16], y[:16], hyperparameters=QUICK)
+    model = restored(few.state_dict(), RobustGP(x, y, hyperparameters=QUICK))
+    assert model.fits[0].noise == few.fits[0].noise
+    assert len(model.outlier_weights) == 24
+    assert float(model.outlier_weights[3]) < 0.1
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    assert len(model.fits[0].weights) == 24
+    torch.testing.assert_close(model.posterior(UNIT).mean, fitted().posterior(UNIT).mean)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda x, y: (x[:9], y[:9]), lambda x, y: (x[:, :1], y), lambda x, y: (x, y.repeat(1, 2))],
+    ids=["fewer data", "fewer inputs", "more outcomes"],
+)
+def test_a_state_of_other_data_is_refused(change: Any) -> None:
+    model = RobustGP(*change(*measured()), hyperparameters=QUICK)
+    with pytest.raises(InvalidInput, match="load it into a model of the same data"):
+        model.set_extra_state(fitted().get_extra_state())
+
+
+def test_a_state_that_is_none_is_refused() -> None:
+    for state in (torch.zeros(4, dtype=torch.uint8), "text", torch.zeros(0)):
+        with pytest.raises(InvalidInput, match="the state is none"):
+            RobustGP(*measured(), hyperparameters=QUICK).set_extra_state(state)
+
+
+def test_copies_have_the_same_posterior() -> None:
+    for model in (fitted(), fitted(True), warped()):
+        one = model.condition_on_observations(UNIT[:1], torch.zeros(1, 1, dtype=torch.float64))
+        before = one.posterior(UNIT).mean
+        assert torch.equal(copy.deepcopy(one).posterior(UNIT).mean, before)
+        other = copy.deepcopy(one).to(torch.float32)
+        found = other.posterior(UNIT.float())
+        assert found.mean.dtype == torch.float32
+        torch.testing.assert_close(found.mean.double(), before, rtol=1e-3, atol=1e-3)
+        assert torch.equal(one.posterior(UNIT).mean, before)
+
+
+def test_a_look_at_a_belief() -> None:
+    belief = fitted().beliefs[0]
+    value, lower, upper = belief.predict(UNIT[:1] + 0.5)
+    assert float(lower) < float(value) < float(upper)
+
+
+# Bad input
+
+GOOD_X, GOOD_Y = measured(6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((GOOD_X, GOOD_Y[:, 0]), r"`train_Y` is of shape \(6,\)"),
+        ((GOOD_X.unsqueeze(0), GOOD_Y), r"`train_X` is of shape \(1, 6, 2\)"),
+        ((GOOD_X, GOOD_Y[:4]), "6 rows and `train_Y` 4"),
+        ((GOOD_X, GOOD_Y, GOOD_Y[:, :0]), "`train_Yvar` is of shape"),
+        ((GOOD_X, GOOD_Y, -torch.ones_like(GOOD_Y)), "`train_Yvar` is -1"),
+        ((GOOD_X, GOOD_Y * torch.nan), "`train_Y` is not finite in row 0"),
+        ((GOOD_X[:0], GOOD_Y[:0]), r"`train_X` is of shape \(0, 2\)"),
+        (([[1.0]], GOOD_Y), "`train_X` is"),
+    ],
+)
+def test_data_that_do_not_go_together(given: tuple, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        RobustGP(*given)
+
+
+# In use
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [fitted, lambda: fitted(True), warped], ids=["", "16", "warped"])
+def test_acquisition_functions_are_optimised(model: Any) -> None:
+    x, _ = measured()
+    for acquisition, q in (
+        (LogExpectedImprovement(model(), best_f=1.5), 1),
+        (qLogNoisyExpectedImprovement(model(), X_baseline=x[:12]), 2),
+        (qKnowledgeGradient(model(), num_fantasies=4), 1),
+    ):
+        options = {"num_restarts": 2, "raw_samples": 8, "options": {"maxiter": 8}}
+        found, value = optimize_acqf(acquisition, UNIT, q=q, **options)
+        assert found.shape == (q, 2)
+        assert bool(value.isfinite())
+
+
+@pytest.mark.slow
+def test_beyond_the_size_of_the_dictionary_points_are_inducing_ones() -> None:
+    own = torch.Generator().manual_seed(6)
+    x = torch.rand(1300, 1, dtype=torch.float64, generator=own)
+    truth = torch.sin(12.0 * x)
+    y = truth + 0.1 * torch.randn(1300, 1, dtype=torch.float64, generator=own)
+    y[::20] += 20.0
+    model = RobustGP(x, y, hyperparameters=QUICK)
+    assert model.beliefs[0].posterior.embedding.dimension <= 1024
+    assert float((model.posterior(x).mean - truth).square().mean().sqrt()) < 0.05
+    assert float(model.outlier_weights[::20].max()) < 0.1
+
+
+def run_with_one_line_changed(name: str) -> dict[str, Any]:
+    """Names of a script after it has run with this model in place of BoTorch's."""
+    text = (Path(__file__).parent / name).read_text()
+    before = "from botorch.models import SingleTaskGP\n"
+    after = "from surefoot.integrations.botorch import RobustGP as SingleTaskGP\n"
+    assert text.count(before) == 1
+    names: dict[str, Any] = {}
+    exec(text.replace(before, after), names)
+    return names
+
+
+@pytest.mark.slow
+def test_a_closed_loop_with_one_line_changed() -> None:
+    names = run_with_one_line_changed("closed_loop.py")
+    assert names["regret"] < 10.0
+    assert float(names["model"].outlier_weights[4]) < 0.1
+
+
+@pytest.mark.slow
+def test_two_objectives_with_one_line_changed() -> None:
+    names = run_with_one_line_changed("two_objectives.py")
+    assert names["candidates"].shape == (2, 2)
+    assert bool(names["value"].isfinite())
+    assert all(isinstance(one, RobustGP) for one in names["models"])
+
+
+def test_the_model_is_that_of_the_default_algorithm() -> None:
+    x, y = measured(14)
+    model = RobustGP(x, y, bounds=UNIT)
+    optimizer = sf.algorithms.robust_ucb(sf.Box(*UNIT))
+    optimizer.tell_all(x, y[:, 0])
+    expected = optimizer.belief()
+    torch.testing.assert_close(
+        model.beliefs[0].predict(UNIT), expected.predict(UNIT), rtol=1e-6, atol=1e-6
+    )
