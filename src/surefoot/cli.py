@@ -171,6 +171,36 @@ def tune(
 
 
 @app.command()
+def check(
+    study: StudyArgument,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONFIG",
+            help="The configuration: default, recommended, 'trial 17' or name=value,... with all "
+            "parameters. By default the study file's defaults, or the first of a new study.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure the defaults once and show what is read from the output.
+
+    Nothing is recorded. Runs `setup` and `teardown`, too.
+    """
+    with one_line_errors():
+        import optuna
+
+        from surefoot.tune.check import check as check_once
+        from surefoot.tune.measuring.measurement import Failure
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        checked = check_once(study, config, lambda text: _say(text, err=True))
+        _say("\n".join(checked.lines()))
+        if isinstance(checked.result, Failure):
+            raise typer.Exit(STOPPED)
+
+
+@app.command()
 def recommend(
     study: StudyArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

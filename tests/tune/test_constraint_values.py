@@ -9,11 +9,13 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.tune import StudyFile, StudyFileError, import_table, open_study, run, summarise
+from surefoot.tune.check import check
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.measurement import Failure, Measurement
-from surefoot.tune.measuring.observed_constraints import split_constraints
+from surefoot.tune.measuring.observed_constraints import printed_constraints
+from surefoot.tune.measuring.printed_value import printed_value
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.tables import trial_table
 
@@ -34,9 +36,8 @@ size,share,mode,value,p99
 def measured(folder, *lines: str) -> Measurement | Failure:
     (folder / "said").write_text("\n".join(lines))
     template = CommandTemplate.parse("cat said")
-    return CommandObjective(template, folder, 20, constraints=["p99", "free-mb"]).measure(
-        {}, Stop()
-    )
+    constraints = dict.fromkeys(["p99", "free-mb"])
+    return CommandObjective(template, folder, 20, constraints=constraints).measure({}, Stop())
 
 
 @pytest.mark.slow
@@ -63,8 +64,12 @@ def test_a_constraint_is_read_anywhere_and_is_not_the_measurement(tmp_path, line
     [
         (("p99=3", "1"), "no `free-mb=NUMBER` on standard output, expected it, since", True),
         (("p99=nan", "free-mb=2", "1"), "the constraint p99 is nan, expected a finite", True),
-        (("p99=", "free-mb=2", "1"), "the constraint p99 has no value, expected a fin", True),
-        (("p99=18,3", "free-mb=2", "1"), "the constraint p99 is '18,3', expected a finite", True),
+        (("p99=", "free-mb=2", "1"), "the constraint p99: nothing behind `p99=`, expected", True),
+        (("p99= tps=1480", "free-mb=2", "1"), "the constraint p99: nothing behind `p99= `", True),
+        (("3", "p99= 1480", "free-mb=2"), "the constraint p99: `p99= 1480` may be a number", True),
+        (("p99=1 234.5", "free-mb=2", "1"), "the constraint p99: several numbers behind it", True),
+        (("p99=18,3", "free-mb=2", "1"), "the constraint p99: 18,3 in its line has several", True),
+        (("p99=1_0", "free-mb=2", "1"), "the constraint p99: 1_0 in its line has several", True),
         (("p99=inf", "free-mb=2", "1"), "the constraint p99 is inf, expected a finite", False),
         (("p99=3", "free-mb=2"), "no number on standard output", False),
     ],
@@ -77,7 +82,41 @@ def test_a_missing_value_is_a_failure_in_one_line(tmp_path, lines, reason, blame
 
 
 def test_names_that_contain_a_name_are_others():
-    assert split_constraints("xp99=1 p999=2 p99=3", ["p99"]) == ({"p99": "3"}, "xp99=1 p999=2  ")
+    found, rest = printed_constraints("xp99=1 p999=2 p99=3", {"p99": None}, False)
+    assert (found["p99"].value, rest) == (3.0, "xp99=1 p999=2  ")
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "p99"),
+    [
+        ('{"tps": 1480, "p99": "18.3 ms"}', 1480, 18.3),
+        ('started\n{\n "tps": 1480,\n "p99": 18.3\n}\n', 1480, 18.3),
+        ("p99: 18.3 ms\n12.5", 12.5, 18.3),
+        ("p99=18.3ms 12.5", 12.5, 18.3),
+    ],
+)
+def test_it_is_apart_from_the_measurement(output, value, p99):
+    found, rest = printed_constraints(output, {"p99": None}, False)
+    assert found["p99"].value == p99
+    assert printed_value(rest, apart=["p99"]).value == value
+
+
+def test_a_padded_number_is_read_where_the_measurement_has_a_name():
+    found, _ = printed_constraints("tps=3 p99= 1480", {"p99": None}, True)
+    assert found["p99"].value == 1480
+
+
+def test_what_stands_before_it_may_be_told(write_study, tmp_path):
+    bench = "print('p50: 3 ms, 99th percentile: 950us, tps = 1480 (all)')\n"
+    line = "p99 = { max = 20, value = '99th percentile', unit = 'ms' }"
+    path = write_study(
+        ("[parameters]", f"[constraints]\n{line}\n[parameters]"),
+        ("timeout = 30", "timeout = 30\nvalue = 'tps'"),
+        bench=bench,
+    )
+    result = check(path).result
+    assert isinstance(result, Measurement)
+    assert (result.value, dict(result.constraints)) == (1480, {"p99": 0.95})
 
 
 def test_a_function_returns_a_dictionary(tmp_path):
@@ -104,6 +143,8 @@ def test_a_function_returns_a_dictionary(tmp_path):
         ("p99 = { max = 1, min = 0 }", "constraints.p99.min: given together with `max`; expected"),
         ("p99 = { max = 'x' }", "constraints.p99.max: got 'x', expected a finite number"),
         ("p99 = { max = 1, confidence = 1.0 }", "constraints.p99.confidence: got 1.0, expected a"),
+        ("p99 = { max = 1, value = '/(/' }", "constraints.p99.value: got '/(/', not a pattern"),
+        ("p99 = { max = 1, unit = '' }", "constraints.p99.unit: got '', expected a text such as"),
         ("p99 = { mox = 1 }", "constraints.p99.mox: unknown key; did you mean `max`?"),
         ("p99 = 20", "constraints.p99: got 20, expected a table such as { max = 20 }"),
         ("share = { max = 1 }", "constraints.share: is a parameter, too; expected a name of its"),

@@ -71,7 +71,7 @@ def test_a_worker_without_a_name_is_no_fault_of_the_configuration(tmp_path):
 
 
 def test_a_constraint_may_be_called_worker(tmp_path):
-    result = measured(tmp_path, "'worker=7\\n12.5\\n'", constraints=["worker"])
+    result = measured(tmp_path, "'worker=7\\n12.5\\n'", constraints={"worker": None})
     assert (result.worker, result.constraints) == ("", {"worker": 7.0})
 
 

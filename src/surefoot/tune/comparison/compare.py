@@ -25,6 +25,7 @@ from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import show
 from surefoot.tune.measuring.kept_processes import keep_until_end
+from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
@@ -192,11 +193,13 @@ def measure_pairs(
         quiet: Show no progress.
 
     Raises:
-        ComparisonFailed: If both configurations fail in five pairs in a row.
+        ComparisonFailed: If both configurations fail in five pairs in a row, or if the first output
+            has several readings.
         WriteFailed: If a run cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
     """
+    declared = declared_units(comparing.study_file)
     settings = {"a": comparing.a.params, "b": comparing.b.params}
     while not comparing.finished(record.pairs):
         open_pair = bool(record.pairs) and len(record.pairs[-1]) < 2
@@ -209,6 +212,10 @@ def measure_pairs(
             if stop.requested:
                 return
             result = objective.measure({**settings[label], **environment}, stop)
+            if isinstance(result, Failure) and result.unclear and not record.pairs:
+                raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
+            if isinstance(result, Measurement):
+                result = in_study_units(result, declared, record.units)
             record.add(number, label, result, environment)
         if not quiet:
             show(console, _progress(comparing, record.pairs))

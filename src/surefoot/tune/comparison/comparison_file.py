@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
 from surefoot.types import InvalidInput
 
@@ -58,6 +58,8 @@ class ComparisonRecord:
             line["value"] = result.value
             if result.sem:
                 line["sem"] = result.sem
+            if VALUE in result.units:
+                line["unit"] = result.units[VALUE]
         else:
             line |= {"failure": result.reason, "output": result.output}
             line["blameless"] = result.blameless
@@ -68,6 +70,13 @@ class ComparisonRecord:
         if pair == len(self.pairs):
             self.pairs.append({})
         self.pairs[pair][label] = result
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of the first measurement that was printed, by `VALUE`; empty if none was."""
+        runs = (run for pair in self.pairs for run in pair.values())
+        measured = (run.units for run in runs if isinstance(run, Measurement) and run.units)
+        return dict(next(measured, {}))
 
 
 @contextlib.contextmanager
@@ -152,7 +161,8 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
     if "value" in line:
         value, sem = _number(line["value"]), _number(line.get("sem", 0.0))
         environment = _of(dict, line["environment"]) if "environment" in line else None
-        return Measurement(value, seconds, environment, sem=sem)
+        units = {VALUE: _of(str, line["unit"])} if "unit" in line else {}
+        return Measurement(value, seconds, environment, sem=sem, units=units)
     reason, output = _of(str, line["failure"]), _of(str, line["output"])
     return Failure(reason, output, seconds, _of(bool, line["blameless"]))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from surefoot.types import Constraint
+
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import PredictedConstraint, StudyRecommendation
 
@@ -49,7 +51,11 @@ def describe(name: str, one: PredictedConstraint) -> str:
 
 def limit_text(one: PredictedConstraint) -> str:
     """A limit in words."""
-    limit = one.limit
+    return limit_words(one.limit)
+
+
+def limit_words(limit: Constraint) -> str:
+    """A limit of a study file in words."""
     return f"at most {limit.maximum:g}" if limit.minimum is None else f"at least {limit.minimum:g}"
 
 

@@ -16,7 +16,9 @@ from surefoot.tune.definition.section import (
     InvalidKey,
     Section,
     check_unit,
+    check_value_name,
 )
+from surefoot.tune.definition.value_name import VALUE
 from surefoot.tune.plain_text import shown_storage
 from surefoot.types import Constraint
 
@@ -79,6 +81,7 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
+    value: str | None = Field(default=None, description=VALUE)
     unit: str | None = Field(default=None, description=UNIT)
     log: bool = Field(default=False, description="true or false")
     effects: list[Literal["worker", "drift"]] = Field(
@@ -96,6 +99,11 @@ class ObjectiveSection(Section):
             r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
         ):
             raise self.invalid("function", self.function)
+        if self.value is not None and self.command is None:
+            raise InvalidKey(
+                "value", "given with `function`, expected with `command`: a function returns it"
+            )
+        check_value_name(self.value)
         check_unit(self.unit)
         return self
 
@@ -149,7 +157,7 @@ class StopSection(Section):
 
 
 class ConstraintSection(Section):
-    """A limit of a quantity that the objective reports beside its measurement."""
+    """A limit of a quantity that the objective reports beside its measurement, in `unit`."""
 
     max: float | None = Field(
         default=None, allow_inf_nan=False, description="a finite number (or `min` instead)"
@@ -160,6 +168,8 @@ class ConstraintSection(Section):
     confidence: float = Field(
         default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
     )
+    value: str | None = Field(default=None, description=VALUE)
+    unit: str | None = Field(default=None, description=UNIT)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -167,6 +177,8 @@ class ConstraintSection(Section):
             raise InvalidKey("max", "missing; expected a finite number (or `min` instead)")
         if self.max is not None and self.min is not None:
             raise InvalidKey("min", "given together with `max`; expected one of the two")
+        check_value_name(self.value)
+        check_unit(self.unit)
         return self
 
     def limit(self) -> Constraint:

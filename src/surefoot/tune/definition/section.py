@@ -6,6 +6,7 @@ import math
 
 from pydantic import BaseModel, ConfigDict
 
+from surefoot.tune.definition.value_name import VALUE, wrong_value_name
 from surefoot.tune.plain_text import shown
 
 LARGEST_INTEGER = 2**53  # float64 has all integers up to it
@@ -49,6 +50,12 @@ def check_unit(unit: str | None) -> None:
     """Raise `InvalidKey` unless a unit can be shown in a line."""
     if unit is not None and not (unit.strip() and unit.isprintable() and len(unit) <= 20):
         raise InvalidKey("unit", f"got {shown(unit)}, expected {UNIT}")
+
+
+def check_value_name(text: str | None) -> None:
+    """Raise `InvalidKey` unless a text, if any, names a printed number."""
+    if text is not None and (wrong := wrong_value_name(text)):
+        raise InvalidKey("value", f"got {shown(text)}, {wrong}; expected {VALUE}")
 
 
 def is_finite(value: float) -> bool:

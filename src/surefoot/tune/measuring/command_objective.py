@@ -1,14 +1,15 @@
-"""The objective that is a command: the measurement is what it prints last."""
+"""The objective that is a command: the measurement is a number that it prints."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.kept_processes import KeptProcesses, left_behind
 from surefoot.tune.measuring.measurement import (
     Failure,
@@ -21,9 +22,16 @@ from surefoot.tune.measuring.measurement import (
 from surefoot.tune.measuring.observed_constraints import (
     ObservedConstraints,
     check_constraints,
-    split_constraints,
+    printed_constraints,
 )
-from surefoot.tune.measuring.printed_value import PrintedValue, printed_value, split_worker
+from surefoot.tune.measuring.printed_value import (
+    NO_NUMBER,
+    PrintedValue,
+    Unclear,
+    printed_value,
+    split_worker,
+)
+from surefoot.tune.measuring.quantity import plain
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
@@ -37,8 +45,8 @@ class CommandObjective:
 
     An observed variable of the environment has a line `name=number` on standard output, a
     constraint `name=number` anywhere in it, and a line `worker=name` names who or what measured;
-    none of them is searched for the measurement. The command
-    and everything it started have ended when `measure` returns, also by an exception.
+    none of them is searched for the measurement. The command and everything it started have ended
+    when `measure` returns, also by an exception.
 
     Args:
         template: The command with its placeholders.
@@ -46,7 +54,9 @@ class CommandObjective:
         timeout: Limit of one measurement in seconds, None for no limit.
         observed: Variables of the environment that the command reports, if any.
         kept: Where to keep what the command leaves running; if None, it is ended.
-        constraints: Names of the constraints, whose values the command reports.
+        constraints: Constraints whose values the command reports, by name, and what stands before
+            each in the output, None for the name itself.
+        value: Which of the printed numbers is the measurement; None for the only one.
         inactive: Texts of conditional parameters where they are inactive, None for those that have
             none.
     """
@@ -58,18 +68,23 @@ class CommandObjective:
         timeout: float | None,
         observed: ObservedVariables | None = None,
         kept: KeptProcesses | None = None,
-        constraints: Sequence[str] = (),
+        constraints: Mapping[str, ValueName | None] | None = None,
         inactive: Mapping[str, str | None] | None = None,
+        value: ValueName | None = None,
     ) -> None:
         self._template = template
         self._folder = folder
         self._timeout = timeout
         self._observed = observed
         self._kept = kept
-        self._constraints = constraints
+        self._constraints = constraints or {}
+        self._value = value
         self._inactive = inactive or {}
         variables = () if observed is None else observed.variables
-        self._names_worker = "worker" in (*constraints, *variables)  # which is another thing then
+        self._names_worker = "worker" in (
+            *self._constraints,
+            *variables,
+        )  # which is another thing then
 
     def check(self) -> None:
         self._template.check_program(self._folder)
@@ -91,25 +106,26 @@ class CommandObjective:
         environment: dict[str, float] | str | None = None
         worker = None
         constraints = ObservedConstraints({})
-        value: PrintedValue | str
+        value: PrintedValue | Unclear | str
         if code is None:
             value = timed_out(self._timeout)
         elif code:
             value = describe_exit(code)
         else:
             text = searched(process.stdout)
+            if not self._names_worker:
+                worker, text = split_worker(text)
+            text = plain(text)
             if self._observed is not None:
                 given, text = self._observed.split(text)
                 environment = self._observed.check(given, _NO_LINE)
-            reported, text = split_constraints(text, self._constraints)
+            named = self._value is not None
+            reported, text = printed_constraints(text, self._constraints, named)
             constraints = check_constraints(self._constraints, reported, _NO_VALUE)
-            if not self._names_worker:
-                worker, text = split_worker(text)
-            value = printed_value(text)
+            value = printed_value(text, self._value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
-        number, sem = (value, 0.0) if isinstance(value, str) else (value.value, value.sem)
         output = process.output.text()
-        return outcome(number, output, seconds, environment, left, constraints, sem, worker)
+        return outcome(value, output, seconds, environment, left, constraints, worker)
 
     def close(self) -> None:
         return None

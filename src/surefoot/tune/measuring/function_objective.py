@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,9 @@ class FunctionObjective:
             environment = self._observed.check(reply["reported"], _NO_KEY)
         constraints = check_constraints(self._constraints, reply.get("reported", {}), _NO_VALUE)
         measured = of_replicates(reply["samples"] if "samples" in reply else [reply["value"]])
-        sem, worker = float(reply.get("sem", measured.sem)), reply.get("worker")
-        return outcome(measured.value, output, seconds, environment, left, constraints, sem, worker)
+        measured = replace(measured, sem=float(reply.get("sem", measured.sem)))
+        worker = reply.get("worker")
+        return outcome(measured, output, seconds, environment, left, constraints, worker)
 
     def close(self) -> None:
         server, self._server = self._server, None

@@ -10,12 +10,15 @@ from typing import Any
 
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.measuring.observed_constraints import ObservedConstraints
+from surefoot.tune.measuring.printed_value import PrintedValue, Unclear
+from surefoot.tune.measuring.quantity import number
 from surefoot.tune.plain_text import storable
 
 _UNCONSTRAINED = ObservedConstraints({})
 OUTPUT_CHARACTERS = 2000  # of a failed run's output, kept with its trial
 REASON_CHARACTERS = 500
 WORKER_CHARACTERS = 200
+VALUE = "="  # in place of a name that no constraint can have
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,9 @@ class Measurement:
         constraints: Values of the study's constraints by name.
         sem: Standard error of the number, 0 where it is unknown.
         worker: Name of who or what measured, as the objective reported it; empty if it did not.
+        units: Printed units, of constraints by name and of the number by the name `VALUE`, where
+            the objective prints text; an empty one where it has none.
+        text: What the number was read from, where the objective prints text.
     """
 
     value: float
@@ -39,6 +45,8 @@ class Measurement:
     constraints: Mapping[str, float] = field(default_factory=dict)
     sem: float = 0.0
     worker: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ class Failure:
             or a constraint was missing or invalid, so that the failure says nothing about the
             configuration.
         left_behind: A line about processes that it left running and that were ended.
+        unclear: Whether numbers came, and the study file does not say which is the measurement.
     """
 
     reason: str
@@ -60,6 +69,7 @@ class Failure:
     seconds: float
     blameless: bool = False
     left_behind: str = ""
+    unclear: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ class ObservedVariables:
             if name not in given:
                 return missing.format(name)
             try:
-                value = float(given[name])
+                value = strict_number(given[name])
                 wanted = variable.mismatch(value)
             except (TypeError, ValueError, OverflowError):
                 wanted = "a number"
@@ -99,14 +109,26 @@ class ObservedVariables:
         return values
 
 
+def strict_number(given: Any) -> float:
+    """A number; a text is one by the grammar of printed quantities, not by that of Python.
+
+    Raises:
+        TypeError: If it is none.
+        ValueError: If it is none.
+    """
+    found = number(given) if isinstance(given, str) else float(given)
+    if found is None:
+        raise ValueError(f"{given!r:.100} is not a number")
+    return found
+
+
 def outcome(
-    value: float | str,
+    value: PrintedValue | Unclear | str,
     output: str,
     seconds: float,
     environment: Mapping[str, float] | str | None = None,
     left_behind: str = "",
     constraints: ObservedConstraints = _UNCONSTRAINED,
-    sem: float = 0.0,
     worker: str | None = None,
     blameless: bool = False,
 ) -> Measurement | Failure:
@@ -114,27 +136,40 @@ def outcome(
 
     A string is a reason why there is none, which may be `blameless`.
     """
+    unclear = False
     if isinstance(value, str):
         reason = value
-    elif math.isnan(value):
+    elif isinstance(value, Unclear):
+        reason, blameless, unclear = value.reason, True, True
+    elif math.isnan(value.value):
         reason = "the measurement is NaN, expected a finite number"
-    elif math.isinf(value):
+    elif math.isinf(value.value):
         reason = "the measurement is infinite, expected a finite number"
     elif isinstance(environment, str):
         reason, blameless = environment, True
-    elif not 0.0 <= sem < math.inf:
-        reason = f"the standard error is {sem:g}, expected a finite number of at least 0"
+    elif not 0.0 <= value.sem < math.inf:
+        reason = f"the standard error is {value.sem:g}, expected a finite number of at least 0"
         blameless = True
     elif worker is not None and not worker.strip():
         reason, blameless = "the worker has no name, expected `worker=NAME`", True
     elif constraints.reason:
         reason, blameless = constraints.reason, constraints.blameless
+        unclear = constraints.unclear
     else:
-        name = storable(worker or "").strip()[:WORKER_CHARACTERS]
-        return Measurement(value, seconds, environment, left_behind, constraints.values, sem, name)
+        return Measurement(
+            value.value,
+            seconds,
+            environment,
+            left_behind,
+            constraints.values,
+            value.sem,
+            storable(worker or "").strip()[:WORKER_CHARACTERS],
+            {} if value.unit is None else {VALUE: value.unit, **constraints.units},
+            storable(value.text)[:REASON_CHARACTERS],
+        )
     reason = storable(reason)[:REASON_CHARACTERS]
     output = storable(output)[-OUTPUT_CHARACTERS:].strip()
-    return Failure(reason, output, seconds, blameless, left_behind)
+    return Failure(reason, output, seconds, blameless, left_behind, unclear)
 
 
 def positive(result: Measurement | Failure) -> Measurement | Failure:

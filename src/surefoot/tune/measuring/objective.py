@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.kept_processes import KeptProcesses
@@ -33,7 +34,7 @@ class Objective(Protocol):
 def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
     """The objective that a study file describes; `kept` is used if it has `keep = true`."""
     section, folder = study_file.objective, study_file.folder
-    timeout, constraints = section.timeout, list(study_file.constraints)
+    timeout = section.timeout
     environment, observed = study_file.environment, None
     names = list(study_file.parameters)
     if environment is not None and environment.observed:
@@ -49,9 +50,21 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
             timeout,
             observed,
             keep,
-            constraints,
+            list(study_file.constraints),
             list(study_file.inactive),
         )
     template = CommandTemplate.parse(section.command or "")
-    inactive = study_file.inactive
-    return CommandObjective(template, folder, timeout, observed, keep, constraints, inactive)
+    return CommandObjective(
+        template,
+        folder,
+        timeout,
+        observed,
+        keep,
+        {name: _named(one.value) for name, one in study_file.contents.constraints.items()},
+        study_file.inactive,
+        _named(section.value),
+    )
+
+
+def _named(text: str | None) -> ValueName | None:
+    return None if text is None else ValueName(text)

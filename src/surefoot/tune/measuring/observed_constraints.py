@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-# What may follow a value: a unit and a standard error, which is not that of the measurement.
-_PLUS_MINUS = re.compile(r"±|\+/?-")
-_ERROR = r"(?:[^\S\n]*+(?:[^\W\d_]++[^\S\n]++)?(?:±|\+/?-)[^\S\n]*+\S++)?"
+from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.printed_value import (
+    PrintedValue,
+    Unclear,
+    json_document,
+    keyed,
+    named_value,
+)
 
 
 @dataclass(frozen=True)
@@ -21,34 +25,50 @@ class ObservedConstraints:
         values: Finite values by name; empty if one is missing.
         reason: Why one is missing, in a line; empty if none is.
         blameless: Whether that says nothing about the configuration.
+        units: Their printed units by name.
+        unclear: Whether numbers came, and the study file does not say which is the constraint.
     """
 
     values: Mapping[str, float]
     reason: str = ""
     blameless: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
+    unclear: bool = False
 
 
-def split_constraints(text: str, names: Sequence[str]) -> tuple[dict[str, str], str]:
-    """The last `name=number` of each constraint, and the text without all of them.
+def printed_constraints(
+    text: str, names: Mapping[str, ValueName | None], named: bool
+) -> tuple[dict[str, PrintedValue | Unclear], str]:
+    """The last number of each constraint, and the text without all of them.
 
     Args:
-        text: Output of the objective.
-        names: Names of the constraints.
+        text: Output of the objective, as `plain` text.
+        names: What the study file says stands before each constraint; None for its own name, with
+            `=` or `:` behind it.
+        named: Whether the measurement has a name, so that it cannot be what stands alone behind
+            the name of a constraint.
 
     Returns:
-        The text after each name, up to the next space, and the rest of the text.
+        The numbers, or why they are unclear, of those that are there; and the rest of the text.
     """
-    found = {}
-    for name in names:
-        pattern = re.compile(rf"(?<![\w.-]){re.escape(name)}[^\S\n]*+=[^\S\n]*+(\S*+){_ERROR}")
-        if given := pattern.findall(text):
-            found[name] = given[-1]
-        text = pattern.sub(" ", text)
-    return found, text
+    found: dict[str, PrintedValue | Unclear] = {}
+    document = json_document(text)
+    rest = text
+    for name, given in names.items():
+        key = f"constraints.{name}.value"
+        if given is not None:
+            value = named_value(text, given, key)
+        elif isinstance(document, dict) and name in document:
+            value = named_value(text, ValueName(name), key)
+        else:
+            value, rest = _assigned(rest, name, named)
+        if value is not None:
+            found[name] = value
+    return found, rest
 
 
 def check_constraints(
-    names: Sequence[str], given: Mapping[str, Any], missing: str
+    names: Iterable[str], given: Mapping[str, Any], missing: str
 ) -> ObservedConstraints:
     """The reported values as numbers, or why they are invalid.
 
@@ -56,35 +76,44 @@ def check_constraints(
 
     Args:
         names: Names of the constraints.
-        given: Reported values, by name.
+        given: Reported values, by name: numbers, or what was printed.
         missing: The reason where there is nothing, with `{0}` in place of the name.
     """
-    values = {}
+    values, units = {}, {}
     for name in names:
-        if name not in given:
+        one = given.get(name)
+        if one is None:
             return ObservedConstraints({}, missing.format(name), blameless=True)
-        value = _number(given[name])
-        if value is None or not math.isfinite(value):
-            blameless = value is None or math.isnan(value)
-            reason = f"the constraint {name} {_shown(given[name], value)}, expected a finite number"
-            return ObservedConstraints({}, reason, blameless)
+        if isinstance(one, Unclear):
+            reason = f"the constraint {name}: {one.reason}"
+            return ObservedConstraints({}, reason, blameless=True, unclear=True)
+        if isinstance(one, PrintedValue) and one.unit is not None:
+            units[name] = one.unit
+        value = one.value if isinstance(one, PrintedValue) else float(one)
+        if not math.isfinite(value):
+            reason = f"the constraint {name} is {value:g}, expected a finite number"
+            return ObservedConstraints({}, reason, blameless=math.isnan(value))
         values[name] = value
-    return ObservedConstraints(values)
+    return ObservedConstraints(values, units=units)
 
 
-def _shown(given: Any, value: float | None) -> str:
-    """The given value: a number, a text in quotes, or nothing."""
-    if value is not None:
-        return f"is {given!s:.100}"
-    return f"is {given!r:.100}" if given != "" else "has no value"
-
-
-def _number(given: Any) -> float | None:
-    """A number, which a unit or a standard error may follow (`18.3ms`, `18.3+-0.4`)."""
-    if isinstance(given, str):
-        given = _PLUS_MINUS.split(given, maxsplit=1)[0]
-        given = re.sub(r"(?<=[\d.])(?!e[-+\d])[^\W\d_]++$|[,;]$", "", given, flags=re.IGNORECASE)
-    try:
-        return float(given)
-    except (TypeError, ValueError, OverflowError):
-        return None
+def _assigned(text: str, name: str, named: bool) -> tuple[PrintedValue | Unclear | None, str]:
+    """The last number behind `name=` or `name:`, and the text without all of them."""
+    there = [one for one in keyed(text, name) if one.assigned]
+    rest, position = [], 0
+    for one in there:
+        rest += [text[position : one.start], " "]
+        position = one.end
+    text = "".join([*rest, text[position:]])
+    if not there:
+        return None, text
+    last = there[-1]
+    if last.number is None:
+        return Unclear(f"nothing behind `{name}{last.between}`, expected `{name}=NUMBER`"), text
+    if not named and last.between == "= " and isinstance(last.number, PrintedValue):
+        printed = last.number.text
+        return Unclear(
+            f"`{name}= {printed}` may be a number of {name}, or {name} without one before the "
+            f"measurement; expected `{name}={printed}`, or `value` in [objective]"
+        ), text
+    return last.number, text

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from surefoot.tune.measuring.replicates import robust_location
-from surefoot.tune.plain_text import without_escapes
-
-# A number that is not part of a word (`p95`, `0x1F`), though a unit may follow it (`12.5ms`).
-# Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
-NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?=[^\W\d_]*+(?!\w))"
-    r"|(?i:inf(?:inity)?|nan)(?!\w))"
+from surefoot.tune.definition.value_name import ValueName
+from surefoot.tune.measuring.quantity import (
+    Figure,
+    Quantity,
+    first_quantity,
+    is_spread,
+    plain,
+    quantities,
+    sole,
 )
-_PLUS_MINUS = re.compile(r"\+/?-")
-_UNIT = re.compile(r"[^\S\n]*+[^\W\d_]*+%?[^\S\n]*+")  # after a number, on its line
+from surefoot.tune.measuring.replicates import robust_location
+from surefoot.tune.measuring.unit_scales import factor
+
+NO_NUMBER = "no number on standard output"
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
 _SAMPLES = re.compile(r"[^\S\n]*+samples[^\S\n]*+[:=]")
-# 1,234.5 is a number with thousands separators; 12,5 is one with a decimal comma, or two numbers.
-_COMMA = re.compile(r"(?:\d{1,3}(?:,\d{3})++(?:\.\d*+)?|\d++,\d++)(?:[eE][-+]?\d++)?")
-_SAMPLE = re.compile(NUMBER.pattern + r"[^\W\d_]*+%?")
+_SHOWN = 6  # numbers or names in a message
+_NEAR = 80  # characters before a key and behind it that say what its number is
+_LINES = 200  # last ones in which names are looked for
+# Between a key and its number: a quote, a note in brackets, dots, one sign.
+_BETWEEN = (
+    r"[\"'`]?+(?:[^\S\n]*+(?:\([^)\n]{0,80}+\)|\[[^]\n]{0,80}+\]))?+(?P<before>[^\S\n]*+)(?:\.{2,}+[^\S\n]*+)?+"
+    r"(?P<sign>->|=>|[=:|,;→])?+(?P<after>[^\S\n]*+)"
+)
+_GROUPS = re.compile(r"[-+]?[0-9]{1,3}")
+_GROUP = re.compile(r" [0-9]{3}(?![0-9])")
+_SEPARATORS = re.compile(r"(?:[\s,;|/\"'`]|\.{2,}+)*+")
+_LABEL = re.compile(r"[^,;|(\[{=:]*+$")
+_DURATION = re.compile(
+    r"(?:(?:(?P<d>[0-9]++)-)?(?P<H>[0-9]++):(?=[0-9]{2}:))?(?P<M>[0-9]++):(?P<S>[0-9]{2}(?:\.[0-9]++)?)"
+    r"|(?:(?P<h>[0-9]++)h)?(?P<m>[0-9]++)m(?P<s>[0-9]++(?:\.[0-9]++)?)s"
+)
+_SECONDS = {"d": 86400.0, "H": 3600.0, "h": 3600.0, "M": 60.0, "m": 60.0, "S": 1.0, "s": 1.0}
 
 
 @dataclass(frozen=True)
@@ -32,48 +51,148 @@ class PrintedValue:
     Args:
         value: The number; the robust location of replicates.
         sem: Its standard error, 0 where none was printed.
+        unit: Its unit, empty where none was printed; None where it did not come as text.
+        text: What was printed.
     """
 
     value: float
     sem: float = 0.0
+    unit: str | None = None
+    text: str = ""
 
 
-def printed_value(text: str) -> PrintedValue | str:
-    """The measurement in a text, or the reason of a failure if there is none.
+@dataclass(frozen=True)
+class Unclear:
+    """Why a number that was printed cannot be told from others, in a line, and what decides it."""
 
-    It is the last number; one with thousands separators or a decimal comma is refused. If it
-    follows `+-`, `+/-` or `±`, it is the standard error of the number before. If its line is
-    `samples:` and numbers, these are replicates of one run.
+    reason: str
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A number behind a key.
+
+    Args:
+        number: The number, or why it is unclear which it is; None where there is none.
+        before: What stands before the key in its line.
+        between: What stands between the key and the number.
+        start: Where the key begins in the text.
+        end: Where the number ends.
+    """
+
+    number: PrintedValue | Unclear | None
+    before: str
+    between: str
+    start: int
+    end: int
+
+    @property
+    def assigned(self) -> bool:
+        """Whether `=` or `:` stands behind the key."""
+        return "=" in self.between or ":" in self.between
+
+    @property
+    def label(self) -> str:
+        """The words before the key that belong to it."""
+        words = _LABEL.search(self.before)
+        text = "" if words is None else words[0]
+        if numbers := quantities(text):
+            text = text[numbers[-1].end :]
+        return re.split(r"\s{2,}|\t", text.rstrip("\"'`- "))[-1].strip(" \"'`-*>|")
+
+
+def printed_value(
+    text: str, name: ValueName | None = None, apart: Sequence[str] = ()
+) -> PrintedValue | Unclear | None:
+    """The measurement in a text.
+
+    With a name it is the number that this names. Without one it is the number in the last line that
+    has any; if there are several, none is taken. The numbers behind `samples:` are replicates of
+    one run.
 
     Args:
         text: Output of the objective.
+        name: Which number it is, as the study file says.
+        apart: Names in JSON output that are not the measurement.
 
     Returns:
-        The measurement or the reason.
+        The measurement, or why it is unclear; None if there is no number.
 
     Example:
         >>> printed_value("latency 12.5 ms +- 0.4 ms")
-        PrintedValue(value=12.5, sem=0.4)
+        PrintedValue(value=12.5, sem=0.4, unit='ms', text='12.5 ms +- 0.4 ms')
+        >>> printed_value("avg=12.5, stdev=0.4", ValueName("avg")).value
+        12.5
+        >>> printed_value("avg=12.5, stdev=0.4").reason.partition(";")[0]
+        'several numbers in the last line: avg=12.5, stdev=0.4'
     """
-    text = _PLUS_MINUS.sub("±", without_escapes(text).replace("\N{MINUS SIGN}", "-"))
-    last = before = None
-    for found in NUMBER.finditer(text):
-        before, last = last, found
-    if last is None:
-        return "no number on standard output"
-    start = text.rfind("\n", 0, last.start()) + 1
-    samples = _replicates(text[start:].partition("\n")[0])
-    if samples:
-        return of_replicates(samples)
-    lead = text[start : last.start()].rstrip()
-    if with_comma := _with_comma(text, last):
-        return with_comma
-    if not lead.endswith("±"):
-        return PrintedValue(float(last[0]))
-    end = start + len(lead) - 1
-    if before is None or before.end() > end or not _UNIT.fullmatch(text, before.end(), end):
-        return f"no number before the standard error {last[0]} on standard output"
-    return _with_comma(text, before) or PrintedValue(float(before[0]), float(last[0]))
+    text = plain(text)
+    if name is not None:
+        return named_value(text, name)
+    document = json_document(text)
+    if document is not None:
+        numbers = [one for one in _numbers(document) if one.name not in apart]
+        return _only(numbers, "the JSON output")
+    for line in reversed(text.split("\n")):
+        if samples := _replicates(line):
+            return samples
+        if found := quantities(line):
+            return _only(found, "the last line")
+    return None
+
+
+def named_value(
+    text: str, name: ValueName, key: str = "objective.value"
+) -> PrintedValue | Unclear | None:
+    """The number of a name in a text, the last one if it comes in several lines.
+
+    Args:
+        text: `plain` text.
+        name: A key, a path or a pattern.
+        key: The key of the study file that has the name, for messages.
+    """
+    if (pattern := name.pattern) is not None:
+        return _by_pattern(text, pattern, name, key)
+    document = json_document(text)
+    if document is not None:
+        return _by_path(document, name, key)
+    there = [one for one in keyed(text, name.text) if one.number is not None or one.assigned]
+    found = {one.label: one for one in there[-_LINES:]}
+    with_number = {label: one for label, one in found.items() if one.number is not None}
+    if "" in with_number:
+        return with_number[""].number
+    if len(with_number) > 1:
+        labels = ", ".join(f"`{label} {name.text}`" for label in list(with_number)[:_SHOWN])
+        return Unclear(f"`{name.text}` is the end of {labels}; expected one of these in {key}")
+    if with_number:
+        return next(iter(with_number.values())).number
+    if found:
+        return Unclear(f"nothing behind `{name.text}`, expected the number that {key} names")
+    return _not_there(text, name, key)
+
+
+def keyed(text: str, key: str) -> list[Keyed]:
+    """Where a key stands in a text, and the numbers behind it, in order.
+
+    Args:
+        text: `plain` text.
+        key: What stands before the number, with `=`, `:`, `|`, dots or spaces between.
+    """
+    pattern = re.compile(rf"(?<![\w.\-]){re.escape(plain(key).strip())}(?![\w\-]){_BETWEEN}")
+    found = []
+    for match in pattern.finditer(text):
+        end = text.find("\n", match.end())
+        end = min(end if end >= 0 else len(text), match.end() + _NEAR)
+        rest = text[match.end() : end]
+        attached = match["sign"] == "=" and not match["before"] + match["after"]
+        number, length = _first(rest, attached)
+        between = match["before"] + (match["sign"] or "") + match["after"]
+        start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _NEAR)
+        before, stop = text[start : match.start()], match.end() + length
+        if isinstance(number, PrintedValue) and is_spread(text[start:end]):
+            number = replace(number, sem=0.0)
+        found.append(Keyed(number, before, between, match.start(), stop))
+    return found
 
 
 def of_replicates(samples: Sequence[float]) -> PrintedValue:
@@ -84,7 +203,7 @@ def of_replicates(samples: Sequence[float]) -> PrintedValue:
 
     Example:
         >>> of_replicates([12.0, 12.0])
-        PrintedValue(value=12.0, sem=0.0)
+        PrintedValue(value=12.0, sem=0.0, unit=None, text='')
     """
     not_finite = [sample for sample in samples if not math.isfinite(sample)]
     return PrintedValue(*(not_finite[:1] or robust_location(samples)))
@@ -101,21 +220,180 @@ def split_worker(text: str) -> tuple[str | None, str]:
     return (found[-1] if found else None), _WORKER.sub("", text)
 
 
-def _with_comma(text: str, number: re.Match[str]) -> str:
-    """Why a number cannot be read that follows a digit and a comma; empty if it can."""
-    start = number.start()
-    while start and text[start - 1] in "0123456789.,":
-        start -= 1
-    whole = text[start : number.end()]
-    if "," not in whole or not _COMMA.fullmatch(whole):
-        return ""
-    return f"{whole} on standard output, expected a number without separators, such as 1234.5"
+def _of(one: Quantity) -> PrintedValue:
+    return PrintedValue(one.value, one.sem, one.unit, one.text)
 
 
-def _replicates(line: str) -> list[float]:
-    """The numbers of a line of samples; none for a line that has anything else."""
+def _only(found: Sequence[Quantity | Figure], where: str) -> PrintedValue | Unclear | None:
+    """The only number, or why there is not one."""
+    if not found:
+        return None
+    first = found[0]
+    if len(found) == 1 and isinstance(first, Quantity):
+        return _of(first)
+    if len(found) == 1:
+        duration = _duration(first.text)
+        return duration if duration and "m" in first.text else _several_readings(first, where)
+    names = [one.name for one in found if one.name]
+    example = names[0] if names else "/mean ([0-9.]+)/"
+    return Unclear(
+        f"several numbers in {where}: {_shown(found)}; expected one, or `value` in [objective] "
+        f"that names one: a key, a path or a pattern, such as {_toml(example)}"
+    )
+
+
+def _several_readings(one: Quantity | Figure, where: str) -> Unclear:
+    return Unclear(
+        f"{one.text} in {where} has several readings, expected a number such as 1234.5, without "
+        "separators"
+    )
+
+
+def _first(rest: str, attached: bool) -> tuple[PrintedValue | Unclear | None, int]:
+    """The number at the beginning of a text, and its length; None if there is none.
+
+    Not if another number follows it, which makes it a table or a number with a space in it.
+    """
+    one = first_quantity(rest)
+    if one is None:
+        return None, 0
+    if isinstance(one, Figure):
+        return _duration(one.text) or _several_readings(one, "its line"), one.end
+    grouped = _GROUPS.fullmatch(one.text) and _GROUP.match(rest, one.end)
+    behind = _SEPARATORS.match(rest, one.end)
+    second = None
+    if behind and not attached and rest[behind.end() : behind.end() + 1] not in ("(", "["):
+        second = first_quantity(rest[behind.end() :])
+    if grouped or second is not None:
+        end = max(behind.end() if behind else 0, one.end) + (second.end if second else 4)
+        return Unclear(f"several numbers behind it: {rest.strip()}; expected one"), end
+    return _of(one), one.end
+
+
+def _by_pattern(
+    text: str, pattern: re.Pattern[str], name: ValueName, key: str
+) -> PrintedValue | Unclear | None:
+    pattern = re.compile(plain(pattern.pattern), pattern.flags)
+    found = [match[1] or "" for match in pattern.finditer(text)]
+    if not found:
+        return _not_there(text, name, key)
+    one = sole(found[-1])
+    if one is not None:
+        return _of(one)
+    return _duration(found[-1].strip()) or Unclear(
+        f"the group of {key} is {found[-1]!r:.100}, expected one number"
+    )
+
+
+def _by_path(document: Any, name: ValueName, key: str) -> PrintedValue | Unclear:
+    value = document
+    steps = (name.text,) if isinstance(document, dict) and name.text in document else name.path
+    for step in steps:
+        try:
+            value = value[step if isinstance(value, dict) else int(step)]
+        except (LookupError, TypeError, ValueError):
+            known = _listed([one.name for one in _numbers(document) if one.name])
+            return Unclear(f"no {name.text} in the JSON output, expected one of {known} in {key}")
+    if isinstance(value, list) and value:
+        samples = [_json_number(one) for one in value]
+        if all(samples):
+            measured = of_replicates([one.value for one in samples if one])
+            return replace(measured, unit="", text=name.text)
+    one = _json_number(value)
+    if one is None:
+        return Unclear(f"{name.text} in the JSON output is {value!r:.100}, expected a number")
+    return _of(one)
+
+
+def _not_there(text: str, name: ValueName, key: str) -> Unclear | None:
+    found = [one for line in text.split("\n")[-_LINES:] for one in quantities(line)]
+    if not found:
+        return None
+    names = list(dict.fromkeys(one.name for one in found if one.name))
+    has = f"; there are {_listed(names)}" if names else ""
+    return Unclear(f"no {name.text} on standard output, which {key} names{has}")
+
+
+def json_document(text: str) -> Any:
+    """The JSON object or list that a text is, or ends with; None if there is none."""
+    text = text.strip()
+    if not text.endswith(("}", "]")):
+        return None
+    opened = max(text.rfind("\n{\n"), text.rfind("\n[\n"))
+    for candidate in (text, text[opened + 1 :], text[text.rfind("\n") + 1 :]):
+        if candidate.startswith(("{", "[")):
+            try:
+                found = json.loads(candidate)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(found, dict) or any(isinstance(one, dict | list) for one in found):
+                return found
+    return None
+
+
+def _numbers(document: Any) -> list[Quantity]:
+    """The numbers in a JSON value, each named by its path."""
+    found, left = [], [("", document)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, dict):
+            inner = [(f"{path}.{name}" if path else name, one) for name, one in value.items()]
+            left.extend(reversed(inner))
+        elif isinstance(value, list):
+            left.extend((f"{path}[{index}]", value[index]) for index in reversed(range(len(value))))
+        elif (one := _json_number(value)) is not None:
+            found.append(Quantity(one.value, one.sem, one.unit, one.text, path))
+    return found
+
+
+def _json_number(value: Any) -> Quantity | None:
+    if isinstance(value, str):
+        return sole(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return Quantity(float(value), text=str(value))
+    except OverflowError:
+        return Quantity(math.inf, text=str(value))
+
+
+def _replicates(line: str) -> PrintedValue | None:
+    """The measurement by a line of samples; None for a line that has anything else."""
     label = _SAMPLES.match(line)
     rest = "" if label is None else line[label.end() :]
-    if _SAMPLE.sub("", rest).strip(" \t\r,;[]()"):
-        return []
-    return [float(number) for number in NUMBER.findall(rest)]
+    samples = quantities(rest, len(rest)) if rest else []
+    unit = next((one.unit for one in samples if isinstance(one, Quantity)), "")
+    values, others, position = [], "", 0
+    for one in samples:
+        size = factor(one.unit or unit, unit) if isinstance(one, Quantity) else None
+        if size is None or not isinstance(one, Quantity) or one.sem:
+            return None
+        values.append(one.value * size)
+        others, position = others + rest[position : one.start], one.end
+    if (others + rest[position:]).strip(" \t,;[]()\"'`"):
+        return None
+    if not values:
+        return None
+    measured = of_replicates(values)
+    return PrintedValue(measured.value, measured.sem, unit, line.strip())
+
+
+def _duration(text: str) -> PrintedValue | None:
+    """The seconds of `1m2.5s`, `12:34` or `1:02:03.5`, None for any other text."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    seconds = sum(_SECONDS[part] * float(one) for part, one in match.groupdict().items() if one)
+    return PrintedValue(seconds, unit="s", text=text)
+
+
+def _shown(found: Sequence[Quantity | Figure]) -> str:
+    return _listed([f"{one.name}={one.text}" if one.name else one.text for one in found])
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join([*texts[:_SHOWN], *(["..."] if len(texts) > _SHOWN else [])])
+
+
+def _toml(text: str) -> str:
+    return f"'{text}'" if '"' in text or "\\" in text else f'"{text}"'

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from optuna.trial import TrialState
 
 from surefoot.tune.estimate_text import estimate_text
 from surefoot.tune.study.state import StudyState
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 LEVEL = 0.005  # probability of a warning, of each kind, where nothing is wrong
+_LEAST_EQUAL = 5  # configurations
 _LEAST_REPEATS = 3  # of a configuration
 _LEAST_TRIALS = 12  # for a trend
 _LEAST_EARLIER = 10  # measurements of an earlier model that should have known better
@@ -35,11 +37,11 @@ def contradictions(
         earlier: Recommendations by models of fewer measurements, by their number.
 
     Returns:
-        A sentence for each contradiction: of the repeats of a configuration, of the order in time,
-        of earlier predictions, of those of measurements that are left out, and of the symmetry of
-        the noise.
+        A sentence for each contradiction: of equal measurements, of the repeats of a configuration,
+        of the order in time, of earlier predictions, of those of measurements that are left out,
+        and of the symmetry of the noise.
     """
-    found = [_change_in_time(state)]
+    found = [_equal_values(state), _change_in_time(state)]
     if state.study_file.environment is None:
         units, model = state.study_file.units, state.belief
         found.append(_repeats(state))
@@ -47,6 +49,24 @@ def contradictions(
         found.append(_left_out(model))
         found.append(_skewness(units, model, state.recommendation))
     return tuple(text for text in found if text)
+
+
+def _equal_values(state: StudyState) -> str:
+    """Whether most configurations have the same measurement, to the last digit."""
+    by_value: dict[float, set[str]] = {}
+    configurations = set()
+    for trial in state.trials:
+        if trial.state == TrialState.COMPLETE and trial.value is not None:
+            configurations.add(one := json.dumps(trial.params, sort_keys=True))
+            by_value.setdefault(trial.value, set()).add(one)
+    value, equal = max(by_value.items(), key=lambda one: len(one[1]))
+    if len(equal) < _LEAST_EQUAL or 2 * len(equal) <= len(configurations):
+        return ""
+    return (
+        f"Equal measurements: {len(equal)} different configurations gave exactly {value:.15g}. "
+        "Either the objective does not use its parameters, or another number than the measurement "
+        "is read; `surefoot check` shows which."
+    )
 
 
 def _repeats(state: StudyState) -> str:

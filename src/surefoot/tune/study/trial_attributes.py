@@ -18,6 +18,7 @@ from surefoot.integrations.optuna import (
 from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
+UNITS = "surefoot:units"  # of the study: units of the first measurement, by name
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended

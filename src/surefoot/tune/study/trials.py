@@ -25,6 +25,7 @@ from surefoot.integrations.optuna import (
     SurefootSampler,
 )
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
@@ -37,6 +38,7 @@ from surefoot.tune.study.trial_attributes import (
     OUTPUT,
     OWNER,
     SECONDS,
+    UNITS,
     is_round,
 )
 
@@ -122,7 +124,12 @@ class StudyTrials:
         return owned if elsewhere and complete else []
 
     def record(self, trial: Trial, result: Measurement | Failure) -> bool:
-        """Finish a trial; False if another process has marked it as interrupted meanwhile."""
+        """Finish a trial; False if another process has marked it as interrupted meanwhile.
+
+        Its measurement is converted to the study's unit.
+        """
+        if isinstance(result, Measurement) and result.units:
+            result = self.opened.attempt("reading units", partial(self._in_study_units, result))
         if self.study_file.objective.log:
             result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
@@ -132,6 +139,22 @@ class StudyTrials:
         except UpdateFinishedTrialError:
             return False
         return True
+
+    def _in_study_units(self, result: Measurement) -> Measurement | Failure:
+        """The measurement in the study's units, which the first one decides."""
+        study, declared = self.opened.study, declared_units(self.study_file)
+        known = study.user_attrs.get(UNITS, {})
+        if not result.units.keys() - known.keys():
+            return in_study_units(result, declared, known)
+        with self.opened.lock():  # one process at a time has the first measurement
+            known = study.user_attrs.get(UNITS, {})
+            trials = self.opened.read().trials
+            if not known and any(one.state == TrialState.COMPLETE for one in trials):
+                known = result.units  # earlier ones were recorded as they were printed
+            settled = in_study_units(result, declared, known)
+            if isinstance(settled, Measurement):
+                study.set_user_attr(UNITS, {**settled.units, **known})
+        return settled
 
     def _record(self, trial: Trial, result: Measurement | Failure) -> None:
         trial.set_user_attr(SECONDS, round(result.seconds, 6))

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from optuna.trial import FrozenTrial
 
-from surefoot.tune.measuring.measurement import Failure
+from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
@@ -41,6 +41,17 @@ class TooManyFailures(SurefootError):
         )
 
 
+class UnclearMeasurement(SurefootError):
+    """What the objective printed has several readings, and the study file does not decide."""
+
+    @classmethod
+    def of(cls, failure: Failure) -> UnclearMeasurement:
+        return cls(
+            f"{printable(failure.reason)}; the trial does not count, and `surefoot check` shows "
+            "what is read"
+        )
+
+
 def tune(
     trials: StudyTrials,
     objective: Objective,
@@ -67,11 +78,12 @@ def tune(
 
     Raises:
         TooManyFailures: After five failures in a row of this run.
+        UnclearMeasurement: If the first output has several readings.
         StorageFailed: If a trial cannot be recorded.
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
     """
-    waiting = WaitingNote(trials, note)
+    waiting, measured = WaitingNote(trials, note), False
     try:
         while True:
             stop.check()
@@ -93,7 +105,10 @@ def tune(
                 began()
             with heartbeats(partial(trials.beat, trial)):
                 result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
+            if isinstance(result, Failure) and result.unclear and not measured:
+                raise UnclearMeasurement.of(result)
             trials.record(trial, result)
+            measured |= isinstance(result, Measurement)
             with stop.interruptible():
                 finished()
             if isinstance(result, Failure):

@@ -1,0 +1,132 @@
+"""One measurement of the defaults, to see what is read from the output; nothing is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from surefoot.tune.comparison.named_settings import NamedSetting, named_setting
+from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.constraint_text import limit_words
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.kept_processes import keep_until_end
+from surefoot.tune.measuring.measured_units import declared_units, in_study_units
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, positive
+from surefoot.tune.measuring.objective import objective_of
+from surefoot.tune.measuring.setup_commands import check_programs, set_up
+from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop, stop_on_signals
+from surefoot.tune.study.opened_study import default_sampler
+from surefoot.tune.study.trials import suggest_all
+
+_OUTPUT_LINES = 10
+STOPPING = "Stopping when the measurement has ended; Ctrl-C again stops at once."
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A measurement of one configuration and what was read.
+
+    Args:
+        study_file: The study file.
+        setting: The configuration.
+        environment: The environment that it was measured in, if that is chosen.
+        result: The measurement, in the study's units, or the failure.
+    """
+
+    study_file: StudyFile
+    setting: NamedSetting
+    environment: Mapping[str, Any]
+    result: Measurement | Failure
+
+    def lines(self) -> list[str]:
+        """What was measured and read, a line each."""
+        result, units = self.result, self.study_file.units
+        given = ", ".join(f"{name}={value}" for name, value in self.setting.params.items())
+        lines = [f"{self.setting.name}: {given}"]
+        if self.environment:
+            under = ", ".join(f"{name}={value}" for name, value in self.environment.items())
+            lines.append(f"environment: {under}")
+        if isinstance(result, Failure):
+            output = printable(result.output).strip().splitlines()[-_OUTPUT_LINES:]
+            lines += [f"no measurement: {printable(result.reason)}"]
+            lines += ["the end of the output:", *(f"  | {line}" for line in output)] * bool(output)
+        else:
+            unit = units.value or result.units.get(VALUE, "")
+            error = f" ± {result.sem:g}" if result.sem else ""
+            source = f", read from `{printable(result.text)}`" if result.text else ""
+            lines.append(f"measurement: {result.value:g}{error} {unit}".rstrip() + source)
+            for name, value in result.constraints.items():
+                its = result.units.get(name, "")
+                shown = f"{value:g} {its}".rstrip()
+                lines.append(f"{name}: {shown}, {limit_words(self.study_file.constraints[name])}")
+            for name, value in (result.environment or {}).items():
+                lines.append(f"environment {name}: {value:g}")
+            if result.worker:
+                lines.append(f"worker: {printable(result.worker)}")
+        lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
+        return lines
+
+
+def check(
+    path: Path | str, config: str | None = None, note: Callable[[str], None] = lambda text: None
+) -> Checked:
+    """Measure one configuration and say what was read; no study is created or changed.
+
+    Runs `setup` before and `teardown` after it. Handles signals while it runs, so it must be called
+    from the main thread.
+
+    Args:
+        path: The study file.
+        config: The configuration, as for `compare`; by default the defaults, or where the study
+            file has none the first configuration that a new study would measure.
+        note: Shows a message.
+
+    Returns:
+        What was measured and read.
+
+    Raises:
+        StudyFileError: If the study file is invalid.
+        InvalidInput: If the configuration cannot be used.
+        CommandFailed: If the study file's setup or teardown fails.
+        KeyboardInterrupt: At Ctrl-C.
+    """
+    study_file = StudyFile.load(path)
+    setting = _first(study_file) if config is None else named_setting(study_file, config)
+    environment, stop = study_file.study_environment, Stop()
+    under: dict[str, Any] = {}
+    if environment is not None and not environment.observed:
+        under = environment.decode(environment.draw(study_file.study.seed))
+    with (
+        keep_until_end(note) as kept,
+        contextlib.closing(objective_of(study_file, kept)) as objective,
+    ):
+        try:
+            objective.check()
+            check_programs(study_file)
+        except InvalidCommand as error:
+            raise study_file.error(error.key, str(error)) from None
+        with stop_on_signals(stop, lambda: note(STOPPING)), set_up(study_file, kept, stop, note):
+            result = objective.measure({**setting.params, **under}, stop)
+    if isinstance(result, Measurement):
+        result = in_study_units(result, declared_units(study_file), {})
+    if study_file.objective.log:
+        result = positive(result)
+    return Checked(study_file, setting, under, result)
+
+
+def _first(study_file: StudyFile) -> NamedSetting:
+    """The defaults, or the first configuration of a new study."""
+    if study_file.defaults is not None:
+        return named_setting(study_file, "default")
+    study = optuna.create_study(
+        direction=study_file.study.direction, sampler=default_sampler(study_file)
+    )
+    trial = study.ask()
+    suggest_all(trial, study_file.space)
+    return NamedSetting("first configuration", study_file.space.restricted(trial.params))

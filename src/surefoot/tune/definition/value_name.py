@@ -1,0 +1,62 @@
+"""`objective.value`: which of the printed numbers is the measurement."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+VALUE = (
+    "a key that stands before the number, such as 'p95', a path in JSON output, such as "
+    "'results[0].mean', or a pattern with one group, such as '/mean ([0-9.]+) ms/'"
+)
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
+
+
+@dataclass(frozen=True)
+class ValueName:
+    """A key, a path in JSON, or a pattern.
+
+    Args:
+        text: As the study file has it.
+
+    Example:
+        >>> ValueName("results[0].mean").path
+        ('results', 0, 'mean')
+    """
+
+    text: str
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The pattern between slashes, None for a key or a path.
+
+        Raises:
+            ValueError: If it is none, or has not one group; the message says which.
+        """
+        if not (len(self.text) > 2 and self.text.startswith("/") and self.text.endswith("/")):
+            return None
+        try:
+            pattern = re.compile(self.text[1:-1], re.MULTILINE)
+        except re.error as error:
+            raise ValueError(f"not a pattern ({error})") from None
+        if pattern.groups != 1:
+            raise ValueError(f"a pattern with {pattern.groups} groups")
+        return pattern
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The names and positions that lead to the number in JSON output."""
+        text = self.text.removeprefix("$").removeprefix(".")
+        steps = [(found[1], found[2]) for found in _STEP.finditer(text)]
+        return tuple(name if name is not None else int(index) for name, index in steps)
+
+
+def wrong_value_name(text: str) -> str:
+    """Why a text is no `ValueName`, in a few words; empty if it is one."""
+    if not (text.strip() and text.isprintable() and len(text) <= 500):
+        return "no printable text of at most 500 characters"
+    try:
+        _ = ValueName(text).pattern
+    except ValueError as error:
+        return str(error)
+    return ""

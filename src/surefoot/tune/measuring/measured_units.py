@@ -1,0 +1,83 @@
+"""Measurements in one unit: converted where they can be, refused where they cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.unit_scales import factor, is_known
+
+
+def declared_units(study_file: StudyFile) -> dict[str, str]:
+    """The units that a study file has: of the measurement by the name `VALUE`, of constraints."""
+    given = {name: one.unit for name, one in study_file.contents.constraints.items()}
+    return {
+        name: unit for name, unit in {VALUE: study_file.objective.unit, **given}.items() if unit
+    }
+
+
+def in_study_units(
+    result: Measurement, declared: Mapping[str, str], earlier: Mapping[str, str]
+) -> Measurement | Failure:
+    """A measurement in the units of its study, with the unit that was printed where it has none.
+
+    A number without a unit is in the declared one. The measurement is converted to the unit of the
+    first measurement; a constraint only where its unit is declared, since that of its limit is not
+    known otherwise.
+
+    Args:
+        result: The measurement as it was printed.
+        declared: Units of the study file, by name.
+        earlier: Units of the study's first measurement, by name.
+
+    Returns:
+        The measurement, or why it cannot be compared with the others.
+    """
+    sizes, units = {}, {}
+    for name, printed in result.units.items():
+        unit = printed or declared.get(name, "")
+        wanted, first = declared.get(name, unit), earlier.get(name)
+        if not (is_known(unit) and is_known(wanted)):
+            wanted = unit  # such as 'requests' for what is printed as `req`
+        if name not in declared and first is not None:
+            wanted = first
+        size = factor(unit, wanted)
+        if size is None or (size != 1.0 and name != VALUE and name not in declared):
+            return _refused(result, name, printed, wanted)
+        if first and factor(first, wanted) != 1.0:
+            return _refused(result, name, wanted, first)
+        sizes[name], units[name] = size, wanted
+    return replace(
+        result,
+        value=_scaled(result.value, sizes.get(VALUE, 1.0)),
+        sem=_scaled(result.sem, sizes.get(VALUE, 1.0)),
+        constraints={
+            name: _scaled(one, sizes.get(name, 1.0)) for name, one in result.constraints.items()
+        },
+        units=units,
+    )
+
+
+def _scaled(number: float, size: float) -> float:
+    """A number in another unit, without digits that come from the division of units."""
+    return number if size == 1.0 else float(f"{number * size:.15g}")
+
+
+def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
+    what, key = "the measurement", "objective.unit"
+    if name != VALUE:
+        what, key = f"the constraint {name}", f"constraints.{name}.unit"
+    return Failure(
+        f"{what} is {_with(unit)}, and those of the study are {_with(other)}; expected the same, "
+        f"or {key} before the first measurement",
+        "",
+        result.seconds,
+        blameless=True,
+        left_behind=result.left_behind,
+    )
+
+
+def _with(unit: str) -> str:
+    return f"in {unit}" if unit else "without a unit"

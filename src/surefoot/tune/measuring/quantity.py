@@ -1,0 +1,250 @@
+r"""Quantities in text: a number with its unit and its standard error.
+
+The grammar, of one line:
+
+    quantity := number ["(" digits ")"] [unit] [("±" | "+-" | "+/-") number [unit]]
+    number   := [sign] digits ["." digits] [exponent] | [sign] "inf" | [sign] "nan"
+    exponent := ("e" | "E" | "d" | "D") [sign] digits | ("×" | "x" | "*") "10^" [sign] digits
+
+Words (`p95`, `0x1F`, `v1.2`), quoted text, dates, versions and addresses are no numbers. Anything
+else with a digit is a figure that has several readings: `1,234`, `12:34`, `1/2`, `12-13`, `<5`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+
+from surefoot.tune.measuring.unit_scales import KNOWN, factor
+from surefoot.tune.plain_text import without_escapes
+
+# Possessive quantifiers (`++`) keep the search linear: giving digits back never helps.
+_PLUS_MINUS = r"(?:±|\+/?-)"
+_DIGITS = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"
+_TEN = r"[^\S\n]?[×x*·][^\S\n]?10(?:\^|\*\*)"
+_NUMBER = (
+    rf"(?P<sign>[-+]?)(?:(?P<digits>{_DIGITS})(?:\((?P<last>[0-9]++)\))?+"
+    rf"(?:[eEdD](?P<exponent>[-+]?[0-9]++)|{_TEN}(?P<power>[-+]?[0-9]++))?+"
+    r"|(?P<special>(?i:inf(?:inity)?|nan))(?!\w))"
+)
+_ATTACHED = r"(?:(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
+_AFTER = (
+    rf"(?:(?:{'|'.join(map(re.escape, KNOWN))})(?:/[^\W\d_]++)*+|(?:[^\W\d_]++|#)/s(?:ec)?)(?!\w)"
+)
+_SPACED = rf"[^\S\n]*+(?:\[{_AFTER}\]|{_AFTER}(?![(=]))"
+_UNIT = rf"(?:(?P<attached>{_ATTACHED})|(?P<spaced>{_SPACED}))?+"
+# What would make it another thing: a digit group, a range, a ratio, a word, a file name.
+_END = r"(?![\w^*#⁄]|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
+_QUANTITY = re.compile(rf"{_NUMBER}{_UNIT}{_END}")
+_ERROR = re.compile(rf"[^\S\n]*+(?P<open>\(?)[^\S\n]*+{_PLUS_MINUS}[^\S\n]*+{_NUMBER}{_UNIT}{_END}")
+_CLOSE = re.compile(rf"[^\S\n]*+\){_UNIT}")
+
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*+"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]++)?+)?+"
+_ZONE = r"(?:[^\S\n]?(?:Z|UTC|GMT|[A-Z]{3,4}|[-+][0-9]{2}:?[0-9]{2})(?!\w))?+"
+_DATE = (
+    rf"[0-9]{{4}}(?P<dash>[-/.])[0-9]{{2}}(?P=dash)[0-9]{{2}}(?:[T ,]*+{_CLOCK}{_ZONE})?+(?!\w)"
+    rf"|{_MONTH}[^\S\n]++[0-9]{{1,2}}(?:,?[^\S\n]++{_CLOCK}{_ZONE})?+(?:,?[^\S\n]++[12][0-9]{{3}})?+"
+    rf"(?!\w|[.:]\w)|[0-9]{{1,2}}[-\s]{_MONTH}[-\s][0-9]{{4}}(?:[-T ,]*+{_CLOCK}{_ZONE})?+(?!\w)"
+)
+_WORD = r"[^\W\d](?:\w|[.^'\-](?=\w))*+"
+_CODE = (
+    r"0[xXbBoO][0-9a-fA-F][\w.]*+(?:[-+][0-9]++)?+"  # another base
+    r"|[0-9]++(?:st|nd|rd|th)(?![a-z])\w*+"
+    r"|(?![0-9]{1,3}(?:\.[0-9]{3})++(?![0-9.]))[0-9]++(?:\.[0-9]++){2,}+[\w:.\-]*+"  # a version
+)
+_QUOTED = r"(?<!\w)(?P<quote>[\"'`])(?P<content>[^\"'`\n]*+)(?P=quote)(?!\w)"
+_PREFIX = (
+    rf"(?<!\S)[<>≤≥]=?\s*+|{_PLUS_MINUS}\s*+|(?<![-+])[-+]{{2,}}+"
+    r"|(?<=[=:])\s*+[-+]\s++|(?<=[=:]\s)[-+]\s++"
+)
+_FIGURE = rf"(?:{_PREFIX})?+[-+]?\.?[0-9](?:[\w%°^*×·'/⁄+#\-]|[.,:](?=[0-9]))*+"
+_TOKEN = re.compile(
+    rf"(?P<text>^[^\S\n]*+\[1\](?=\s)|{_DATE}|{_CODE})|{_QUOTED}"
+    rf"|(?P<number>(?<![\w.]){_QUANTITY.pattern})|(?P<word>{_WORD})|(?P<figure>{_FIGURE})"
+)
+_NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
+_OPENING = " \t\"'`[("
+_NAME_CHARACTERS = 60
+MOST = 100  # of a line: no more are needed to know that there are several
+_SPREAD = re.compile(rf"{_PLUS_MINUS}\s*+(?:σ|std|s\.?d\.?(?!\w)|dev)", re.IGNORECASE)
+_DASHES = str.maketrans(dict.fromkeys("\N{MINUS SIGN}\N{HYPHEN}\N{SMALL HYPHEN-MINUS}", "-"))
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff]")
+_SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number as it was printed.
+
+    Args:
+        value: The number, in its unit.
+        sem: Its standard error, 0 where none was printed.
+        unit: Its unit, empty where none was printed.
+        text: What was printed.
+        name: What stands before it and `=` or `:`, empty if nothing does.
+        start: Where it begins in its line.
+        end: Where it ends in its line.
+    """
+
+    value: float
+    sem: float = 0.0
+    unit: str = ""
+    text: str = ""
+    name: str = ""
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Text with digits that has several readings, or none.
+
+    Args:
+        text: What was printed.
+        start: Where it begins in its line.
+        end: Where it ends in its line.
+    """
+
+    text: str
+    start: int = 0
+    end: int = 0
+
+    @property
+    def name(self) -> str:
+        """Empty: it has no number to name."""
+        return ""
+
+
+def plain(text: str) -> str:
+    """The text with one character for each that means the same, and without terminal codes.
+
+    Minus signs, micro signs, spaces, full-width characters and superscripts have many forms. A
+    carriage return ends a line: what follows it overwrites a progress bar.
+
+    Example:
+        >>> plain("\N{MINUS SIGN}1.5 \N{MULTIPLICATION SIGN} 10⁻³ \N{MICRO SIGN}s")
+        '-1.5 × 10^-3 μs'
+    """
+    text = _SUPERSCRIPT.sub(lambda found: f"^{found[0]}", without_escapes(text))
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_DASHES)
+    return "\n".join(text.splitlines())
+
+
+def quantities(line: str, most: int = MOST) -> list[Quantity | Figure]:
+    """The quantities of a line, and its figures with several readings, in order.
+
+    Args:
+        line: A line of `plain` text.
+        most: How many to look for.
+
+    Example:
+        >>> [one.text for one in quantities("p95: 12.5 ms ± 0.4 ms (7 runs of 12:30)")]
+        ['12.5 ms ± 0.4 ms', '7', '12:30']
+    """
+    found: list[Quantity | Figure] = []
+    position = 0
+    while len(found) < most and (match := _TOKEN.search(line, position)):
+        one, position = _read(line, match)
+        found += [] if one is None else [one]
+    if not is_spread(line):
+        return found
+    return [replace(one, sem=0.0) if isinstance(one, Quantity) else one for one in found]
+
+
+def is_spread(line: str) -> bool:
+    """Whether a line says that what follows `±` is a standard deviation, not a standard error.
+
+    Example:
+        >>> is_spread("12.5 ms ± 0.4 ms per loop (mean ± std. dev. of 7 runs)")
+        True
+    """
+    return _SPREAD.search(line) is not None
+
+
+def first_quantity(line: str) -> Quantity | Figure | None:
+    """The quantity or figure that a text begins with, after quotes and brackets, if any."""
+    match = _TOKEN.match(line, len(line) - len(line.lstrip(_OPENING)))
+    return None if match is None else _read(line, match)[0]
+
+
+def sole(text: str) -> Quantity | None:
+    """The quantity that a text is, None if it is anything else.
+
+    Example:
+        >>> sole("18.3ms").value, sole("18,3"), sole("about 18")
+        (18.3, None, None)
+    """
+    found = quantities(text, 2)
+    if len(found) != 1 or not isinstance(one := found[0], Quantity):
+        return None
+    return one if one.text == text.strip() else None
+
+
+def number(text: str) -> float | None:
+    """The number that a text is, without a unit; None if it is anything else.
+
+    Stricter than `float`, which takes `1_0` for 10 and digits of other scripts.
+    """
+    one = sole(plain(text))
+    return None if one is None or one.unit or one.sem else one.value
+
+
+def _read(line: str, match: re.Match[str]) -> tuple[Quantity | Figure | None, int]:
+    """What a token is, None for a word, and where the next one may begin."""
+    if match["content"] is not None:
+        inner = sole(match["content"])
+        return inner and _at(inner, match.start("content"), line), match.end()
+    if match["number"]:
+        one = _with_error(line, match)
+        return one, one.end
+    if match["figure"]:
+        return Figure(match["figure"].strip(), match.start(), match.end()), match.end()
+    return None, match.end()
+
+
+def _with_error(line: str, match: re.Match[str]) -> Quantity | Figure:
+    """A quantity with the standard error behind it; a figure if that is in another unit."""
+    start, end = match.start(), match.end()
+    value, unit, sem = _value(match), _unit(match), _of_last_digits(match)
+    if error := _ERROR.match(line, end):
+        end, printed, its_unit = error.end(), _value(error), _unit(error)
+        if (error["open"] or line[:start].endswith("(")) and (closed := _CLOSE.match(line, end)):
+            end, its_unit = closed.end(), its_unit or _unit(closed)
+        unit = unit or its_unit
+        size = factor(its_unit or unit, unit)
+        if its_unit == "%" != unit:
+            size = abs(value) / 100.0  # relative
+        if size is None:
+            return Figure(line[start:end].strip(), start, end)
+        sem = printed * size
+    one = Quantity(value, sem, unit, line[start:end].strip(), "", start, end)
+    return _at(one, start, line)
+
+
+def _at(one: Quantity, start: int, line: str) -> Quantity:
+    before = line[max(0, start - _NAME_CHARACTERS) : start].rstrip("\"'` [(")
+    name = _NAME.search(before)
+    label = "" if name is None else name[1].strip(" \"'`-.")
+    return replace(one, name=label, start=start, end=start + one.end - one.start)
+
+
+def _value(match: re.Match[str]) -> float:
+    if match["special"]:
+        return float(match["sign"] + match["special"])
+    exponent = match["exponent"] or match["power"] or "0"
+    return float(f"{match['sign']}{match['digits']}e{exponent}")
+
+
+def _of_last_digits(match: re.Match[str]) -> float:
+    """The standard error in `12.5(4)`, of the last digits; 0 where there is none."""
+    if not match["last"]:
+        return 0.0
+    exponent = int(match["exponent"] or match["power"] or "0")
+    decimals = len(match["digits"].partition(".")[2])
+    return float(f"{match['last']}e{exponent - decimals}")
+
+
+def _unit(match: re.Match[str]) -> str:
+    return (match["attached"] or match["spaced"] or "").strip(" \t[]")

@@ -1,0 +1,101 @@
+"""Scales of printed units: which numbers can be compared, and by what factor."""
+
+from __future__ import annotations
+
+_TIMES = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "μs": 1e-6,  # the Greek letter; the micro sign is normalised to it
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "hr": 3600.0,
+}
+_TIME_WORDS = {
+    "nanosecond": "ns",
+    "nsec": "ns",
+    "microsecond": "us",
+    "usec": "us",
+    "millisecond": "ms",
+    "msec": "ms",
+    "second": "s",
+    "sec": "s",
+    "minute": "min",
+    "hour": "h",
+}
+_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {f"{name}i": 1024.0**power for power, name in enumerate("KMGTP", 1)}
+_COUNTED = {  # by dimension: units that take a prefix
+    "byte": ("B", "byte", "bytes", "Byte", "Bytes"),
+    "bit": ("bit", "bits", "Bit", "Bits"),
+    "bit/second": ("bps",),
+    "hertz": ("Hz",),
+    "FLOPS": ("FLOPS", "FLOP/s"),
+    "op": ("ops",),
+}
+
+
+def _scales() -> dict[str, tuple[str, float]]:
+    """Dimension and factor of each known unit."""
+    known = {name: ("second", factor) for name, factor in _TIMES.items()}
+    for word, name in _TIME_WORDS.items():
+        known[word] = known[f"{word}s"] = ("second", _TIMES[name])
+    prefixes = _DECIMAL | _BINARY
+    for dimension, names in _COUNTED.items():
+        known |= {
+            f"{prefix}{name}": (dimension, factor)
+            for name in names
+            for prefix, factor in prefixes.items()
+        }
+    known |= {prefix: ("", factor) for prefix, factor in prefixes.items()}
+    return known | {"%": ("%", 1.0)}
+
+
+_SCALES = _scales()
+# Units that may stand apart from their number, the longest first. There `k` and `M` may be words,
+# and `min` the name of the next number.
+_APART = [unit for unit, (kind, _) in _SCALES.items() if kind and unit != "min"]
+KNOWN = sorted(_APART, key=len, reverse=True)
+
+
+def scale(unit: str) -> tuple[str, float]:
+    """Dimension of a unit and its size; an unknown unit is a dimension of its own.
+
+    Args:
+        unit: Such as `ms`, `MiB/s`, `k` (a count) or `` (a count, too).
+
+    Example:
+        >>> scale("ms"), scale("MB/sec"), scale("points")
+        (('second', 0.001), ('byte/second', 1000000.0), ('points', 1.0))
+    """
+    if unit in _SCALES:
+        return _SCALES[unit]
+    above, slash, below = unit.rpartition("/")
+    if not slash:
+        return unit, 1.0
+    (counted, factor), (each, divisor) = scale(above), scale(below)
+    return f"{counted}/{each}", factor / divisor
+
+
+def is_known(unit: str) -> bool:
+    """Whether all parts of a unit have a scale, so that it is comparable to others or is not.
+
+    Example:
+        >>> is_known("MB/s"), is_known("points")
+        (True, False)
+    """
+    return unit in _SCALES or all(part in _SCALES for part in unit.split("/"))
+
+
+def factor(unit: str, other: str) -> float | None:
+    """What a number in one unit is multiplied by in another; None if they are not comparable.
+
+    Example:
+        >>> factor("s", "ms"), factor("us", "MB")
+        (1000.0, None)
+    """
+    (dimension, size), (wanted, per) = scale(unit), scale(other)
+    if dimension != wanted:
+        return None
+    return size / per if size >= per else 1.0 / (per / size)

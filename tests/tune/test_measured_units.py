@@ -1,0 +1,190 @@
+"""Units of measurements: converted within a study, refused where they cannot be compared."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from support.study_doubles import Scripted, all_of, trials_of
+from surefoot.cli import app
+from surefoot.tune.check import check
+from surefoot.tune.measuring.measured_units import in_study_units
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.measuring.unit_scales import factor, scale
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.trial_attributes import UNITS
+from surefoot.tune.workers.worker_loop import UnclearMeasurement, tune
+
+
+@pytest.mark.parametrize(
+    ("unit", "other", "expected"),
+    [
+        ("s", "ms", 1000.0),
+        ("us", "s", 1e-6),
+        ("μs", "usec", 1.0),
+        ("GiB", "MiB", 1024.0),
+        ("MB/s", "kB/sec", 1000.0),
+        ("Mbits/sec", "Mbps", 1.0),
+        ("ms/op", "us/op", 1000.0),
+        ("k", "", 1000.0),
+        ("kops/s", "ops/s", 1000.0),
+        ("ms", "MB", None),
+        ("ms", "", None),
+        ("m", "s", None),
+        ("%", "", None),
+        ("points", "points", 1.0),
+    ],
+)
+def test_factors_between_units(unit, other, expected):
+    assert factor(unit, other) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_an_unknown_unit_is_its_own_dimension():
+    assert scale("points") == ("points", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("printed", "declared", "earlier", "value"),
+    [
+        ("ms", None, None, 2.0),
+        ("us", None, "s", 2e-6),
+        ("k", None, "", 2000.0),
+        ("ms", "s", None, 0.002),
+        ("", "ms", None, 2.0),
+        ("", "ms", "ms", 2.0),
+        ("ms", "ms", "", 2.0),
+        ("req/s", "requests/s", None, 2.0),
+        ("", "points", "", 2.0),
+        ("MB", None, "s", None),
+        ("", None, "ms", None),
+        ("ms", None, "", None),
+        ("MB", "s", None, None),
+        ("ms", "us", "s", None),  # earlier ones are recorded in s
+        ("sec", "requests", "req", None),
+    ],
+)
+def test_a_measurement_in_the_unit_of_its_study(printed, declared, earlier, value):
+    given = Measurement(2.0, 0.1, sem=0.5, units={VALUE: printed})
+    result = in_study_units(
+        given,
+        {} if declared is None else {VALUE: declared},
+        {} if earlier is None else {VALUE: earlier},
+    )
+    if value is None:
+        assert isinstance(result, Failure)
+        assert result.blameless
+        assert "expected the same, or objective.unit before the first" in result.reason
+    else:
+        assert isinstance(result, Measurement)
+        assert (result.value, result.sem) == pytest.approx((value, value / 4))
+
+
+@pytest.mark.parametrize(
+    ("printed", "declared", "earlier", "value"),
+    [
+        *[("us", None, None, 3.0), ("us", "ms", None, 0.003), ("us", "ms", "ms", 0.003)],
+        *[("us", None, "s", None), ("us", None, "", None), ("us", "ms", "s", None)],
+    ],
+)
+def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, earlier, value):
+    given = Measurement(2.0, 0.1, constraints={"p99": 3.0}, units={VALUE: "", "p99": printed})
+    known = {} if earlier is None else {VALUE: "", "p99": earlier}
+    result = in_study_units(given, {} if declared is None else {"p99": declared}, known)
+    if value is None:
+        assert isinstance(result, Failure)
+        assert "constraints.p99.unit" in result.reason
+    else:
+        assert isinstance(result, Measurement)
+        assert result.constraints["p99"] == value
+
+
+def printed(value: float, unit: str) -> Measurement:
+    return Measurement(value, 0.1, units={VALUE: unit})
+
+
+@pytest.mark.slow
+def test_a_study_has_the_unit_of_its_first_measurement(write_study):
+    """A tool that scales its unit does not have its optimum recorded as the worst."""
+    trials = trials_of(write_study(), rounds=4)
+    results = [printed(1.96, "s"), printed(600, "us"), printed(3, "MB"), printed(2, "ms")]
+    tune(trials, Scripted(list(results)), Stop())
+    recorded = all_of(trials)
+    assert [trial.value for trial in recorded] == [1.96, 0.0006, None, 0.002]
+    assert "the measurement is in MB" in recorded[2].user_attrs["failure"]
+    assert trials.opened.study.user_attrs[UNITS] == {VALUE: "s"}
+
+
+@pytest.mark.slow
+def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
+    path = write_study(("timeout = 30", "timeout = 30\nunit = 's'"))
+    trials = trials_of(path, rounds=3)
+    tune(trials_of(path, rounds=1), Scripted([Measurement(1.96, 0.1)]), Stop())
+    tune(trials, Scripted([printed(2.5, ""), printed(2.5, "s")]), Stop())
+    assert [trial.value for trial in all_of(trials)] == [1.96, 2.5, 2.5]
+
+
+def test_an_unclear_first_output_ends_the_run_and_does_not_count(write_study):
+    trials = trials_of(write_study(), rounds=3)
+    unclear = Failure("several numbers in the last line: 1, 2", "", 0.1, True, unclear=True)
+    with pytest.raises(UnclearMeasurement, match="several numbers in the last line: 1, 2"):
+        tune(trials, Scripted([unclear]), Stop())
+    assert trials.opened.state().finished == 0
+
+
+def test_an_unclear_later_output_is_a_failure(write_study):
+    trials = trials_of(write_study(), rounds=2)
+    unclear = Failure("several numbers in the last line: 1, 2", "", 0.1, True, unclear=True)
+    tune(trials, Scripted([Measurement(1.0, 0.1), unclear]), Stop())
+    assert [trial.value for trial in all_of(trials)] == [1.0, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("values", "warned"), [([15.0] * 5, True), ([15, 15, 15, 15, 3], False)])
+def test_equal_measurements_of_five_configurations_are_a_warning(write_study, values, warned):
+    trials = trials_of(write_study(), rounds=5)
+    tune(trials, Scripted([Measurement(value, 0.1) for value in values]), Stop())
+    found = [text for text in contradictions(trials.opened.state(), {}) if "Equal" in text]
+    assert bool(found) is warned
+    if warned:
+        assert "5 different configurations gave exactly 15." in found[0]
+
+
+DEFAULTS = (
+    ("log = true }", "log = true, default = 600 }"),
+    ("high = 1 }", "high = 1, default = 0.5 }"),
+    ('"FULL"] }', '"FULL"], default = "OFF" }'),
+)
+
+
+def test_check_shows_what_is_read_and_records_nothing(write_study, tmp_path):
+    bench = "print('p99=950us'); print('mean 1.5 ms ± 20 us')\n"
+    path = write_study(
+        ("[parameters]", "[constraints]\np99 = { max = 2, unit = 'ms' }\n\n[parameters]"),
+        ("timeout = 30", "timeout = 30\nunit = 'ms'"),
+        *DEFAULTS,
+        bench=bench,
+    )
+    before = sorted(tmp_path.iterdir())
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[:3] == [
+        "default: size=600, share=0.5, mode=OFF",
+        "measurement: 1.5 ± 0.02 ms, read from `1.5 ms ± 20 us`",
+        "p99: 0.95 ms, at most 2",
+    ]
+    assert "nothing was recorded" in lines[3]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_check_without_defaults_and_with_a_configuration(write_study):
+    bench = "import sys; print(sys.argv[2], 7)\n"
+    path = write_study(bench=bench)
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 1
+    assert result.stdout.startswith("first configuration: size=")
+    assert "no measurement: several numbers in the last line" in result.stdout
+    checked = check(path, "size=600,share=0.25,mode=OFF")
+    assert isinstance(checked.result, Failure)
+    assert "0.25, 7" in checked.result.reason
