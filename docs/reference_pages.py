@@ -27,6 +27,7 @@ MODULES = {
     "types": "Queries, results and errors",
     "tune": "Tuning from Python",
     "integrations.optuna": "Optuna",
+    "integrations.botorch": "BoTorch",
 }
 
 

@@ -16,6 +16,7 @@ PUBLIC = [
     "estimators",
     "features",
     "hyperparameters",
+    "integrations.botorch",
     "integrations.optuna",
     "kernels",
     "optimizer",

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from surefoot import InvalidInput
 from surefoot_experiments.benchmarks import (
     ask_time,
+    botorch_models,
     comparing,
     confirming,
     constraints,
@@ -51,6 +52,7 @@ _PAPERS = (
 _BENCHMARKS = (
     robust_vs_peers,
     ask_time,
+    botorch_models,
     heavy_tails_benchmark,
     comparing,
     confirming,

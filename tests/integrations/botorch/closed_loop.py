@@ -1,9 +1,9 @@
-"""Closed loop of qLogNEI with BoTorch's default model; the tests replace its first line."""
+"""Closed loop of qLogNEI with BoTorch's default model; the tests replace its import."""
 
 import torch
 from botorch.acquisition import qLogNoisyExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
-from botorch.models import SingleTaskGP
+from botorch.models.gp_regression import SingleTaskGP
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.test_functions import Branin
@@ -32,13 +32,13 @@ train_x = draw_sobol_samples(unit, n=12, q=1, seed=0).squeeze(1)
 train_y = measure(train_x)
 train_y[4] += 300.0  # an outlier
 mll, model = initialize(train_x, train_y)
-for _ in range(3):
+for _ in range(2):
     fit_gpytorch_mll(mll)
     acquisition = qLogNoisyExpectedImprovement(
-        model, X_baseline=train_x, sampler=SobolQMCNormalSampler(torch.Size([32]), seed=0)
+        model, X_baseline=train_x, sampler=SobolQMCNormalSampler(torch.Size([16]), seed=0)
     )
     candidates, _ = optimize_acqf(
-        acquisition, bounds=unit, q=2, num_restarts=2, raw_samples=32, options={"maxiter": 30}
+        acquisition, bounds=unit, q=2, num_restarts=2, raw_samples=16, options={"maxiter": 15}
     )
     train_x = torch.cat([train_x, candidates.detach()])
     train_y = torch.cat([train_y, measure(candidates.detach())])

@@ -1,9 +1,10 @@
-"""qLogNEHVI with a list of BoTorch's default models; the tests replace its first line."""
+"""qLogNEHVI with a list of BoTorch's default models; the tests replace its import."""
 
 import torch
 from botorch.acquisition.multi_objective import qLogNoisyExpectedHypervolumeImprovement
 from botorch.fit import fit_gpytorch_mll
-from botorch.models import ModelListGP, SingleTaskGP
+from botorch.models import ModelListGP
+from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.transforms.outcome import Standardize
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
@@ -31,5 +32,5 @@ acquisition = qLogNoisyExpectedHypervolumeImprovement(
     sampler=SobolQMCNormalSampler(torch.Size([16]), seed=0),
 )
 candidates, value = optimize_acqf(
-    acquisition, problem.bounds, q=2, num_restarts=2, raw_samples=16, options={"maxiter": 20}
+    acquisition, problem.bounds, q=2, num_restarts=2, raw_samples=16, options={"maxiter": 10}
 )

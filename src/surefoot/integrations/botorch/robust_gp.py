@@ -71,7 +71,8 @@ class RobustGP(Model, GP, FantasizeMixin):
 
     The posterior is Gaussian, or a `ChainPosterior` with exact samples and quantiles where the
     fitted transformation is not affine. With `integrated=True` it is a mixture over 16 samples of
-    the hyperparameters, as that of BoTorch's fully Bayesian models.
+    the hyperparameters, as that of BoTorch's fully Bayesian models; like these, it is not for
+    one-shot acquisition functions such as `qKnowledgeGradient`.
 
     `condition_on_observations` and `fantasize` trust what they add: it has the noise of a reward
     that is no outlier. Where new measurements may be outliers, make a new model of all of them.
@@ -85,13 +86,13 @@ class RobustGP(Model, GP, FantasizeMixin):
         train_Y: Outcomes (n, m), of which each has a model of its own.
         train_Yvar: Known variances (n, m) of the errors of the outcomes, in addition to the noise
             that is fitted.
+        outcome_transform: Transform of the outcomes before the fitted one. None is needed.
+        input_transform: Transform of the inputs. None is needed for their scale.
         bounds: Bounds (2, d) of the (transformed) inputs, relative to which lengthscales have their
             prior; by default, those of the data.
         integrated: Whether to integrate over the hyperparameters, with up to 1,000 outcomes.
         hyperparameters: Rule by which hyperparameters are fitted; that of `robust_ucb` by default.
             `HyperparameterFit(warped=False)` fits no transformation.
-        outcome_transform: Transform of the outcomes before the fitted one. None is needed.
-        input_transform: Transform of the inputs. None is needed for their scale.
 
     Raises:
         InvalidInput: If shapes do not match, or values are not finite.
@@ -118,12 +119,11 @@ class RobustGP(Model, GP, FantasizeMixin):
         train_X: Tensor,
         train_Y: Tensor,
         train_Yvar: Tensor | None = None,
-        *,
+        outcome_transform: OutcomeTransform | None = None,
+        input_transform: InputTransform | None = None,
         bounds: Tensor | None = None,
         integrated: bool = False,
         hyperparameters: HyperparameterFit | None = None,
-        outcome_transform: OutcomeTransform | None = None,
-        input_transform: InputTransform | None = None,
     ) -> None:
         _check_data(train_X, train_Y, train_Yvar)
         super().__init__()
