@@ -34,6 +34,7 @@ from surefoot.spaces import Box
 from surefoot.types import InvalidInput
 
 _JITTER = 1e-10  # of the prior variance, so that covariances of close points can be factored
+_FOLLOWING = ("beliefs", "_laws", "_components")  # from data and hyperparameters, when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +228,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             kwargs: Options of other fits, which have no meaning here.
         """
         if any(len(fitted.weights) != len(self._points) for fitted in self.fits):
-            self._forget("fits", "beliefs", "_laws")
+            self._forget("fits", *_FOLLOWING)
         self._set_noise(self.fits)
         return mll.eval()
 
@@ -349,18 +350,17 @@ class RobustGP(Model, GP, FantasizeMixin):
         """Take over hyperparameters of `get_extra_state`."""
         fits = from_tensor(state)
         self._check_fits(fits)
-        self._forget("beliefs", "_laws")
+        self._forget(*_FOLLOWING)
         self.__dict__["fits"] = fits
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what follows from data and hyperparameters, for copies."""
-        kept = ("beliefs", "_laws")
-        return {name: value for name, value in self.__dict__.items() if name not in kept}
+        return {name: value for name, value in self.__dict__.items() if name not in _FOLLOWING}
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:
         """Move all tensors; beliefs are on the device of the data."""
         moved = super()._apply(fn, recurse)
-        self._forget("beliefs", "_laws")
+        self._forget(*_FOLLOWING)
         self.likelihood._apply(lambda one: one.double())
         self._further = tuple(
             _Further(*(fn(part).double() for part in (one.points, one.values, one.noise)))
@@ -404,7 +404,7 @@ class RobustGP(Model, GP, FantasizeMixin):
             law = further.on(law, output)
         return law
 
-    @property
+    @cached_property
     def _components(self) -> int:
         """Number of components of the mixture."""
         one = self._points[:1, None].double()
