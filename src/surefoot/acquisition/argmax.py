@@ -89,7 +89,9 @@ def maximise(
         else:
             arm = best_row(score, design.points)
         return design.location(design.points[arm], arm)
-    anchors = best_of(belief.designs, belief.mean)
+    if not design.variables:  # a part of which all variables are given
+        return design.location(design.snap(design.lower.unsqueeze(0))[0])
+    anchors = best_of(design.brought_inside(belief.designs), belief.mean)
     with torch.enable_grad():
         found = best_point(score, design, generator, anchors)
     return design.location(_measured_or(found, belief.designs, design))

@@ -143,7 +143,7 @@ def _best(belief: Belief, by: By, state: PolicyState) -> Location:
 
 def _allowed(belief: Belief) -> Tensor:
     """Measured designs (n, dx) that satisfy the rules of the space; all of them if none does."""
-    designs = belief.designs
+    designs = belief.space.design.brought_inside(belief.designs)
     allowed = belief.space.design.allows(designs)
     return designs[allowed] if bool(allowed.any()) else designs
 
@@ -249,7 +249,8 @@ def _best_in_box(value: Score, belief: Belief, eligible: Tensor) -> Tensor:
     """The best point, a measured one unless another is better by more than the search resolves."""
     box: Box = belief.space  # type: ignore[assignment]
     measured = best_of(belief.designs[eligible], value)
-    point = best_point(value, box, torch.Generator().manual_seed(0), measured)
+    near = measured if len(measured) else best_of(box.snap(belief.designs), value)
+    point = best_point(value, box, torch.Generator().manual_seed(0), near)
     if not len(measured):
         return point
     gain = scores(value, torch.stack([point, measured[0]]))

@@ -165,14 +165,14 @@ class Replication:
         if among is None:
             observations = belief.observations
             with torch.no_grad():
-                values = belief.bound(observations.sites, 0.0)
-                allowed = belief.space.seen.allows(observations.sites)
+                space, sites = belief.space.seen, observations.sites  # without an environment
+                values = belief.bound(sites, 0.0)
+                allowed = space.allows(sites) & (space.brought_inside(sites) == sites).all(-1)
                 best = int(torch.where(allowed, values, -torch.inf).argmax())
-            space = belief.space.seen  # the space itself, as there is no environment
             arm = observations.arms[best] if space.finite else None
             location = space.location(observations.sites[best].clone(), arm)
             rewards = int(observations.counts[best]) + _pending(belief, location)
-            if rewards < self.most and since >= rewards:
+            if bool(allowed[best]) and rewards < self.most and since >= rewards:
                 state.memory[SINCE] = 0
                 return location
         state.memory[SINCE] = since + 1

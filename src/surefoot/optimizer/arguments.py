@@ -14,6 +14,7 @@ from surefoot.beliefs.model import Hyperparameters
 from surefoot.estimators import Estimator
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.spaces import Arms, Box, Joint, Space
+from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
 
 
@@ -77,6 +78,41 @@ def check_outcomes(space: Space | Joint, outcomes: object) -> None:
             "`outcomes` came with `Arms` without coordinates, expected inputs of a model: pass "
             "`Arms(points)`."
         )
+
+
+def part_of(space: Space | Joint, within: Box | Mapping[str, Any]) -> Space | Joint:
+    """The part of a space that is chosen from: a box of as many coordinates within it.
+
+    Args:
+        space: The space; of a `Joint` its designs are limited.
+        within: A box, or values by parameter name on a `parameters.Space`.
+
+    Raises:
+        InvalidInput: If it is none of the space.
+    """
+    design = space.design
+    if not isinstance(design, Box):
+        raise InvalidInput("`within` came with `Arms`, expected a `Box`: pass `arms` instead.")
+    part = design.names.part(design, within) if isinstance(within, Mapping) else within
+    inside = isinstance(part, Box) and part.dimension == design.dimension
+    if not inside or not (design.contains(part.lower) and design.contains(part.upper)):
+        raise InvalidInput(
+            f"`within` is {checks.shown(within)}, expected a part of the space such as "
+            "`box.given({0: 0.3})`, or values by parameter name."
+        )
+    return replace(space, design=part) if isinstance(space, Joint) else part
+
+
+def placed_in(part: Space | Joint, location: Location, whole: Space | Joint) -> Location:
+    """A location of a space whose design is placed alike in a part of it, by their extents."""
+    if part is whole:
+        return location
+    box: Box = part.design  # type: ignore[assignment]
+    share = (location.design - whole.design.lower) / (whole.design.upper - whole.design.lower)
+    (design,) = box.snap((box.lower + box.span * share).unsqueeze(0))
+    if isinstance(part, Joint):
+        return part.location(design, None, location.environment)  # type: ignore[arg-type]
+    return part.location(design)
 
 
 def environments_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from time import perf_counter
@@ -35,7 +36,7 @@ from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
 from surefoot.risks.on_space import on_space
-from surefoot.spaces import Joint, Space
+from surefoot.spaces import Box, Joint, Space
 from surefoot.spaces.box import as_space
 from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
@@ -142,22 +143,44 @@ class Optimizer:
         self._told = Told.nothing(space, outcomes or {})
 
     @with_own_settings
-    def ask(self, *, arms: Sequence | Tensor | None = None) -> Query:
+    def ask(
+        self,
+        *,
+        arms: Sequence | Tensor | None = None,
+        within: Box | Mapping[str, Any] | None = None,
+    ) -> Query:
         """Choose the next point to measure.
 
         Args:
             arms: The only ones to choose from in this round: indices (n,) of an `Arms` space, or
                 points (n, d) of a `Box`, which may never have been seen before; designs on a
                 `Joint` space.
+            within: The part of a `Box` to choose from in this round, such as `box.given({0: 0.3})`;
+                on a `parameters.Space` also the values of parameters that are known before the
+                choice, by name.
 
         Returns:
             The query, which is pending until it is told or forgotten.
 
         Raises:
-            InvalidInput: If `arms` are not of the space.
+            InvalidInput: If `arms` or `within` are not of the space, or both are given.
+
+        Example:
+            >>> import surefoot as sf
+            >>> space = sf.parameters.Space(
+            ...     {"load": sf.parameters.Float(0, 1), "threads": sf.parameters.Int(1, 8)}
+            ... )
+            >>> optimizer = sf.algorithms.robust_ucb(space, seed=0)
+            >>> optimizer.ask(within={"load": 0.3}).params["load"]
+            0.3
         """
+        if arms is not None and within is not None:
+            raise InvalidInput(
+                "`arms` and `within` were given, expected one of them: leave one out."
+            )
         among = None if arms is None else self.space.listed(arms)
-        return self._add_pending(self._choose(among))
+        part = self.space if within is None else arguments.part_of(self.space, within)
+        return self._add_pending(self._choose(among, part))
 
     def ask_batch(self, number: int) -> list[Query]:
         """Choose several points to measure in parallel, each with those before it pending.
@@ -487,13 +510,18 @@ class Optimizer:
         self._generator.manual_seed(checks.count("seed", seed, least=0))
         self._pending.owner = new_owner()  # the next queries of two copies have the same ids
 
-    def _choose(self, among: list[Location] | None) -> Location:
+    def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
+        """A location of the space, or of a part of it."""
         if among is None and self.in_initial_design:
             self._initial_used += 1
-            return self._initial[self._initial_used - 1]
+            first = self._initial[self._initial_used - 1]
+            return arguments.placed_in(space, first, self.space)
         if len(self._history.observations) == 0:
-            return self._choose_first(among)
-        location = self.policy.choose(self._searching(), among, self._state)
+            return self._choose_first(among, space)
+        belief = self._searching()
+        if space is not self.space:
+            belief = replace(belief, space=space)
+        location = self.policy.choose(belief, among, self._state)
         if not isinstance(location, Location):
             raise InvalidInput(
                 f"the policy chose {checks.shown(location)}, expected a location, as "
@@ -503,11 +531,11 @@ class Optimizer:
             self.space.design.locate(location.design, name="the chosen point")
         return location
 
-    def _choose_first(self, among: list[Location] | None) -> Location:
+    def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""
         if among is None:
             kernel, failed = self._history.fitted.kernel, self._told.failures.inputs
-            return first_location(self.space, kernel, self._pending, failed, self._generator)
+            return first_location(space, kernel, self._pending, failed, self._generator)
         if self.space.has_environment:
             raise NotReady("there are no rewards yet: `ask` without `arms` first.")
         return among[int(torch.randint(len(among), (), generator=self._generator))]

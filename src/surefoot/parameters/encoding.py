@@ -141,6 +141,42 @@ class Encoding:
             raise InvalidInput(f"the configuration {checks.shown(known)} cannot be encoded.")
         return point
 
+    def part(self, box: Box, params: Mapping[str, Any]) -> Box:
+        """The part of the encoded space in which some parameters have given values.
+
+        Args:
+            box: The encoded space, with or without names.
+            params: Values by parameter name.
+
+        Returns:
+            The part, in which they have them where they are active.
+
+        Raises:
+            InvalidInput: If a name is unknown, a value none of its parameter, or no configuration
+                with these values satisfies the constraints.
+        """
+        for name, value in params.items():
+            if not self.space.parameter(name).contains(value):
+                raise InvalidInput(
+                    f"{name!r} is {checks.shown(value)}, expected "
+                    f"{self.space.parameters[name].describe()}."
+                )
+        try:
+            return box.given(self.coordinates(params))
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"{checks.shown(dict(params))} came as given: {error} Choose other values."
+            ) from error
+
+    def coordinates(self, params: Mapping[str, Any]) -> dict[int, float]:
+        """Coordinates by their index of the values that their parameters can have, of any names."""
+        found: dict[int, float] = {}
+        for name, parameter in self.parameters.items():
+            encoded = parameter.encode(params[name]) if name in params else None
+            if encoded is not None:
+                found |= zip(parameter.columns, encoded.tolist(), strict=True)
+        return found
+
     def check(self, point: Tensor) -> None:
         """Raise `InvalidInput` if the configuration of a point (d,) violates a constraint."""
         self._check_rules(self.configuration(point))

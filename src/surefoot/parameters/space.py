@@ -193,6 +193,23 @@ class Space:
         known = self.checked(params)
         return self.encoding.violated(known) if self.constraints else ()
 
+    def parameter(self, name: str) -> Parameter:
+        """A parameter.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            The parameter.
+
+        Raises:
+            InvalidInput: If the space has none of that name.
+        """
+        if name not in self.parameters:
+            known = ", ".join(map(repr, self.parameters))
+            raise InvalidInput(f"{name!r} is no parameter of the space, expected {known}.")
+        return self.parameters[name]
+
     def checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Values of the active parameters, if they are values of the space; rules aside.
 
@@ -211,9 +228,7 @@ class Space:
                 f"the configuration is {checks.shown(params)}, expected a dict: {{{example}}}."
             )
         for name in params:
-            if name not in self.parameters:
-                known = ", ".join(map(repr, self.parameters))
-                raise InvalidInput(f"{name!r} is no parameter of the space, expected {known}.")
+            self.parameter(name)
         found = self.restricted(params)
         for name in self.active(found):
             if name not in found:

@@ -132,6 +132,10 @@ class Arms:
         """Whether points (n, d) satisfy known constraints (n,): there are none."""
         return torch.ones(len(points), dtype=torch.bool, device=points.device)
 
+    def brought_inside(self, points: Tensor) -> Tensor:
+        """Points (n, d) of the space: themselves."""
+        return points
+
     def examples(self, number: int, generator: torch.Generator) -> Tensor:
         """Points (n, d) to try a function at: all arms."""
         return self.points

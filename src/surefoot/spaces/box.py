@@ -16,9 +16,19 @@ from surefoot.spaces.arms import Arms
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.spaces.names import UNNAMED, Names
-from surefoot.spaces.regions import ANYWHERE, Region, holds, moved_inside
+from surefoot.spaces.regions import (
+    ANYWHERE,
+    PartOfRegion,
+    Region,
+    holds,
+    moved_inside,
+    project,
+    with_fixed,
+)
 from surefoot.types import InvalidInput
 
+_TRIED = 2048  # points of a part, of which some are where the rules hold
+_KEPT = 256  # of them
 _DRAWS = 64  # points of a sample that are drawn for each one where the rules hold
 _MANY = 16  # variables
 _ROUNDING = 1e-9  # of the extents
@@ -66,6 +76,8 @@ class Box:
     """Known constraints between coordinates."""
     names: Names = UNNAMED
     """Configurations that points stand for."""
+    fixed: Mapping[int, float] = field(init=False, default_factory=dict)
+    """Coordinates that have one value, by their index; see `given`."""
     observed: ClassVar[bool] = False
     finite: ClassVar[bool] = False
     has_environment: ClassVar[bool] = False
@@ -116,6 +128,7 @@ class Box:
         object.__setattr__(self, "active", active)
         object.__setattr__(self, "region", region)
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "fixed", {})
 
     @property
     def dimension(self) -> int:
@@ -142,6 +155,61 @@ class Box:
         object.__setattr__(moved, "levels", levels)
         return moved
 
+    def given(self, fixed: Mapping[int, float]) -> Box:
+        """The part of the box in which some variables have given values.
+
+        Args:
+            fixed: Values by the index of a coordinate; all coordinates of a variable.
+
+        Returns:
+            A box of as many coordinates, in which these do not vary where they are active.
+
+        Raises:
+            InvalidInput: If a coordinate is none of the box, a value is out of its bounds, or no
+                point with them was found where the rules of the region hold.
+
+        Example:
+            >>> part = Box([0.0, 0.0], [1.0, 1.0]).given({0: 0.3})
+            >>> part.snap(torch.tensor([[0.9, 0.5]], dtype=torch.float64)).tolist()
+            [[0.3, 0.5]]
+        """
+        for coordinate, value in fixed.items():
+            if checks.integer(coordinate) is None or not 0 <= coordinate < self.dimension:
+                raise InvalidInput(
+                    f"coordinate {coordinate!r} is not one of 0 to {self.dimension - 1}."
+                )
+            low, high = float(self.lower[coordinate]), float(self.upper[coordinate])
+            if not low <= checks.finite(f"fixed[{coordinate}]", value) <= high:
+                raise InvalidInput(
+                    f"fixed[{coordinate}] is {value!r}, expected a number from {low} to {high}."
+                )
+        part = copy.copy(self)
+        object.__setattr__(part, "fixed", {**self.fixed, **fixed})
+        if self.region.rules:
+            region = PartOfRegion(self.region, part.fixed, part._examples())
+            object.__setattr__(part, "region", region)
+        return part
+
+    def _examples(self) -> Tensor:
+        """Points (k, d) of a part, at least one, where all rules of the region hold."""
+        generator = torch.Generator().manual_seed(0)
+        unit = torch.rand(_TRIED, self.dimension, dtype=torch.float64, generator=generator)
+        drawn = self._nearest(self.stretched(unit.to(self.lower)))
+        points = torch.cat([self._nearest(self.region.examples.to(drawn)), drawn])
+        found = points[self.allows(points)]
+        if not len(found):
+            region = PartOfRegion(self.region, self.fixed, found)
+            points, right = project(points, region, self.lower, self.span, self._nearest)
+            found = points[right]
+        if not len(found):
+            margins = self.region.margins(points)
+            never = (margins < 0.0).all(0).nonzero()[:, 0].tolist() or range(margins.shape[1])
+            rules = "` and `".join(self.region.rules[index] for index in never)
+            raise InvalidInput(
+                f"no point with the given values was found that satisfies `{rules}`."
+            )
+        return found[:_KEPT]
+
     @property
     def span(self) -> Tensor:
         """Extents (d,), upper less lower bounds."""
@@ -150,15 +218,16 @@ class Box:
     @property
     def continuous(self) -> list[int]:
         """Indices of the coordinates that vary freely between their bounds."""
-        fixed = {*self.levels, *(c for group in self._several for c in group)}
-        return [c for c in range(self.dimension) if c not in fixed]
+        others = {*self.levels, *(c for group in self._several for c in group), *self.fixed}
+        return [c for c in range(self.dimension) if c not in others]
 
     @property
     def variables(self) -> list[list[int]]:
-        """Columns of each variable: one, or several that encode it together."""
+        """Columns of each variable that varies: one, or several that encode it together."""
         grouped = {c for group in self._several for c in group}
         single = [[c] for c in range(self.dimension) if c not in grouped]
-        return single + [list(group) for group in self._several]
+        several = [list(group) for group in self._several]
+        return [one for one in single + several if one[0] not in self.fixed]
 
     @property
     def has_many_variables(self) -> bool:
@@ -176,7 +245,8 @@ class Box:
         like = self.lower
         levels = [([c], values.unsqueeze(-1)) for c, values in self.levels.items()]
         units = [(list(g), torch.eye(len(g), dtype=like.dtype).to(like)) for g in self.choices]
-        return levels + units + [(list(arc.columns), arc.options(like)) for arc in self.arcs]
+        arcs = [(list(arc.columns), arc.options(like)) for arc in self.arcs]
+        return [one for one in levels + units + arcs if one[0][0] not in self.fixed]
 
     @property
     def _several(self) -> list[tuple[int, ...]]:
@@ -214,7 +284,18 @@ class Box:
             snapped[:, columns] = torch.nn.functional.one_hot(chosen, len(columns)).to(points)
         for arc in self.arcs:
             snapped[:, list(arc.columns)] = arc.nearest(snapped[:, list(arc.columns)])
-        return self.active(snapped)
+        return self.active(with_fixed(snapped, self.fixed))
+
+    def brought_inside(self, points: Tensor) -> Tensor:
+        """Points (n, d), of which those of a larger box are moved into this part of it."""
+        room = _ROUNDING * self.span
+        outside = ((points < self.lower - room) | (points > self.upper + room)).any(-1)
+        outside |= ((points - with_fixed(points, self.fixed)).abs() > room).any(-1)
+        if not bool(outside.any()):
+            return points
+        moved = points.clone()
+        moved[outside] = self.snap(points[outside])
+        return moved
 
     def stretched(self, unit: Tensor) -> Tensor:
         """Spread points of the unit cube over the bounds and arcs.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from surefoot.spaces.box import Box
+from surefoot.spaces.regions import with_fixed
 
 
 def every_point(box: Box, most: int) -> Tensor | None:
@@ -24,9 +25,11 @@ def every_point(box: Box, most: int) -> Tensor | None:
     number = math.prod(len(options) for _, options in discrete)
     if box.continuous or number > most or not all(arc.isolated for arc in box.arcs):
         return None
-    points = torch.zeros(number, box.dimension, dtype=torch.float64)
-    chosen = torch.cartesian_prod(*(torch.arange(len(options)) for _, options in discrete))
-    for (columns, options), rows in zip(discrete, chosen.reshape(number, -1).T, strict=True):
+    points = with_fixed(torch.zeros(number, box.dimension, dtype=torch.float64), box.fixed)
+    chosen = torch.cartesian_prod(
+        torch.arange(1), *(torch.arange(len(options)) for _, options in discrete)
+    ).reshape(number, -1)[:, 1:]
+    for (columns, options), rows in zip(discrete, chosen.T, strict=True):
         points[:, columns] = options[rows]
     points = box.active(points).unique(dim=0) if box.arcs else points
     return points[box.allows(points)]

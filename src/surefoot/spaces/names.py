@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.spaces.box import Box
 
 
 class Names(Protocol):
@@ -17,6 +20,9 @@ class Names(Protocol):
 
     def point(self, params: Mapping[str, Any]) -> Tensor:
         """The point (d,) of a configuration; `InvalidInput` if it is none of the space."""
+
+    def part(self, box: Box, params: Mapping[str, Any]) -> Box:
+        """The part of their box in which some parameters have given values."""
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """The configuration nearest to a point (d,)."""
@@ -37,6 +43,13 @@ class Unnamed:
         raise InvalidInput(
             f"the configuration {checks.shown(dict(params))} came, but the space has no named "
             "parameters: pass a point (d,), or a `parameters.Space` as the space."
+        )
+
+    def part(self, box: Box, params: Mapping[str, Any]) -> Box:
+        """Refuse values by name."""
+        raise InvalidInput(
+            f"the values {checks.shown(dict(params))} came, but the space has no named parameters: "
+            "pass `box.given({0: 0.3})`, or a `parameters.Space` as the space."
         )
 
     def configuration(self, point: Tensor) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,6 +57,39 @@ class Anywhere:
 
 
 ANYWHERE = Anywhere()
+
+
+@dataclass(frozen=True, eq=False)
+class PartOfRegion:
+    """Points of a region in which some coordinates have given values.
+
+    Args:
+        region: The region.
+        fixed: Values by the index of a coordinate.
+        examples: Points (k, d) of it, at least one.
+    """
+
+    region: Region
+    fixed: Mapping[int, float]
+    examples: Tensor
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of the region."""
+        return self.region.rules
+
+    def margins(self, points: Tensor) -> Tensor:
+        """Margins (n, r), which do not vary with the given coordinates."""
+        return self.region.margins(with_fixed(points, self.fixed))
+
+
+def with_fixed(points: Tensor, fixed: Mapping[int, float]) -> Tensor:
+    """Points (n, d) with given values of some coordinates."""
+    if not fixed:
+        return points
+    columns = torch.tensor([*fixed], device=points.device)
+    values = points.new_tensor([*fixed.values()])
+    return points.index_copy(1, columns, values.expand(len(points), -1))
 
 
 def holds(region: Region, points: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.spaces import Box
 from surefoot.spaces.every_point import every_point
 
 _MOST = 1024  # combinations of a finite space that are listed
@@ -13,12 +14,13 @@ _NUMBER = 256  # points drawn elsewhere
 
 
 def alternatives(
-    encoding: Encoding, point: Tensor, taken: list[Tensor], generator: torch.Generator
+    encoding: Encoding, box: Box, point: Tensor, taken: list[Tensor], generator: torch.Generator
 ) -> Tensor:
-    """Points (n, d) that are none of those taken, from the whole space and around a point.
+    """Points (n, d) that are none of those taken, from all that can be chosen and around a point.
 
     Args:
         encoding: Encoding of the search space.
+        box: The part of the encoded space that can be chosen.
         point: The point (d,) that is to be replaced.
         taken: Points (d,) that are being measured, rounded to what can be measured.
         generator: Source of all randomness.
@@ -27,7 +29,6 @@ def alternatives(
         All points of a small finite space that are not taken, otherwise random ones; none (0, d)
         if every point is taken.
     """
-    box = encoding.box
     candidates = every_point(box, _MOST)
     if candidates is None:
         drawn = box.sample(_NUMBER, generator)

@@ -9,6 +9,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
+from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.search_space import SearchSpace
 
 _MOST = 16  # branches that are modelled, those with the most trials
@@ -30,7 +31,7 @@ class Branch:
 
 
 def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[Branch]:
-    """Group trials by their parameters and distributions.
+    """Group trials by the names of their parameters.
 
     Args:
         trials: Trials of a study.
@@ -39,10 +40,10 @@ def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[
     Returns:
         The branches with the most trials, largest first.
     """
-    grouped: dict[frozenset[tuple[str, BaseDistribution]], list[FrozenTrial]] = {}
+    grouped: dict[frozenset[str], list[FrozenTrial]] = {}
     for trial in trials:
         if trial.number in numbers:
-            grouped.setdefault(frozenset(trial.distributions.items()), []).append(trial)
+            grouped.setdefault(frozenset(trial.distributions), []).append(trial)
     largest = sorted(grouped.values(), key=len, reverse=True)[:_MOST]
     return [_branch(group) for group in largest]
 
@@ -61,9 +62,8 @@ def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dic
 
 
 def _branch(trials: list[FrozenTrial]) -> Branch:
-    distributions = trials[0].distributions
-    space = {name: d for name, d in sorted(distributions.items()) if not d.single()}
-    constant = {name: trials[0].params[name] for name, d in distributions.items() if d.single()}
+    space = CommonSpace.of(trials).space.distributions
+    constant = {name: value for name, value in trials[0].params.items() if name not in space}
     return Branch(space, constant, trials)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from torch import Tensor
 
+from surefoot.integrations.optuna.common_space import Ranges
 from surefoot.integrations.optuna.search_space import SearchSpace
-from surefoot.parameters.encoded_parameters import EncodedParameter
+from surefoot.parameters.encoded_parameters import EncodedNumber, EncodedParameter
 from surefoot.parameters.encoding import Encoding as NamedEncoding
 from surefoot.spaces import Box
+
+_ROUNDING = 1e-9  # of the unit cube
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,52 @@ class Encoding:
     def box(self) -> Box:
         """The encoded space, [0, 1]^d."""
         return self.named.box
+
+    def part(self, given: Mapping[str, Any], ranges: Ranges) -> Box:
+        """The part of the encoded space that can be chosen.
+
+        Args:
+            given: Values by parameter name that are known before the choice; those that their
+                parameters cannot have are ignored.
+            ranges: Distributions by parameter name, within those of the space.
+
+        Returns:
+            A box, the encoded space itself where nothing is given and all of it can be chosen.
+
+        Raises:
+            InvalidInput: If no configuration with these values satisfies the rules.
+        """
+        box, fixed = self._narrowed(ranges), self.named.coordinates(given)
+        return box.given(fixed) if fixed else box
+
+    def _narrowed(self, ranges: Ranges) -> Box:
+        """The encoded space within ranges; those that have no value in common are ignored."""
+        lower, upper, levels = self.box.lower.clone(), self.box.upper.clone(), dict(self.box.levels)
+        fixed, changed = {}, False
+        for name, known in self.distributions.items():
+            narrow, parameter = ranges.get(name, known), self.parameters[name]
+            if narrow == known or not isinstance(parameter, EncodedNumber):
+                continue
+            ends = max(narrow.low, known.low), min(narrow.high, known.high)
+            low, high = (parameter.encode(min(max(end, known.low), known.high)) for end in ends)
+            column = parameter.first
+            if low is None or high is None or float(low) > float(high):
+                continue
+            if column in levels:
+                kept = levels[column]
+                kept = kept[(kept >= low - _ROUNDING) & (kept <= high + _ROUNDING)]
+                if not len(kept):
+                    continue
+                low, high, levels[column] = kept[:1], kept[-1:], kept
+            changed = True
+            if float(high) > float(low):
+                lower[column], upper[column] = float(low), float(high)
+            else:
+                fixed[column] = float(low)
+        if not changed:
+            return self.box
+        part = replace(self.box, lower=lower, upper=upper, levels=levels)
+        return part.given(fixed) if fixed else part
 
     def encode(self, params: Mapping[str, Any]) -> Tensor | None:
         """Point (d,) of a configuration, None if it is not in this space.

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.search_space import intersection_search_space
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -22,6 +21,7 @@ from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
+from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
-    from surefoot.integrations.optuna.tracker import StudyTracker
+    from surefoot.integrations.optuna.tracker import Part, StudyTracker
     from surefoot.risks import Risk
 
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
@@ -170,6 +170,7 @@ class SurefootSampler(BaseSampler):
         self._independent = RandomSampler(seed=self._draw_seed())
         self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
+        self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -200,16 +201,12 @@ class SurefootSampler(BaseSampler):
         Raises:
             InvalidInput: If no configuration with its values satisfies the rules; it has failed.
         """
-        space, fixed = self._search_space, trial.system_attrs.get(_FIXED)
-        if space is not None and space.require and fixed:
-            import torch
-
-            from surefoot.integrations.optuna.completions import completions
+        space, given = self._search_space, _given(trial)
+        if space is not None and space.require and given:
             from surefoot.integrations.optuna.encoding import Encoding
 
-            encoding, generator = Encoding(space, space.named.encoding), torch.Generator()
             with self._failing(study, trial):
-                completions(encoding, fixed, generator.manual_seed(trial.number), most=1)
+                Encoding(space, space.named.encoding).part(given, {})
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -226,7 +223,7 @@ class SurefootSampler(BaseSampler):
         with self._lock:
             declared = self._search_space is not None
             trials = [] if declared else study.get_trials(deepcopy=False)
-            return self._space(trials).distributions
+            return dict(self._common(trials).ranges)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -243,14 +240,34 @@ class SurefootSampler(BaseSampler):
         """
         self._raise_error_if_multi_objective(study)
         with self._undisturbed():
-            declared = SearchSpace(search_space)
-            if self._search_space is not None:  # a sampler around this one may fix some parameters
-                declared = self._space([]).limited_to(search_space)
-            tracker = self._up_to_date(study, declared, study.get_trials(deepcopy=False))
+            trials = study.get_trials(deepcopy=False)
+            common, given = self._common(trials), dict(_given(trial))
+            left_out = [name for name in common.ranges if name not in search_space]
+            if left_out:  # a sampler around this one fixes some parameters
+                given |= self._fixed_outside(study, trial, common, left_out)
+                common = common.limited_to([*search_space, *given])
+            tracker = self._up_to_date(study, common.space, trials)
             if tracker is None:
                 return {}
-            fixed = trial.system_attrs.get(_FIXED, {}) if declared.require else {}
-            return self._propose(study, trial, tracker, fixed)
+            with self._failing(study, trial):
+                part = tracker.part(given, {**common.ranges, **search_space})
+            params = self._propose(study, trial, tracker, part)
+            return {name: value for name, value in params.items() if name in search_space}
+
+    def _fixed_outside(
+        self, study: Study, trial: FrozenTrial, common: CommonSpace, names: Sequence[str]
+    ) -> dict[str, Any]:
+        """Values of parameters that a `PartialFixedSampler` around this one fixes, by name."""
+        if not isinstance(study.sampler, PartialFixedSampler):
+            return {}
+        fixed = {}
+        for name in names:
+            self._probed = trial.number, name
+            value = study.sampler.sample_independent(study, trial, name, common.ranges[name])
+            if self._probed is not None:  # nobody asked this sampler for it
+                fixed[name] = value
+        self._probed = None
+        return fixed
 
     def sample_independent(
         self,
@@ -259,7 +276,10 @@ class SurefootSampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Sample a parameter outside the search space at random; see `optuna.samplers.BaseSampler`.
+        """Sample a parameter outside the search space; see `optuna.samplers.BaseSampler`.
+
+        It is random, unless the model has the parameter and the objective function asks for other
+        values than before: then it is chosen again, given those that the trial has.
 
         Args:
             study: The study.
@@ -271,6 +291,21 @@ class SurefootSampler(BaseSampler):
             A value of the parameter.
         """
         self._raise_error_if_multi_objective(study)
+        with self._undisturbed():
+            if self._probed == (trial.number, param_name):
+                self._probed = None
+                return None
+            tracker, number, known = self._tracker, trial.number, trial.params
+            if (
+                tracker is not None
+                and tracker.is_of(study)
+                and tracker.has_chosen(number, param_name, known)
+            ):
+                given, ranges = {**_given(trial), **known}, {param_name: param_distribution}
+                part = tracker.part(given, {**tracker.encoding.distributions, **ranges})
+                params = self._propose(study, trial, tracker, part)
+                if param_name in params and _includes(param_distribution, params[param_name]):
+                    return params[param_name]
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(
@@ -330,7 +365,7 @@ class SurefootSampler(BaseSampler):
                 tracker, seed, study = self._tracker, self._draw_seed(), trial.study
                 trials = study.get_trials(deepcopy=False)
                 if tracker is None or not tracker.is_of(study):
-                    tracker = self._up_to_date(study, self._space(trials), trials)
+                    tracker = self._up_to_date(study, self._common(trials).space, trials)
                 else:  # an enqueued trial was not sampled, so this worker may be out of date
                     tracker.read(trials)
                 if tracker is None:
@@ -366,14 +401,13 @@ class SurefootSampler(BaseSampler):
         with self._undisturbed():
             if trials is None:
                 trials = study.get_trials(deepcopy=False)
-            space = self._space(trials)
+            space = self._common(trials).space
             encoding = Encoding.of(space)
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
             if encoding is None and complete:
                 raise NotReady(
                     f"the trials of study {study.study_name!r} have no varying parameter in "
-                    "common, with the same distribution, so there is nothing to model: pass the "
-                    "`search_space`."
+                    "common, so there is nothing to model: pass the `search_space`."
                 )
             if encoding is None or not complete:
                 raise _no_value(study)
@@ -420,20 +454,14 @@ class SurefootSampler(BaseSampler):
         return models
 
     def _propose(
-        self, study: Study, trial: FrozenTrial, tracker: StudyTracker, fixed: Mapping[str, Any]
+        self, study: Study, trial: FrozenTrial, tracker: StudyTracker, part: Part
     ) -> dict[str, Any]:
         """Choose a configuration and reserve it, so that no two workers have the same.
-
-        Values that an enqueued trial fixes are completed by others, so that the rules hold.
 
         Two workers may choose at once. Each writes its reservation before it reads those of the
         others, so whoever wrote last sees that both are the same, and moves.
         """
-        if fixed:
-            params = tracker.propose_with(trial.number, fixed)
-            write_reservation(study, trial, tracker.encoding.distributions, params, None)
-            return params
-        params, before = tracker.propose(trial.number), None
+        params, before = tracker.propose(trial.number, part), None
         for attempt in range(_MOVES):
             environment = tracker.reserved_environment(trial.number)
             write_reservation(study, trial, tracker.encoding.distributions, params, environment)
@@ -441,14 +469,14 @@ class SurefootSampler(BaseSampler):
             tracker.read_running(other for other in running if other.number != trial.number)
             if params == before or not tracker.is_shared(trial.number):
                 break
-            before, params = params, tracker.propose_elsewhere(trial.number, attempt)
+            before, params = params, tracker.propose_elsewhere(trial.number, part, attempt)
         return params
 
-    def _space(self, trials: Sequence[FrozenTrial]) -> SearchSpace:
+    def _common(self, trials: Sequence[FrozenTrial]) -> CommonSpace:
         """The varying parameters, those of `search_space` or those in common, by name."""
         if self._search_space is not None:
-            return self._search_space
-        return _sorted(SearchSpace(intersection_search_space(trials)))
+            return CommonSpace.declared(self._search_space)
+        return CommonSpace.of(trials)
 
     def _up_to_date(
         self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]
@@ -528,6 +556,16 @@ def _declared(
     if space.require:
         require = [*space.require, *require]
     return _sorted(replace(space, require=require) if require else space)
+
+
+def _given(trial: FrozenTrial) -> Mapping[str, Any]:
+    """Values of an enqueued trial that are known before others are chosen, by parameter name."""
+    given = trial.system_attrs.get(_FIXED)
+    return given if isinstance(given, Mapping) else {}
+
+
+def _includes(distribution: BaseDistribution, value: Any) -> bool:
+    return distribution._contains(distribution.to_internal_repr(value))
 
 
 def _sorted(space: SearchSpace) -> SearchSpace:

@@ -24,13 +24,14 @@ from surefoot.integrations.optuna.attributes import (
     INTERRUPTED,
     STANDARD_ERROR,
 )
-from surefoot.integrations.optuna.completions import completions
+from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.regression.transforms import Affine, Chain, Log
+from surefoot.spaces import Box
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
@@ -60,6 +61,28 @@ class _Place:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The part of a search space that can be chosen.
+
+    Args:
+        box: The part of the encoded space.
+        given: Values by parameter name that are known before the choice.
+        ranges: Distributions by parameter name, of which the values are to be.
+    """
+
+    box: Box
+    given: Mapping[str, Any]
+    ranges: Ranges
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A configuration with the given values, and others in their ranges."""
+        return {
+            name: self.given[name] if name in self.given else nearest_in(self.ranges[name], value)
+            for name, value in params.items()
+        }
+
+
+@dataclass(frozen=True)
 class _Pending:
     """A pending query of the optimizer, and what is measured for it after rounding."""
 
@@ -74,6 +97,14 @@ class _Reading:
     trial: FrozenTrial
     measurements: tuple[Measurement, ...]
     configuration: Mapping[bytes, dict[str, Any]]  # by its point, of a trial with a value
+
+    @property
+    def places(self) -> list[_Place]:
+        """Where it was measured."""
+        return [
+            _Place(one.where.point, one.environment)  # type: ignore[union-attr, arg-type]
+            for one in self.measurements
+        ]
 
     @property
     def has_value(self) -> bool:
@@ -134,6 +165,7 @@ class StudyTracker:
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
         self._unread: dict[int, _Reading] = {}  # finished trials that a belief followed from
         self._pending: dict[int, _Pending] = {}
+        self._measured: list[_Place] = []  # of the trials that were read
 
     def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
         """Whether this tracks that study on that search space."""
@@ -166,6 +198,7 @@ class StudyTracker:
             if one.has_value:
                 self.numbers.append(one.trial.number)
                 self._configurations |= one.configuration
+            self._measured += one.places
         while self._read_below in self._read:
             self._read.remove(self._read_below)
             self._read_below += 1
@@ -239,62 +272,56 @@ class StudyTracker:
             z = self._environment(trial) if place.z is None else place.z
             self._pending[trial.number] = _Pending(self.optimizer.expect(place.point, z), place)
 
-    def propose(self, number: int) -> dict[str, Any]:
+    def part(self, given: Mapping[str, Any], ranges: Ranges) -> Part:
+        """What can be chosen.
+
+        Args:
+            given: Values by parameter name that are known before the choice.
+            ranges: Distributions by parameter name, of which the values are to be.
+
+        Returns:
+            The part of the search space.
+
+        Raises:
+            InvalidInput: If no configuration with these values satisfies the rules.
+        """
+        return Part(self.encoding.part(given, ranges), given, ranges)
+
+    def propose(self, number: int, part: Part) -> dict[str, Any]:
         """Choose a configuration, pending under the number of its trial.
 
         It is not one that another trial is known to measure at the same time, unless every
-        configuration of the search space is.
+        configuration that can be chosen is.
 
         Args:
             number: Number of the trial.
+            part: What can be chosen.
 
         Returns:
             Values by parameter name.
         """
         self._release(number)
-        proposal = self._pending_of(self._ask())
+        proposal = self._pending_of(self._ask(part))
         if self._is_taken(proposal.place, number):
-            proposal = self._pending_of(self._ask_elsewhere(proposal.query, number))
-        return self._register(number, proposal)
+            proposal = self._pending_of(self._ask_elsewhere(proposal.query, part, number))
+        return self._register(number, proposal, part)
 
-    def propose_elsewhere(self, number: int, attempt: int) -> dict[str, Any]:
+    def propose_elsewhere(self, number: int, part: Part, attempt: int) -> dict[str, Any]:
         """Choose a configuration again, since another worker has chosen the same meanwhile.
 
         Both move, each to one of a random half of the alternatives, so that they part.
 
         Args:
             number: Number of the trial.
+            part: What can be chosen.
             attempt: How often it has moved before.
 
         Returns:
             Values by parameter name.
         """
         query = self._pending.pop(number).query
-        moved = self._ask_elsewhere(query, number, 1 + attempt)
-        return self._register(number, self._pending_of(moved))
-
-    def propose_with(self, number: int, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """Choose a configuration with some given values, pending under the number of its trial.
-
-        Args:
-            number: Number of the trial.
-            fixed: Values by parameter name.
-
-        Returns:
-            Values by parameter name, which satisfy the rules of the space.
-
-        Raises:
-            InvalidInput: If none was found that does.
-        """
-        self._release(number)
-        points = completions(self.encoding, fixed, torch.Generator().manual_seed(number))
-        if len(self.optimizer.history):
-            query = self.optimizer.ask(arms=points)
-        else:
-            environment = self.environment
-            z = None if environment is None else environment.draw(number)
-            query = self.optimizer.expect(points[0], z)
-        return self._register(number, self._pending_of(query))
+        moved = self._ask_elsewhere(query, part, number, 1 + attempt)
+        return self._register(number, self._pending_of(moved), part)
 
     def configuration(self, point: Tensor) -> dict[str, Any]:
         """The configuration of a point (d,): for a measured one exactly the one measured."""
@@ -307,6 +334,11 @@ class StudyTracker:
         if known is None:
             return self.encoding.decode(point)
         return {name: known[name] for name in self.encoding.distributions if name in known}
+
+    def has_chosen(self, number: int, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether a value of a parameter was chosen for a trial with some values, or could be."""
+        known = number in self._pending and name in self.encoding.parameters
+        return known and name in self.encoding.space.active(params)
 
     def is_shared(self, number: int) -> bool:
         """Whether another running trial measures the same as one of this worker."""
@@ -356,18 +388,34 @@ class StudyTracker:
     def _fresh(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         return [t for t in trials[self._read_below :] if t.number not in self._read]
 
-    def _register(self, number: int, proposal: _Pending) -> dict[str, Any]:
+    def _register(self, number: int, proposal: _Pending, part: Part) -> dict[str, Any]:
         self._pending[number] = proposal
-        return self.configuration(proposal.query.point)
+        return part.values(self.configuration(proposal.query.point))
 
-    def _ask(self) -> Query:
-        """The next query; points of the initial design that seem to be infeasible are left out."""
+    def _ask(self, part: Part) -> Query:
+        """The next query.
+
+        Points of the initial design are left out that seem to be infeasible, or that were measured
+        before, by a process with the same seed.
+        """
+        within = self._within(part)
         while self.optimizer.in_initial_design:
-            query = self.optimizer.ask()
-            if not self.optimizer.constraints.rule_out(self._inputs(query)):
+            query = self.optimizer.ask(within=within)
+            inputs = self._inputs(query)
+            if not self._is_known(query) and not self.optimizer.constraints.rule_out(inputs):
                 return query
             self.optimizer.forget(query, failed=False)
-        return self.optimizer.ask()
+        return self.optimizer.ask(within=within)
+
+    def _within(self, part: Part) -> Box | None:
+        """The part for the optimizer, None for all of its space."""
+        return None if part.box is self.encoding.box else part.box.to(self._device)
+
+    def _is_known(self, query: Query) -> bool:
+        """Whether a trial has measured what a query asks for, or is measuring it."""
+        place = self._pending_of(query).place
+        measured = any(place.is_near(other) for other in self._measured)
+        return measured or self._is_taken(place, -1)
 
     def _inputs(self, query: Query) -> Tensor:
         """Inputs (n, d) of a query's measurement: several where its environment is observed."""
@@ -379,14 +427,14 @@ class StudyTracker:
             z = query.environment.unsqueeze(0)
         return torch.cat([query.point.expand(len(z), -1), z.to(query.point)], -1)
 
-    def _ask_elsewhere(self, query: Query, number: int, attempt: int = 0) -> Query:
+    def _ask_elsewhere(self, query: Query, part: Part, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
         generator = torch.Generator().manual_seed(number * _ATTEMPTS + attempt)
         if not len(self.optimizer.history) and self.environment is not None:
             self.optimizer.forget(query, failed=False)
-            return self.optimizer.ask()  # of the initial design, or at random
+            return self.optimizer.ask(within=self._within(part))  # of the design, or at random
         taken = [p.place.point for other, p in self._pending.items() if other != number]
-        free = alternatives(self.encoding, query.point.cpu(), taken, generator)
+        free = alternatives(self.encoding, part.box, query.point.cpu(), taken, generator)
         if attempt:
             free = free[torch.randperm(len(free), generator=generator)[: (len(free) + 1) // 2]]
         if not len(free):

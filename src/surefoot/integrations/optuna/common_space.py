@@ -1,0 +1,116 @@
+"""Parameters that the trials of a study have in common, where ranges may have been changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.integrations.optuna.search_space import SearchSpace
+
+Ranges: TypeAlias = Mapping[str, BaseDistribution]
+"""Distributions by parameter name, of which the values of a trial are to be."""
+
+
+@dataclass(frozen=True)
+class CommonSpace:
+    """Space of a study's parameters, and what can be chosen of it now.
+
+    Args:
+        space: The space that is modelled, in which all trials lie whose values were within their
+            ranges.
+        ranges: Distributions that the objective function has asked for last, by name.
+    """
+
+    space: SearchSpace
+    ranges: Ranges
+
+    @classmethod
+    def declared(cls, space: SearchSpace) -> CommonSpace:
+        """A space that was declared."""
+        return cls(space, space.distributions)
+
+    @classmethod
+    def of(cls, trials: Sequence[FrozenTrial]) -> CommonSpace:
+        """The varying parameters that all complete trials have in common, by name.
+
+        Args:
+            trials: Trials of a study, in order.
+
+        Returns:
+            The space; of a number whose range was changed, the widest range.
+        """
+        complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+        widest = dict(complete[-1].distributions) if complete else {}
+        for trial in complete:
+            if trial.distributions != widest:
+                widest = _widened(widest, trial.distributions)
+        widest = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
+        ranges: dict[str, BaseDistribution] = {}
+        for trial in reversed(trials):
+            if len(ranges) == len(widest):
+                break
+            for name, one in trial.distributions.items():
+                if name in widest and type(one) is type(widest[name]):
+                    ranges.setdefault(name, one)
+        return cls(SearchSpace(widest), {name: ranges[name] for name in widest})
+
+    def limited_to(self, names: Sequence[str]) -> CommonSpace:
+        """The space of some of its parameters."""
+        if {*names} >= {*self.space.scales}:
+            return self
+        space = self.space.limited_to(names)
+        return CommonSpace(space, {name: self.ranges[name] for name in space.scales})
+
+
+def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
+    """The value of a distribution that is nearest to a value of a wider one."""
+    if isinstance(distribution, CategoricalDistribution) or distribution._contains(value):
+        return value
+    low, high, step = distribution.low, distribution.high, distribution.step
+    value = min(max(value, low), high)
+    if step is not None:
+        value = min(low + round((value - low) / step) * step, high)
+    return value
+
+
+def _widened(
+    known: Mapping[str, BaseDistribution], others: Mapping[str, BaseDistribution]
+) -> dict[str, BaseDistribution]:
+    """The distributions of common names, each of which includes both."""
+    common = {name: _union(one, others[name]) for name, one in known.items() if name in others}
+    return {name: one for name, one in common.items() if one is not None}
+
+
+def _union(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution | None:
+    """The distribution that includes both; None if they are of different kinds."""
+    if one == other:
+        return one
+    if type(one) is not type(other) or not isinstance(one, FloatDistribution | IntDistribution):
+        return None
+    if one.log != other.log:
+        return None
+    low, high = min(one.low, other.low), max(one.high, other.high)
+    step = _common_step(one, other)
+    if isinstance(one, IntDistribution):
+        return IntDistribution(int(low), int(high), log=one.log, step=int(step or 1))
+    return FloatDistribution(low, high, log=one.log, step=step)
+
+
+def _common_step(
+    one: FloatDistribution | IntDistribution, other: FloatDistribution | IntDistribution
+) -> float | None:
+    """The step of both grids, None unless both are of one grid."""
+    if one.step is None or one.step != other.step:
+        return None
+    shift = (other.low - one.low) / one.step
+    return one.step if math.isclose(shift, round(shift), abs_tol=1e-8) else None
