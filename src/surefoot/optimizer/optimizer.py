@@ -55,6 +55,8 @@ from surefoot.widths import Width, srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+# Share of the width where some variables are given: what is given varies by itself, and explores.
+_GIVEN = 0.5
 _Located = tuple[Location, int | None, Measurement]  # with the pending query that it counts for
 
 
@@ -157,13 +159,17 @@ class Optimizer:
                 `Joint` space.
             within: The part of a `Box` to choose from in this round, such as `box.given({0: 0.3})`;
                 on a `parameters.Space` also the values of parameters that are known before the
-                choice, by name.
+                choice, by name. Bounds have half their width then.
 
         Returns:
             The query, which is pending until it is told or forgotten.
 
         Raises:
             InvalidInput: If `arms` or `within` are not of the space, or both are given.
+
+        References:
+            Krause and Ong 2011, "Contextual Gaussian process bandit optimization"; Bastani et al.
+            2021, "Mostly exploration-free algorithms for contextual bandits", for the width.
 
         Example:
             >>> import surefoot as sf
@@ -520,7 +526,8 @@ class Optimizer:
             return self._choose_first(among, space)
         belief = self._searching()
         if space is not self.space:
-            belief = replace(belief, space=space)
+            share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
+            belief = replace(belief, space=space, width=share * belief.width)
         location = self.policy.choose(belief, among, self._state)
         if not isinstance(location, Location):
             raise InvalidInput(

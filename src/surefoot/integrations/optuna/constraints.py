@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 from optuna.trial import FrozenTrial
 
 from surefoot._internal import checks
-from surefoot.types import InvalidInput
+from surefoot.types import Constraint, InvalidInput
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
 CONSTRAINTS = "constraints"
 """User attribute of a trial: values by name of the constraints that its sampler was given."""
+
+_OPTUNAS = "constraints"  # system attribute, and with a name behind it those of new studies
 
 
 def constraints_of(trial: FrozenTrial, declared: Container[str] = ()) -> dict[str, float]:
@@ -68,6 +70,25 @@ def warn_of_unusable(
     )
 
 
+def write_limits(study: Study, trial: FrozenTrial, limits: Mapping[str, Constraint]) -> None:
+    """Record declared constraints of a trial where Optuna reads them, as excess over their limits.
+
+    So `study.best_trial` keeps to them. A constraint that the trial has set itself is kept.
+
+    Args:
+        study: The study.
+        trial: The trial that ends.
+        limits: Declared constraints by name.
+    """
+    recorded = trial.user_attrs.get(CONSTRAINTS)
+    for name, value in recorded.items() if isinstance(recorded, Mapping) else ():
+        key = f"{_OPTUNAS}:{name}"
+        number = isinstance(value, int | float) and value == value
+        if name in limits and number and key not in trial.system_attrs:
+            excess = limits[name].excess(min(max(value, -sys.float_info.max), sys.float_info.max))
+            study._storage.set_trial_system_attr(trial._trial_id, key, float(excess))
+
+
 def write_constraints(study: Study, trial: FrozenTrial, values: object) -> None:
     """Record constraints of a trial where Optuna's samplers record those of `constraints_func`.
 
@@ -85,4 +106,4 @@ def write_constraints(study: Study, trial: FrozenTrial, values: object) -> None:
         numbers = [math.nan]
     if any(map(math.isnan, numbers)):
         raise InvalidInput(f"`constraints_func` returned {values!r}, expected a list of numbers.")
-    study._storage.set_trial_system_attr(trial._trial_id, "constraints", numbers)
+    study._storage.set_trial_system_attr(trial._trial_id, _OPTUNAS, numbers)

@@ -9,11 +9,13 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from torch import Tensor
 
+from surefoot._internal import checks
 from surefoot.integrations.optuna.common_space import Ranges
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters.encoded_parameters import EncodedNumber, EncodedParameter
 from surefoot.parameters.encoding import Encoding as NamedEncoding
 from surefoot.spaces import Box
+from surefoot.types import InvalidInput
 
 _ROUNDING = 1e-9  # of the unit cube
 
@@ -68,7 +70,13 @@ class Encoding:
             InvalidInput: If no configuration with these values satisfies the rules.
         """
         box, fixed = self._narrowed(ranges), self.named.coordinates(given)
-        return box.given(fixed) if fixed else box
+        try:
+            return box.given(fixed) if fixed else box
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"a trial was enqueued with {checks.shown(dict(given))}: {error} Enqueue values "
+                "that do."
+            ) from error
 
     def _narrowed(self, ranges: Ranges) -> Box:
         """The encoded space within ranges; those that have no value in common are ignored."""

@@ -22,6 +22,7 @@ from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.endings import write_failure, write_start
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from surefoot.risks import Risk
 
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
+_LATER = 2**31  # first part of a key, which no other seed has
 _MOVES = 8  # of a trial, until it shares a configuration with another one
 
 
@@ -46,8 +48,9 @@ class SurefootSampler(BaseSampler):
     """Optuna sampler by `surefoot.algorithms.robust_ucb`, which is robust to outliers.
 
     Each finished trial is read once and the model is kept between trials. Running trials of other
-    workers are pending points. A failed trial counts against its configuration, unless it has the
-    user attribute `INTERRUPTED` or `BLAMELESS`; a pruned one is ignored. The user attribute
+    workers are pending points. A failed trial counts against its configuration, unless it was
+    interrupted or has the user attribute `BLAMELESS`. A pruned one has a predicted value, from its
+    last report. Values of an enqueued trial are conditions on the others. The user attribute
     `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value, and `WORKER`
     (`"surefoot:worker"`) the name of who or what measured it. Constraints
     of trials (`trial.set_constraint`) are modelled and kept to. Only studies with a single
@@ -170,6 +173,7 @@ class SurefootSampler(BaseSampler):
         self._independent = RandomSampler(seed=self._draw_seed())
         self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
+        self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = threading.RLock()
 
@@ -194,6 +198,9 @@ class SurefootSampler(BaseSampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Refuse an enqueued trial that violates `require`; see `optuna.samplers.BaseSampler`.
 
+        A sampler that begins with a later trial than the first draws other values than one that
+        begins with the first, if both have the same seed.
+
         Args:
             study: The study.
             trial: The trial that begins.
@@ -201,12 +208,24 @@ class SurefootSampler(BaseSampler):
         Raises:
             InvalidInput: If no configuration with its values satisfies the rules; it has failed.
         """
+        write_start(study, trial)
+        if self._first_number is None:
+            self._begin_at(trial.number)
         space, given = self._search_space, _given(trial)
         if space is not None and space.require and given:
             from surefoot.integrations.optuna.encoding import Encoding
 
             with self._failing(study, trial):
                 Encoding(space, space.named.encoding).part(given, {})
+
+    def _begin_at(self, number: int) -> None:
+        """Draw anew for a trial, where others have gone before it with the same seed."""
+        with self._lock:
+            self._first_number = number
+            if number:
+                key = (*self._entropy.spawn_key, _LATER, number)
+                self._entropy = np.random.SeedSequence(self._entropy.entropy, spawn_key=key)
+                self._independent = RandomSampler(seed=self._draw_seed())
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -315,7 +334,10 @@ class SurefootSampler(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Record the values of `constraints_func`; see `optuna.samplers.BaseSampler`.
+        """Record constraints, and why a trial failed; see `optuna.samplers.BaseSampler`.
+
+        Constraints are recorded where `study.best_trial` reads them. A failure by
+        `KeyboardInterrupt` gets the user attribute `INTERRUPTED`.
 
         Args:
             study: The study.
@@ -330,6 +352,12 @@ class SurefootSampler(BaseSampler):
             from surefoot.integrations.optuna.constraints import write_constraints
 
             write_constraints(study, trial, self._constraints_func(trial))
+        if self._constraints and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            from surefoot.integrations.optuna.constraints import write_limits
+
+            write_limits(study, trial, self._constraints)
+        if state == TrialState.FAIL:
+            write_failure(study, trial)
 
     def environment_of(self, trial: Trial) -> dict[str, Any]:
         """Choose the environment to measure a running trial under.
@@ -490,6 +518,8 @@ class SurefootSampler(BaseSampler):
         if tracker is None or not tracker.matches(study, search_space.distributions):
             seed = self._first_seed if tracker is None else self._draw_seed()
             tracker = self._new_tracker(study, encoding, seed)
+            if seed == self._first_seed and self._first_number:
+                tracker.optimizer.reseed(self._draw_seed())  # after the initial design
         self._tracker = tracker
         tracker.read(trials)
         return tracker

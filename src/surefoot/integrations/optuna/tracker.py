@@ -18,16 +18,13 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.integrations.optuna.alternatives import alternatives
-from surefoot.integrations.optuna.attributes import (
-    BLAMELESS,
-    ENVIRONMENT,
-    INTERRUPTED,
-    STANDARD_ERROR,
-)
+from surefoot.integrations.optuna.attributes import ENVIRONMENT, STANDARD_ERROR
 from surefoot.integrations.optuna.common_space import Ranges, nearest_in
 from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unusable
 from surefoot.integrations.optuna.encoding import Encoding
+from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
+from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.regression.transforms import Affine, Chain, Log
@@ -165,6 +162,8 @@ class StudyTracker:
         self._read: set[int] = set()  # numbers of read trials from `_read_below` on
         self._unread: dict[int, _Reading] = {}  # finished trials that a belief followed from
         self._pending: dict[int, _Pending] = {}
+        self._contents: dict[int, tuple[Any, ...]] = {}  # of the trials that were read
+        self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
         self._measured: list[_Place] = []  # of the trials that were read
 
     def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
@@ -172,9 +171,14 @@ class StudyTracker:
         return self.is_of(study) and dict(search_space) == dict(self.encoding.distributions)
 
     def is_of(self, study: Study) -> bool:
-        """Whether this tracks that study; after unpickling it is recognised by its name."""
+        """Whether this tracks that study; after unpickling it is recognised by what it has read."""
         if self._study is None and self.study_name == study.study_name:
-            self._study = weakref.ref(study)
+            trials = study.get_trials(deepcopy=False)
+            numbers = range(len(trials))
+            if all(
+                n in numbers and _content(trials[n]) == one for n, one in self._contents.items()
+            ):
+                self._study = weakref.ref(study)
         return self._study is not None and self._study() is study
 
     def __getstate__(self) -> dict[str, Any]:
@@ -193,6 +197,7 @@ class StudyTracker:
         readings = self._readings(fresh)
         for one in readings:
             self._read.add(one.trial.number)
+            self._contents[one.trial.number] = _content(one.trial)
             del self._unread[one.trial.number]
             self._release(one.trial.number)
             if one.has_value:
@@ -231,6 +236,8 @@ class StudyTracker:
         """Finished trials as the optimizer is told about them; the run stays as it is."""
         finished = [t for t in trials if t.state.is_finished()]
         for trial in finished:
+            if _has_value(trial, self.log):
+                self._curves[trial.number] = Curve.of(trial, self.log)
             if trial.number not in self._unread:
                 point, z = self.encoding.encode(trial.params), self._environment(trial)
                 self._unread[trial.number] = self._reading(trial, point, z)
@@ -238,6 +245,7 @@ class StudyTracker:
 
     def _reading(self, trial: FrozenTrial, point: Tensor | None, z: Tensor | None) -> _Reading:
         if point is None:
+            self._warn_of_outside(trial)
             return _Reading(trial, (), {})
         limits, effects = self.optimizer.constraints.limits, self.optimizer.effects
         constraints = constraints_of(trial, limits)
@@ -252,11 +260,41 @@ class StudyTracker:
             values[OBJECTIVE] = self.sign * (math.log(value) if self.log else value)
             sem = min(sem / value, checks.LARGEST) if self.log else sem
             configuration = {(point + 0.0).numpy().tobytes(): dict(trial.params)}
-        elif trial.state != TrialState.PRUNED and not _is_ignored_failure(trial):
+        elif trial.state == TrialState.PRUNED:
+            predicted = self._predicted(trial)
+            if predicted is not None:
+                values[OBJECTIVE], sem = self.sign * predicted.value, predicted.error
+                configuration = {(point + 0.0).numpy().tobytes(): dict(trial.params)}
+        elif not is_ignored_failure(trial):
             failed = True
         measured = Measurement(where, values, z, sem, worker, time, failed)
         told = (measured,) if values or failed else ()
         return _Reading(trial, told, configuration)
+
+    def _warn_of_outside(self, trial: FrozenTrial) -> None:
+        """Say which values of a trial that is left out are out of range."""
+        space, params = self.encoding.space, trial.params
+        known = {n: one for n, one in self.encoding.parameters.items() if n in space.active(params)}
+        outside = {
+            n: params[n]
+            for n, one in known.items()
+            if n in params and one.encode(params[n]) is None
+        }
+        if outside and trial.state in (TrialState.COMPLETE, TrialState.PRUNED):
+            ranges = ", ".join(f"{name}: {space.distributions[name]}" for name in outside)
+            warnings.warn(
+                f"trial {trial.number} is left out of the model, since {checks.shown(outside)} is "
+                f"out of range, expected {ranges}: enqueue values within the ranges, or widen them "
+                "in the objective function.",
+                stacklevel=2,
+            )
+
+    def _predicted(self, trial: FrozenTrial) -> PredictedValue | None:
+        """Value that a pruned trial would have had, None if none is known that it could be like."""
+        before = [one for number, one in self._curves.items() if number < trial.number]
+        if not before or (self.environment is not None and ENVIRONMENT not in trial.user_attrs):
+            return None
+        return predicted_value(Curve.of(trial, self.log), before, self.sign)
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -505,9 +543,9 @@ def _elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
     return Query(-1, point, None, 1, z)
 
 
-def _is_ignored_failure(trial: FrozenTrial) -> bool:
-    """Whether a failed trial did not fail because of its configuration."""
-    return any(trial.user_attrs.get(mark) for mark in (INTERRUPTED, BLAMELESS))
+def _content(trial: FrozenTrial) -> tuple[Any, ...]:
+    """What tells a finished trial from one of another study."""
+    return trial.state, repr(trial.values), repr(trial.params)
 
 
 def _standard_error(trial: FrozenTrial) -> float:

@@ -1,0 +1,133 @@
+"""Pruned, interrupted and restarted trials, and studies of the same name."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.pruners import MedianPruner
+from optuna.storages import RDBStorage
+from optuna.trial import Trial, TrialState, create_trial
+
+import surefoot as sf
+from surefoot.integrations.optuna import CONSTRAINTS, INTERRUPTED, SurefootSampler
+from surefoot.integrations.optuna.endings import is_ignored_failure
+from surefoot.integrations.optuna.pruned import Curve, predicted_value
+
+SPACE = {"x": FloatDistribution(0.0, 1.0)}
+
+
+class TestPruned:
+    def test_the_last_report_and_what_others_gained_after_it(self) -> None:
+        others = [Curve({0: v + 5.0, 1: v + 1.0}, v) for v in (1.0, 2.0, 3.0, 4.0)]
+        value, error = predicted_value(Curve({0: 12.0}), others, -1.0)
+        assert (value, error) == (7.0, 0.0)
+        value, error = predicted_value(Curve({0: 12.0, 1: 9.0, 7: 0.0}), others, -1.0)
+        assert (value, error) == (8.0, 0.0)
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_it_is_not_better_than_the_best(self, sign: float) -> None:
+        others = [Curve({0: v}, v) for v in (1.0, 2.0, 3.0)]
+        value, _ = predicted_value(Curve({0: sign * 100.0}), others, sign)
+        assert value == (3.0 if sign > 0 else 1.0)
+
+    @pytest.mark.parametrize("reports", [{}, {5: 1.0}])
+    def test_without_a_report_to_compare_it_is_like_the_worse_half(self, reports: dict) -> None:
+        others = [Curve({0: v}, v) for v in (1.0, 2.0, 3.0, 4.0, 5.0)]
+        assert predicted_value(Curve(reports), others, -1.0) == (4.0, 2.0)
+        assert predicted_value(Curve(reports), others, 1.0) == (2.0, 2.0)
+
+    def test_reports_that_are_no_numbers_are_passed_over(self) -> None:
+        trial = create_trial(
+            state=TrialState.PRUNED, intermediate_values={0: 2.0, 1: float("nan"), 2: -1.0}
+        )
+        assert Curve.of(trial, log=False).reports == {0: 2.0, 2: -1.0}
+        assert Curve.of(trial, log=True).reports == {0: np.log(2.0)}
+
+    @pytest.mark.slow
+    def test_no_configuration_is_asked_again_because_it_left_no_value(self) -> None:
+        rng = np.random.default_rng(0)
+
+        def objective(trial: Trial) -> float:
+            f = (trial.suggest_float("x", 0, 1) - 0.3) ** 2
+            for step in range(6):
+                trial.report(f + 0.5 * 0.6**step + rng.normal(0, 0.02), step)
+                if trial.should_prune():
+                    raise optuna.TrialPruned
+            return f + float(rng.normal(0, 0.02))
+
+        pruner = MedianPruner(n_startup_trials=4)
+        study = optuna.create_study(sampler=SurefootSampler(seed=0), pruner=pruner)
+        study.optimize(objective, 20)
+        pruned = study.get_trials(states=[TrialState.PRUNED])
+        assert len(pruned) > 3
+        assert len({round(trial.params["x"], 4) for trial in pruned}) > len(pruned) - 2
+        belief = study.sampler.belief(study)
+        assert belief.trials == list(range(20))
+        assert belief.recommend().params["x"] == pytest.approx(0.3, abs=0.12)
+
+
+class TestInterrupted:
+    def test_ctrl_c_does_not_count_against_a_configuration(self) -> None:
+        def objective(trial: Trial) -> float:
+            trial.suggest_float("x", 0, 1)
+            raise KeyboardInterrupt if trial.number == 0 else ValueError
+
+        study = optuna.create_study(sampler=SurefootSampler(seed=0))
+        with pytest.raises(KeyboardInterrupt):
+            study.optimize(objective, 1)
+        study.optimize(objective, 1, catch=ValueError)
+        assert [trial.state for trial in study.trials] == [TrialState.FAIL] * 2
+        assert study.trials[0].user_attrs == {INTERRUPTED: True}
+        assert [is_ignored_failure(trial) for trial in study.trials] == [True, False]
+
+    @pytest.mark.slow
+    def test_a_trial_that_the_storage_ended_does_not_count(self, tmp_path: Path) -> None:
+        storage = RDBStorage(f"sqlite:///{tmp_path}/a.db", heartbeat_interval=60)
+        study = optuna.create_study(storage=storage, sampler=SurefootSampler(seed=0))
+        killed, failed = study.ask(SPACE), study.ask(SPACE)
+        storage.set_trial_state_values(killed._trial_id, TrialState.FAIL)  # as after a missing beat
+        study.tell(failed, state=TrialState.FAIL)
+        assert [is_ignored_failure(trial) for trial in study.trials] == [True, False]
+
+
+class TestSameSeed:
+    def test_scripts_that_are_started_for_every_trial_measure_different_points(self) -> None:
+        study = optuna.create_study()
+        for _ in range(6):
+            study.sampler = SurefootSampler(seed=1)
+            study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 1)
+        assert len({trial.params["x"] for trial in study.trials}) == 6
+
+    @pytest.mark.parametrize("declared", [False, True])
+    def test_scripts_that_are_started_at_once_measure_different_points(
+        self, declared: bool
+    ) -> None:
+        study, chosen = optuna.create_study(), set()
+        for _ in range(5):
+            study.sampler = SurefootSampler(seed=1, search_space=SPACE if declared else None)
+            chosen.add(study.ask(SPACE).params["x"])
+        assert len(chosen) == 5
+
+    @pytest.mark.slow
+    def test_a_pickled_sampler_knows_its_study_by_more_than_the_name(self) -> None:
+        study = optuna.create_study(study_name="same", sampler=SurefootSampler(seed=0))
+        study.optimize(lambda trial: 100.0 + trial.suggest_float("x", 0, 1), 4)
+        sampler = pickle.loads(pickle.dumps(study.sampler))
+        again = optuna.create_study(study_name="same", sampler=sampler)
+        again.optimize(lambda trial: trial.suggest_float("x", 0, 1), 5)
+        assert sampler.belief(again).recommend().value < 1.0
+
+
+def test_declared_limits_are_kept_to_by_the_best_trial_of_the_study() -> None:
+    limits = {"memory": sf.Constraint(maximum=5.0), "rate": sf.Constraint(minimum=2.0)}
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, constraints=limits))
+    for x, memory, rate in ((1.0, 6.0, 3.0), (2.0, 4.0, 1.0), (3.0, 5.0, 2.0), (4.0, 1.0, 9.0)):
+        study.enqueue_trial({"x": x})
+        trial = study.ask({"x": FloatDistribution(0.0, 5.0)})
+        trial.set_user_attr(CONSTRAINTS, {"memory": memory, "rate": rate, "other": 7.0})
+        study.tell(trial, x)
+    assert study.best_trial.params == {"x": 3.0}
+    assert study.trials[0].constraints == {"memory": 1.0, "rate": -1.0}
