@@ -39,6 +39,13 @@ def positive(name: str, value: float) -> float:
     return number
 
 
+def at_least_one(name: str, value: float) -> float:
+    """Convert to a finite float of at least one."""
+    if positive(name, value) < 1.0:
+        raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")
+    return float(value)
+
+
 def non_negative(name: str, value: float) -> float:
     """Convert to a finite float of at least zero."""
     number = _number(name, value, "a finite number of at least 0")

@@ -142,11 +142,10 @@ def _bounds(
     """Upper bounds (n,) at the centers of cells, and whether nothing is left to measure there."""
     points = partition.centroids(cells)
     with torch.no_grad():
-        mean, deviation = belief.posterior.mean_and_deviation(points)
-        reach = belief.width * deviation
-        settled = reach.cpu() <= variation[cells[:, 0]]
+        mean, _, upper = belief.ends(points)
+        settled = (upper - mean).cpu() <= variation[cells[:, 0]]
         if belief.feasible.is_certain:
-            return (mean + reach).cpu(), settled
+            return upper.cpu(), settled
         failing = belief.feasible(points).cpu() < _LIKELY
         return belief.bound(points, belief.width).cpu(), settled | failing
 

@@ -12,6 +12,7 @@ from surefoot.acquisition.argmax import ArmBound, maximise
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
+from surefoot.beliefs.band import SYMMETRIC
 from surefoot.beliefs.probability import Score
 from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.risks import Risk
@@ -102,7 +103,7 @@ class UpperConfidenceBound:
         space = belief.space
         posterior = belief.posterior
         tabulated = isinstance(space, Arms) and isinstance(posterior, ArmPosterior)
-        if tabulated and belief.feasible.is_certain:
+        if tabulated and belief.band is SYMMETRIC and belief.feasible.is_certain:
             return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]
         return lambda x: belief.bound(x, belief.width)
 

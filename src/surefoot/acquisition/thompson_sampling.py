@@ -73,8 +73,11 @@ class ThompsonSampling:
 
     def __call__(self, belief: Belief, generator: torch.Generator) -> Score:
         """The score of one round, whose function is drawn here."""
-        width = self.scale * (belief.width if self.by_width else 1.0)
-        path = belief.posterior.of_rewards.path(generator, belief.outcome.prior, width)
+        posterior, prior = belief.posterior, belief.outcome.prior
+        if self.by_width:
+            path = belief.band.draw(posterior, belief.width, self.scale, generator, prior)
+        else:
+            path = posterior.of_rewards.path(generator, prior, self.scale)
         drawn = path if belief.success.is_certain else _discounted(path, belief.success, belief)
         if belief.constraints.probability.is_certain:
             return lambda x: belief.risk_of(drawn, x)

@@ -55,15 +55,15 @@ def ada_bkb(
             each of d coordinates of equal lengthscale.
         oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
             None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
-            nearly all measured points; 5 suffices in practice, without a guarantee.
+            nearly all measured points. The bounds hold for any, and 5 suffices in practice.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives a point of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of that of BKB's Theorem 2.
+        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary.
         ridge: Regularisation lambda, in squared reward units.
-        scale: Factor of the theorem's width and of the variation of f over a cell.
+        scale: Factor of that width and of the variation of f over a cell.
         seed: Seed of all random choices.
         device: Device of the tensors.
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from surefoot import widths
 from surefoot.acquisition import Plan, Policy, ScoreRule, UpperConfidenceBound
 from surefoot.algorithms._defaults import placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
-from surefoot.widths import Width
+from surefoot.widths import Width, sketch_determinant
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -51,17 +50,18 @@ def bkb(
         norm_bound: Bound F on the norm of f, in reward units; None finds it by doubling.
         oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
             None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
-            nearly all pulled arms; 5 suffices in practice, without a guarantee.
+            nearly all pulled arms. The bounds hold for any, and 5 suffices in practice.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of that of Theorem 2.
+        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary and
+            is narrower than that of Theorem 2, `widths.bkb`.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
             function from the posterior, including the residual of the sketch.
         ridge: Regularisation lambda, in squared reward units.
-        scale: Factor of the theorem's width.
+        scale: Factor of that width; with less than 1 no theorem holds.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -73,7 +73,7 @@ def bkb(
 
     References:
         Calandriello, Carratino, Lazaric, Valko and Rosasco 2019, "Gaussian process optimization
-        with adaptive sketching", Algorithm 1 and Theorem 2.
+        with adaptive sketching", Algorithm 1; notes/guarantees.md, Proposition 1, for the width.
 
     Example:
         >>> import surefoot as sf
@@ -92,7 +92,7 @@ def bkb(
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
-        width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        width=width_or(width, scale, sketch_determinant(norm_bound, noise, delta, scale)),
         policy=policy,
         ridge=ridge,
         plan=Plan(1),
@@ -137,17 +137,18 @@ def bbkb(
         ratio: The ratio C of variances at which a batch ends, at least 1.
         oversampling: Factor q-bar of the inclusion probability min(1, q-bar sigma^2 / lambda).
             None computes that of the theory from `horizon`, `delta` and `accuracy`, which includes
-            nearly all pulled arms; 5 suffices in practice, without a guarantee.
+            nearly all pulled arms. The bounds hold for any, and 5 suffices in practice.
         horizon: Number of rounds T for the theory's q-bar; None finds it by doubling.
         delta: Probability with which the bounds may fail.
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of that of Theorem 2.
+        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary and
+            with `ratio` in all rounds of a batch.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
             function from the posterior, including the residual of the sketch.
         ridge: Regularisation lambda, in squared reward units.
-        scale: Factor of the theorem's width.
+        scale: Factor of that width; with less than 1 no theorem holds.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -159,7 +160,8 @@ def bbkb(
 
     References:
         Calandriello, Carratino, Lazaric, Valko and Rosasco 2020, "Near-linear time Gaussian
-        process optimization with adaptive batching and resparsification", Algorithm 1.
+        process optimization with adaptive batching and resparsification", Algorithm 1;
+        notes/guarantees.md, Propositions 1 and 2, for the width.
 
     Example:
         >>> import surefoot as sf
@@ -178,7 +180,7 @@ def bbkb(
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
-        width=width_or(width, scale, widths.bkb(norm_bound, noise, delta, accuracy, scale)),
+        width=width_or(width, scale, sketch_determinant(norm_bound, noise, delta, scale, ratio)),
         policy=policy,
         ridge=ridge,
         plan=Plan(1),

@@ -13,7 +13,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
-from surefoot.widths import Width, chowdhury_gopalan, srinivas
+from surefoot.widths import Width, analytic_mixture, dual_mixture, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -35,7 +35,7 @@ def gp_ucb(
     Rewards are not centred or scaled, and there is no initial design. The default width is that of
     Srinivas et al. for a single point. For a simultaneous bound over D arms pass
     `width=widths.srinivas(delta / D)`, and for a function of bounded RKHS norm
-    `widths.chowdhury_gopalan`.
+    `widths.dual_mixture(norm_bound, noise)`, whose bounds are as narrow as those of the heuristic.
 
     Args:
         space: `Arms` or `Box`.
@@ -96,12 +96,12 @@ def gp_ts(
 ) -> Optimizer:
     r"""GP-TS: in each round, the maximiser of a function drawn from a widened posterior.
 
-    The function is drawn from :math:`GP(\mu, v_t^2 \Sigma)` with
-    :math:`v_t = B + (R / \sqrt\lambda) \sqrt{2 (\gamma_t + 1 + \ln(2 / \delta))}`, that of the
-    theorem, where :math:`\lambda` is about 1. At `scale` = 1 it hardly differs from random arms for
-    a thousand rounds. `width=widths.constant(1.0)` draws from the posterior itself, as is usual in
-    practice, and the interval of `recommend` is then the posterior mean plus or minus one standard
-    deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier
+    The function is drawn from the posterior and its distance from the mean multiplied, at each
+    point, such that its deviation is half the distance of the bounds of `widths.dual_mixture` of
+    level :math:`\delta / 2`. The theorem is for :math:`GP(\mu, v_t^2 \Sigma)` with a wider v_t. At
+    `scale` = 1 much is explored for a thousand rounds. `width=widths.constant(1.0)` draws from the
+    posterior itself, as is usual in practice, and the interval of `recommend` is then the posterior
+    mean plus or minus one standard deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier
     features.
 
     Args:
@@ -113,9 +113,10 @@ def gp_ts(
         delta: Probability with which the regret bound may fail.
         features: The feature map; exact by default.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of v_t.
+        width: The width in place of `widths.dual_mixture`, and of `widths.analytic_mixture` for
+            another estimator.
         ridge: Regularisation lambda, the noise variance in squared reward units.
-        scale: Factor of v_t.
+        scale: Factor of that width; with less than 1 no theorem holds.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -143,13 +144,14 @@ def gp_ts(
         >>> abs(float(optimizer.recommend().point) - 0.3) < 0.06
         True
     """
-    half = checks.probability("delta", delta) / 2.0  # v_t has ln(2 / delta)
+    half = checks.probability("delta", delta) / 2.0  # the other half is that of the draws
+    bounds = dual_mixture if estimator is None else analytic_mixture
     return Optimizer(
         placed(space, device),
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares() if estimator is None else estimator,
-        width=width_or(width, scale, chowdhury_gopalan(norm_bound, noise, half, scale)),
+        width=width_or(width, scale, bounds(norm_bound, noise, half, scale)),
         policy=ThompsonSampling(by_width=True),
         ridge=ridge,
         seed=seed,

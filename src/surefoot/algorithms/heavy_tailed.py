@@ -16,7 +16,13 @@ from surefoot.spaces import Arms, Box, Space
 from surefoot.spaces.box import as_space
 from surefoot.tails import Moment
 from surefoot.types import InvalidInput
-from surefoot.widths import Width, adaptive_fourier, adaptive_nystrom, truncated, tuning_free
+from surefoot.widths import (
+    Width,
+    adaptive_fourier,
+    adaptive_nystrom,
+    truncated_uniform,
+    tuning_free,
+)
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -43,7 +49,8 @@ def tgp_ucb(
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
-        width: The width in place of that of Theorem 1.
+        width: The width in place of `widths.truncated_uniform`; `widths.truncated` is that of
+            Theorem 1.
         ridge: Regularisation lambda, in squared reward units.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
@@ -56,8 +63,8 @@ def tgp_ucb(
         InvalidInput: If an argument is out of range, or k(x, x) exceeds 1.
 
     References:
-        Chowdhury and Gopalan 2019, "Bayesian optimization under heavy-tailed payoffs", Algorithm 1
-        and Theorem 1.
+        Chowdhury and Gopalan 2019, "Bayesian optimization under heavy-tailed payoffs", Algorithm
+        1; notes/guarantees.md, Proposition 3, for the width.
 
     Example:
         >>> import surefoot as sf
@@ -74,7 +81,7 @@ def tgp_ucb(
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
-        width=width_or(width, scale, truncated(moment, norm_bound, delta, scale)),
+        width=width_or(width, scale, truncated_uniform(moment, norm_bound, delta, scale)),
         ridge=ridge,
         seed=seed,
     )

@@ -14,6 +14,7 @@ from surefoot._internal import checks
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.beliefs import gains
+from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.differences import difference_of, difference_of_transformed
 from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estimand_of
@@ -86,6 +87,7 @@ class Belief:
         unstable_sites: Indices (k,) of the sites whose replicates differ too much.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
+        band: The bounds at each point, given posterior and width.
 
     Example:
         >>> import surefoot as sf
@@ -112,6 +114,7 @@ class Belief:
     unstable_sites: Tensor = _NO_SITES
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
+    band: Band = SYMMETRIC
 
     # Predictions
 
@@ -160,9 +163,8 @@ class Belief:
             return (points.new_zeros(0).cpu(),) * 3
         with torch.no_grad():
             reported = self.reported
-            mean, deviation = reported.posterior.mean_and_deviation(points)
-            mean, margin = mean.cpu() + offset, reported.width * deviation.cpu()
-            ends = (mean, mean - margin, mean + margin)
+            mean, lower, upper = (end.cpu() + offset for end in reported.ends(points))
+            ends = (mean, lower, upper)
             return self.estimand.interval(ends, self.to_posterior, reported.width)
 
     def joint(self, points: Tensor) -> Moments:
@@ -383,7 +385,13 @@ class Belief:
         seen = self.space.seen
         arms = [seen.locate(point).arm for point in x]
         outcome = self.outcome.conditioned(x, y, arms)
-        return replace(self, outcome=outcome, posterior=outcome.posterior, width=outcome.width)
+        return replace(
+            self,
+            outcome=outcome,
+            posterior=outcome.posterior,
+            width=outcome.width,
+            band=outcome.band,
+        )
 
     def with_pending(self, pulls: Sequence[Pull]) -> Belief:
         """The belief whose variance is conditioned on measurements without rewards."""
@@ -516,13 +524,15 @@ class Belief:
     def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
         """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
         points = self.space.inputs(x, self.z if z is None else z)
-        mean, deviation = self.posterior.mean_and_deviation(points)
-        reach = self.width * deviation
-        bounds = [mean, mean - reach, mean + reach]
+        bounds: Sequence[Tensor] = self.ends(points)
         if not self.feasible.is_certain:
             chance = self.feasible(points)
             bounds = [self._discounted(chance, one, self.width) for one in bounds]
         return Bounds(*(one.reshape(len(x), -1) for one in bounds))
+
+    def ends(self, points: Tensor) -> BandEnds:
+        """Mean, lower and upper bound (n,) at model inputs (n, d), failures aside."""
+        return self.band.ends(self.posterior, self.width, points)
 
     def risks(self, x: Tensor) -> Ends:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
@@ -559,8 +569,8 @@ class Belief:
         return self.risk_of(lambda points: self._shifted(points, width, self.width, chance), x)
 
     def _shifted(self, points: Tensor, width: float, below: float, chance: Probability) -> Tensor:
-        mean, deviation = self.posterior.mean_and_deviation(points)
-        bound = torch.add(mean, deviation, alpha=width)
+        share = width / self.width if self.width > 0.0 else 0.0
+        bound = self.band.bound(self.posterior, self.width, points, share)
         return bound if chance.is_certain else self._discounted(chance(points), bound, below)
 
     def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:

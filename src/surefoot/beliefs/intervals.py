@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from surefoot._internal import checks
+from surefoot.beliefs.band import SYMMETRIC
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Credible:
         """The belief whose bounds are the ends of the intervals."""
         tail = torch.tensor(0.5 + 0.5 * self.level, dtype=torch.float64)
         integrated = belief.integrated(belief.outcome.uncertainty)
-        return replace(integrated, width=float(torch.special.ndtri(tail)))
+        return replace(integrated, width=float(torch.special.ndtri(tail)), band=SYMMETRIC)
 
 
 CONFIDENCE_BOUNDS = ConfidenceBounds()

@@ -11,8 +11,17 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal.threads import one_blas_thread
+from surefoot.beliefs.band import (
+    SYMMETRIC,
+    Band,
+    BandRule,
+    ShiftedRegressions,
+    misfit,
+    narrowed,
+    unexplained,
+)
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
-from surefoot.estimators import Constants, Estimator
+from surefoot.estimators import Constants, Estimate, Estimator
 from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
 from surefoot.regression.noise import KnownNoise
@@ -130,6 +139,11 @@ class Model:
             observations.times,
         )
 
+    def other_ridges(self, fitted: Fitted) -> tuple[float, ...]:
+        """Regularisations whose bounds narrow the band, beside that of the model."""
+        width = self.width
+        return width.ridges(fitted.noise) if isinstance(width, BandRule) else ()
+
     def regressor(
         self, fitted: Fitted, observations: Observations, generator: torch.Generator
     ) -> Regressor:
@@ -156,7 +170,8 @@ class Model:
             fitted.weights,
         )
         prior = PriorPaths(fitted.kernel, self.space)
-        regressor = Regressor(self, fitted, regression, constants, prior)
+        shifted = ShiftedRegressions(self.other_ridges(fitted))
+        regressor = Regressor(self, fitted, regression, constants, prior, shifted)
         for pull in observations.pulls:
             regression.update(pull)
         regressor.state = regressor.replayed(observations)
@@ -188,6 +203,7 @@ class Regressor:
         regression: The geometry of the pulls.
         constants: Constants of the estimator.
         prior: Draws functions from the prior.
+        shifted: The regression with the other regularisations of the band.
         state: State of the estimator.
     """
 
@@ -196,6 +212,7 @@ class Regressor:
     regression: Regression
     constants: Constants = field(metadata={"saved": False})
     prior: PriorPaths = field(metadata={"saved": False})
+    shifted: ShiftedRegressions = field(metadata={"saved": False})
     state: Any = None
 
     def replayed(self, observations: Observations) -> Any:
@@ -210,6 +227,7 @@ class Regressor:
     def count(self, pull: Pull) -> None:
         """Count pulls of one point in the geometry."""
         self.regression.update(pull)
+        self.shifted.update(pull)
 
     def take(self, observations: Observations) -> None:
         """Take in the last reward of observations."""
@@ -229,7 +247,7 @@ class Regressor:
         """The same with batched features chosen again, from all pulls so far."""
         if not self.regression.batched:
             return self
-        return replace(self, regression=self.regression.redrawn(observations, generator))
+        return self._in(self.regression.redrawn(observations, generator))
 
     def infer(self, observations: Observations) -> OutcomeBelief:
         """Belief from all observations that were counted and taken in."""
@@ -237,15 +255,7 @@ class Regressor:
         sample = self.regression.sample(self.at_reference(known), self.fitted.units)
         estimate, self.state = self.model.estimator.estimate(self.state, sample)
         posterior = self.regression.posterior(sample, estimate)
-        progress = Progress(
-            round=len(known),
-            information_gain=sample.factor.information_gain,
-            dimension=sample.factor.dimension,
-            ridge=self.fitted.noise,
-            effective_dimension=partial(self._effective_dimension, posterior, known),
-            prior_variance=self.constants.prior_variance,
-            threshold=estimate.threshold,
-        )
+        progress = self._progress(known, sample, estimate, posterior)
         inferred = Inferred(
             len(known),
             estimate,
@@ -254,7 +264,7 @@ class Regressor:
             progress.information_gain,
             progress.dimension,
         )
-        return self._with(known, sample, inferred)
+        return self._with(known, sample, inferred, progress)
 
     def current(self, observations: Observations, fitted: Fitted) -> OutcomeBelief:
         """Belief from all observations in the features in use, without a change of the run.
@@ -263,8 +273,7 @@ class Regressor:
             observations: The rewards.
             fitted: Hyperparameters with this kernel, in whose units rewards are standardised.
         """
-        regression = self.regression.current(observations)
-        own = replace(self, fitted=fitted, regression=regression)
+        own = replace(self._in(self.regression.current(observations)), fitted=fitted)
         own.state = own.replayed(observations)
         return own.infer(observations)
 
@@ -272,7 +281,8 @@ class Regressor:
         """A belief that was saved, from the first observations."""
         sample = self.regression.sample(self.at_reference(observations), self.fitted.units)
         posterior = self.regression.kept(inferred.posterior, sample, inferred.estimate)
-        return self._with(observations, sample, replace(inferred, posterior=posterior))
+        progress = self._progress(observations, sample, inferred.estimate, posterior)
+        return self._with(observations, sample, replace(inferred, posterior=posterior), progress)
 
     def width_at_start(self) -> float:
         """Width of the bounds before the first reward."""
@@ -287,9 +297,43 @@ class Regressor:
         )
 
     def _with(
-        self, observations: Observations, sample: Sample, inferred: Inferred
+        self,
+        observations: Observations,
+        sample: Sample,
+        inferred: Inferred,
+        progress: Progress,
     ) -> OutcomeBelief:
-        return OutcomeBelief(self.model, self.fitted, observations, sample, inferred, self.prior)
+        band = self._band(sample, progress)
+        return OutcomeBelief(
+            self.model, self.fitted, observations, sample, inferred, self.prior, band
+        )
+
+    def _band(self, sample: Sample, progress: Progress) -> Band:
+        rule = self.model.width
+        if not isinstance(rule, BandRule):
+            return SYMMETRIC
+        regressions = self.shifted.of(self.regression, sample.version)
+        return narrowed(rule, regressions, sample, progress)
+
+    def _in(self, regression: Regression) -> Regressor:
+        """The same with another regression."""
+        shifted = ShiftedRegressions(self.shifted.ridges)
+        return replace(self, regression=regression, shifted=shifted)
+
+    def _progress(
+        self, observations: Observations, sample: Sample, estimate: Estimate, posterior: Posterior
+    ) -> Progress:
+        return Progress(
+            round=len(observations),
+            information_gain=sample.factor.information_gain,
+            dimension=sample.factor.dimension,
+            ridge=self.fitted.noise,
+            effective_dimension=partial(self._effective_dimension, posterior, observations),
+            prior_variance=self.constants.prior_variance,
+            threshold=estimate.threshold,
+            unexplained=partial(unexplained, sample, self.constants.prior_variance),
+            misfit=partial(misfit, sample),
+        )
 
     def _effective_dimension(self, posterior: Posterior, observations: Observations) -> float:
         """Sum of sigma^2(x) / ridge over all pulls, with the variance of now."""

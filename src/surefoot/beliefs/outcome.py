@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.threads import one_blas_thread
+from surefoot.beliefs.band import Band
 from surefoot.estimators import Estimate
 from surefoot.regression.noise import Noise
 from surefoot.regression.posterior import Posterior
@@ -62,6 +63,7 @@ class OutcomeBelief:
         sample: Features of the sites and the factor of the pulls.
         inferred: The estimate, posterior and width.
         prior: Draws functions from the prior.
+        band: The bounds at each point.
     """
 
     model: Model
@@ -70,6 +72,7 @@ class OutcomeBelief:
     sample: Sample
     inferred: Inferred
     prior: PriorPaths
+    band: Band
 
     @property
     def posterior(self) -> Posterior:

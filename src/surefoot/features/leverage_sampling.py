@@ -79,10 +79,10 @@ class LeverageSampling:
 
     def __post_init__(self) -> None:
         if self.oversampling is not None:
-            _at_least_one("oversampling", self.oversampling)
+            checks.at_least_one("oversampling", self.oversampling)
         horizon = 1 if self.horizon is None else self.horizon
         oversampling(horizon, self.delta, self.accuracy)  # checks them
-        _at_least_one("ratio", self.ratio)
+        checks.at_least_one("ratio", self.ratio)
         for name, known in (
             ("resample", ("every-round", "adaptive", "incremental")),
             ("inclusion", ("per-pull", "per-arm")),
@@ -180,8 +180,3 @@ def oversampling(horizon: int, delta: float = 0.1, accuracy: float = 0.5) -> flo
     checks.probability("accuracy", accuracy)
     ratio = (1.0 + accuracy) / (1.0 - accuracy)
     return 6.0 * ratio * math.log(4.0 * horizon / delta) / accuracy**2
-
-
-def _at_least_one(name: str, value: float) -> None:
-    if checks.positive(name, value) < 1.0:
-        raise InvalidInput(f"`{name}` is {value!r}, expected a number of at least 1.")

@@ -132,6 +132,10 @@ class Sketched:
             return self.tabulated
         return self.tabulated.with_pulls(_rewarded(observations))
 
+    def with_ridge(self, ridge: float) -> Tabulated:
+        """The same dictionary and pulls with another regularisation."""
+        return self.tabulated.with_ridge(ridge)
+
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         return self.tabulated.sample(observations, units)
 

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot.beliefs.band import BandRule
 from surefoot.beliefs.model import Model, Regressor
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
+from surefoot.estimators import LeastSquares
 from surefoot.hyperparameters import Fitted
 from surefoot.optimizer.serialization import OUTSIDE, Decoder, is_whole
 from surefoot.regression.noise import NO_KNOWN_NOISE
@@ -200,6 +202,12 @@ class History:
                 f"{type(error).__name__}, {error}."
             ) from error
         checks.non_negative("what `width` gives", width)
+        estimator = self.model.estimator
+        if isinstance(given, BandRule) and not isinstance(estimator, LeastSquares):
+            raise InvalidInput(
+                f"`width` is {given!r}, whose bounds are those of least squares, and `estimator` "
+                f"is {checks.shown(estimator)}: pass `LeastSquares()`, or another width."
+            )
 
     def restore(self, values: Any, decoder: Decoder) -> None:
         """Go on from a saved history of the same parts."""

@@ -580,6 +580,7 @@ class Optimizer:
             reporting.interval,
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
+            band=outcome.band,
         )
 
     @property

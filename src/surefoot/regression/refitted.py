@@ -73,6 +73,10 @@ class Refitted:
     def current(self, observations: Observations) -> Refitted:
         return self
 
+    def with_ridge(self, ridge: float) -> Refitted:
+        """The same features with another regularisation."""
+        return Refitted(self.choice, ridge, self.version)
+
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         sites = observations.sites
         embedding = self.choice.embedding(sites)

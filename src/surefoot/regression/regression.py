@@ -56,6 +56,10 @@ class Regression(Protocol):
         """This regression with all rewarded pulls in its factor, without choosing features."""
         ...
 
+    def with_ridge(self, ridge: float) -> Regression:
+        """A regression in the same features and of the same pulls with another regularisation."""
+        ...
+
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         """Input of an estimator.
 

@@ -88,6 +88,10 @@ class Tabulated:
         """The same features with other pulls."""
         return Tabulated(self.table, self.ridge, pulls, self.version)
 
+    def with_ridge(self, ridge: float) -> Tabulated:
+        """The same features and pulls with another regularisation."""
+        return Tabulated(self.table, ridge, dict(self.pulls), self.version)
+
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         _, features, residual = self._at_sites(observations.arms)
         return Sample(

@@ -17,8 +17,10 @@ from surefoot.widths.heavy_tailed import (
     adaptive_fourier,
     adaptive_nystrom,
     truncated,
+    truncated_uniform,
     tuning_free,
 )
+from surefoot.widths.mixture import analytic_mixture, dual_mixture, sketch_determinant
 from surefoot.widths.progress import Progress, Width
 
 __all__ = [
@@ -26,10 +28,14 @@ __all__ = [
     "Width",
     "adaptive_fourier",
     "adaptive_nystrom",
+    "analytic_mixture",
     "bkb",
     "chowdhury_gopalan",
     "constant",
+    "dual_mixture",
+    "sketch_determinant",
     "srinivas",
     "truncated",
+    "truncated_uniform",
     "tuning_free",
 ]

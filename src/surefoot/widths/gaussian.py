@@ -112,7 +112,7 @@ class chowdhury_gopalan:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_noise(self.norm_bound, self.noise)
+        check_noise(self.norm_bound, self.noise)
         checks.probability("delta", self.delta)
         checks.non_negative("scale", self.scale)
 
@@ -162,7 +162,7 @@ class bkb:  # noqa: N801
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_noise(self.norm_bound, self.noise)
+        check_noise(self.norm_bound, self.noise)
         checks.probability("delta", self.delta)
         checks.probability("accuracy", self.accuracy)
         checks.non_negative("scale", self.scale)
@@ -181,7 +181,8 @@ def projected(norm: float, accuracy: float) -> float:
     return norm * (1.0 + 1.0 / math.sqrt(1.0 - accuracy))
 
 
-def _check_noise(norm_bound: float | None, noise: float) -> None:
+def check_noise(norm_bound: float | None, noise: float) -> None:
+    """Refuse a norm bound or noise out of range, and a norm to be found from no noise."""
     if norm_bound is not None:
         checks.positive("norm_bound", norm_bound)
     if checks.non_negative("noise", noise) == 0.0 and norm_bound is None:

@@ -56,6 +56,60 @@ class truncated:  # noqa: N801
 
 
 @dataclass(frozen=True)
+class truncated_uniform:  # noqa: N801
+    r"""Narrower width of TGP-UCB, which holds in all rounds at once.
+
+    .. math:: \sqrt{B^2 + c_t^2 (\ln\det(I + K_t / \lambda) + 2 \ln(1 / \delta_t)) / \lambda}
+        + b_t \sqrt{(1 + a) / \lambda}
+
+    A reward below the threshold differs from its mean by a :math:`b_t`-sub-Gaussian number
+    (Hoeffding's lemma), where Theorem 1 has 2 b_t; the bias of truncation has a term of its own.
+    Rounds are in epochs i = 0, 1, ..., each a quarter longer in all than those before: c_t is the
+    threshold at the end of the epoch, and :math:`\delta_t = \delta / ((i + 1)(i + 2))`.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        delta: Probability that the bounds fail in some round, in (0, 1).
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        notes/guarantees.md, Proposition 3, with the mixture of Flynn and Reeb 2024 for the noise;
+        Chowdhury and Gopalan 2019 (heavy-tailed payoffs), Theorem 1, for the thresholds.
+
+    Example:
+        >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
+        >>> truncated_uniform(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
+        35.0...
+    """
+
+    moment: Moment
+    norm_bound: float | None = None
+    delta: float = 0.1
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_moment(self.moment)
+        _check(self.norm_bound, None, self.delta, self.scale)
+
+    def __call__(self, progress: Progress) -> float:
+        epoch, end = 0, 1
+        while end < progress.round:  # the rounds of an epoch end at ceil(1.25^i)
+            epoch, end = epoch + 1, math.ceil(1.25 ** (epoch + 1))
+        delta = self.delta / ((epoch + 1) * (epoch + 2))
+        spread = 2.0 * progress.information_gain + 2.0 * math.log(1.0 / delta)
+        noise = _pull_threshold(self.moment, end) * math.sqrt(spread / progress.ridge)
+        bias = math.sqrt((1.0 + self.moment.alpha) / progress.ridge)
+        bias *= _pull_threshold(self.moment, progress.round)
+        norm = _norm(self.norm_bound, self.moment, progress)
+        return self.scale * (math.hypot(norm, noise) + bias)
+
+
+@dataclass(frozen=True)
 class adaptive_fourier:  # noqa: N801
     """Width of adaptive truncation in quadrature Fourier features.
 

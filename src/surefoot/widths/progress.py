@@ -22,6 +22,9 @@ class Progress:
         prior_variance: Largest prior variance k(x, x).
         threshold: Threshold of the estimator (see `Info`), in (standardised) reward units; infinite
             for least squares.
+        unexplained: Function without arguments that returns tr(K_t - K~_t) / ridge, with K~_t the
+            kernel matrix of the features; 0 where these represent the kernel.
+        misfit: Function without arguments that returns ridge y' (K~_t + ridge I)^{-1} y.
 
     Example:
         >>> import surefoot as sf
@@ -37,6 +40,8 @@ class Progress:
     effective_dimension: Callable[[], float] = lambda: 0.0
     prior_variance: float = 1.0
     threshold: float = math.inf
+    unexplained: Callable[[], float] = lambda: 0.0
+    misfit: Callable[[], float] = lambda: 0.0
 
 
 class Width(Protocol):

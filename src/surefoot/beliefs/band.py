@@ -1,0 +1,251 @@
+"""Confidence bands: the bounds of the function at each point, given its posterior."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from surefoot.estimators import Estimate
+from surefoot.regression.draws import Path
+from surefoot.regression.observations import Pull
+from surefoot.regression.posterior import LEAST_VARIANCE, Posterior
+from surefoot.regression.regression import Regression
+from surefoot.regression.sample import Sample
+from surefoot.widths import Progress
+
+_ROUNDING = 1e-9  # of the prior variance, that exact features may leave
+
+PriorDraw = Callable[[torch.Generator], Path]
+
+
+class BandEnds(NamedTuple):
+    """Bounds of the function at points (n,), in units of the posterior.
+
+    Args:
+        mean: Posterior mean (n,).
+        lower: Lower bound (n,).
+        upper: Upper bound (n,).
+    """
+
+    mean: Tensor
+    lower: Tensor
+    upper: Tensor
+
+
+class Band(Protocol):
+    """Bounds of the function at each point."""
+
+    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+        """Mean and bounds at points (n, d), differentiable.
+
+        Args:
+            posterior: The posterior, which may be conditioned on pending pulls.
+            width: Multiplier of its deviation for a band that is one.
+            points: Points (n, d).
+        """
+        ...
+
+    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+        """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
+        ...
+
+    def draw(
+        self,
+        posterior: Posterior,
+        width: float,
+        scale: float,
+        generator: torch.Generator,
+        prior: PriorDraw,
+    ) -> Path:
+        """A function drawn from the posterior of the rewards, as far from the mean as the bounds.
+
+        Its deviation is `scale` times half the distance of the bounds, in place of that of the
+        posterior.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """mean +- width * deviation."""
+
+    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+        mean, deviation = posterior.mean_and_deviation(points)
+        reach = width * deviation
+        return BandEnds(mean, mean - reach, mean + reach)
+
+    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+        mean, deviation = posterior.mean_and_deviation(points)
+        return torch.add(mean, deviation, alpha=share * width)
+
+    def draw(
+        self,
+        posterior: Posterior,
+        width: float,
+        scale: float,
+        generator: torch.Generator,
+        prior: PriorDraw,
+    ) -> Path:
+        return posterior.of_rewards.path(generator, prior, scale * width)
+
+
+SYMMETRIC = Symmetric()
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection:
+    """Intersection of bands mean_a +- width_a * deviation_a, which hold at once.
+
+    Pending pulls narrow all of them as they narrow the posterior. `scale` is the factor of the
+    distance from the mean.
+
+    Args:
+        others: Posteriors with other regularisations, each with its width.
+        scale: Factor on the distance of the ends from the mean, contained in the posterior's width.
+    """
+
+    others: Sequence[tuple[Posterior, float]]
+    scale: float
+
+    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+        mean, deviation = posterior.mean_and_deviation(points)
+        left: Tensor | float = 1.0
+        if posterior.of_rewards is not posterior:
+            before = posterior.of_rewards.mean_and_deviation(points)[1]
+            left = deviation / before.clamp_min(LEAST_VARIANCE**0.5)
+        reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
+        widest_lower, widest_upper = lower, upper = mean - reach, mean + reach
+        for other, multiplier in self.others if self.scale > 0.0 else ():
+            at, reach = other.mean_and_deviation(points)
+            reach = multiplier * left * reach
+            lower, upper = torch.maximum(lower, at - reach), torch.minimum(upper, at + reach)
+        empty = lower > upper  # by rounding, or where the rewards contradict the assumptions
+        lower, upper = lower.where(~empty, widest_lower), upper.where(~empty, widest_upper)
+        mean = mean.clamp(lower, upper)
+        return BandEnds(
+            mean, mean - self.scale * (mean - lower), mean + self.scale * (upper - mean)
+        )
+
+    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+        if share == 0.0:
+            return posterior.mean(points)
+        mean, lower, upper = self.ends(posterior, width, points)
+        return mean + abs(share) * ((upper if share > 0.0 else lower) - mean)
+
+    def draw(
+        self,
+        posterior: Posterior,
+        width: float,
+        scale: float,
+        generator: torch.Generator,
+        prior: PriorDraw,
+    ) -> Path:
+        rewarded = posterior.of_rewards
+        path = rewarded.path(generator, prior, scale)
+
+        def widened(points: Tensor) -> Tensor:
+            mean, deviation = rewarded.mean_and_deviation(points)
+            _, lower, upper = self.ends(rewarded, width, points)
+            return mean + (upper - lower) / (2.0 * deviation) * (path(points) - mean)
+
+        return widened
+
+
+@runtime_checkable
+class BandRule(Protocol):
+    """Width whose bounds are narrowed by those of other regularisations, as `dual_mixture`."""
+
+    @property
+    def scale(self) -> float:
+        """Factor on the distance of the bounds from the mean."""
+        ...
+
+    def ridges(self, ridge: float) -> tuple[float, ...]:
+        """The other regularisations."""
+        ...
+
+    def squared_width(self, progress: Progress, ridge: float, misfit: float) -> float:
+        """Square of the width for one of them, given ridge y' (K + ridge I)^{-1} y."""
+        ...
+
+
+@dataclass(eq=False)
+class ShiftedRegressions:
+    """The regression with other regularisations, kept up to date as points are measured.
+
+    Args:
+        ridges: The other regularisations.
+        version: Version of the features that they are in.
+        regressions: One for each.
+    """
+
+    ridges: tuple[float, ...]
+    version: int = -1
+    regressions: tuple[Regression, ...] = ()
+
+    def update(self, pull: Pull) -> None:
+        """Count pulls of one point."""
+        for regression in self.regressions:
+            regression.update(pull)
+
+    def of(self, regression: Regression, version: int) -> tuple[Regression, ...]:
+        """The regressions in the features of one, built again where these have changed."""
+        if version != self.version:
+            self.version = version
+            self.regressions = tuple(regression.with_ridge(ridge) for ridge in self.ridges)
+        return self.regressions
+
+
+def misfit(sample: Sample) -> float:
+    """ridge y' (K + ridge I)^{-1} y, the least of ||y - g||^2 + ridge ||g||^2."""
+    return _ridge_regression(sample)[1]
+
+
+def _ridge_regression(sample: Sample) -> tuple[Tensor, float]:
+    """V^{-1} Phi'y (m,), standard errors of the rewards aside, and the misfit."""
+    moments = sample.features.T @ sample.sums
+    theta = sample.factor.solve(moments)
+    squares = float(sample.rewards.square().sum())
+    return theta, max(squares - float(moments @ theta), 0.0)
+
+
+def unexplained(sample: Sample, prior_variance: float) -> float:
+    """tr(K - K~) / ridge, K~ being the kernel matrix of the features; rounding aside."""
+    missing = sample.residual * (sample.residual > _ROUNDING * prior_variance)
+    return float(sample.counts @ missing) / sample.factor.ridge
+
+
+def narrowed(
+    rule: BandRule,
+    regressions: Sequence[Regression],
+    sample: Sample,
+    progress: Progress,
+) -> Band:
+    """The band of a rule, or the symmetric one, with a warning, where the rewards contradict it.
+
+    Args:
+        rule: The rule.
+        regressions: The regression with other regularisations.
+        sample: That of the regression itself.
+        progress: State of the run.
+    """
+    others = []
+    for regression in regressions:
+        shifted = regression.sample(sample.observations, sample.units)
+        theta, left = _ridge_regression(shifted)
+        square = rule.squared_width(progress, shifted.factor.ridge, left)
+        if square < 0.0:
+            warnings.warn(
+                f"the rewards contradict {rule!r}: no function of that norm is close to them, so "
+                "`norm_bound` or `noise` is too small, and the bounds do not hold.",
+                stacklevel=2,
+            )
+            return SYMMETRIC
+        others.append((regression.posterior(shifted, Estimate(theta)), math.sqrt(square)))
+    return Intersection(others, rule.scale)

@@ -1,0 +1,204 @@
+"""AMM and DMM against kernel matrices, and everything that uses bounds uses these."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import surefoot as sf
+from reference import mixture as reference
+from reference.agreement import agree
+from surefoot import widths
+from surefoot.acquisition.lacing import lacing_value
+from surefoot.regression.observations import Pull
+
+SCALE, NOISE, NORM, DELTA = 0.25, 0.3, 2.5, 0.05
+GRID = np.linspace(0.0, 1.0, 15)[:, None]
+KERNEL = sf.kernels.squared_exponential(SCALE)
+TOLD = np.array([0, 3, 3, 7, 9, 9, 9, 14, 12, 1])
+REWARDS = np.sin(5.0 * GRID[TOLD, 0]) + NOISE * np.random.default_rng(0).standard_normal(len(TOLD))
+DUAL = widths.dual_mixture(NORM, NOISE, DELTA)
+INDUCING = GRID[[2, 8, 13]]
+
+Features = Callable[[], Any]
+
+
+def kernel(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.exp(-((left[:, None] - right[None]) ** 2).sum(-1) / (2 * SCALE**2))
+
+
+def projected(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The kernel of the inducing points' features."""
+    inverse = np.linalg.inv(kernel(INDUCING, INDUCING))
+    return kernel(left, INDUCING) @ inverse @ kernel(INDUCING, right)
+
+
+def told(
+    width: Any = DUAL, ridge: float = NOISE**2, space: Any = None, **parts: Any
+) -> sf.Optimizer:
+    space = sf.Arms(GRID) if space is None else space
+    optimizer = sf.Optimizer(space, KERNEL, ridge=ridge, width=width, **parts)
+    where = TOLD.tolist() if isinstance(space, sf.Arms) else GRID[TOLD]
+    optimizer.tell_all(where, REWARDS)
+    return optimizer
+
+
+def shifts(ridge: float) -> list[float]:
+    return [ridge, *(NOISE**2 * np.array([1.0, 4.0, 16.0, 64.0]))]
+
+
+def expected(ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    x = GRID[TOLD]
+    K, k = kernel(x, x), kernel(x, GRID)
+    radius = reference.squared_radius(K, REWARDS, ridge, NOISE, DELTA) ** 0.5
+    return reference.narrowest(K, k, np.ones(len(GRID)), REWARDS, radius, NORM, shifts(ridge))
+
+
+def expected_in_dictionary(ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    x = GRID[TOLD]
+    K, k = projected(x, x), projected(x, GRID)
+    excess = np.trace(kernel(x, x) - K)
+    misfit = ridge * REWARDS @ np.linalg.solve(K + ridge * np.eye(len(x)), REWARDS)
+    noise = reference.squared_noise(K, ridge, NOISE, DELTA, excess / ridge)
+    radius = (misfit + noise) ** 0.5 + NORM * excess**0.5
+    prior = np.ones(len(GRID))
+    return reference.narrowest(K, k, prior, REWARDS, radius, NORM, shifts(ridge))
+
+
+@pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+@pytest.mark.parametrize("space", [sf.Arms(GRID), sf.Box([0.0], [1.0])], ids=["arms", "box"])
+def test_the_dual_bounds_are_the_narrowest_of_all_regularisations(space: Any, ridge: float) -> None:
+    _, lower, upper = told(ridge=ridge, space=space).belief().ends(torch.from_numpy(GRID))
+    for ours, theirs in zip((lower, upper), expected(ridge), strict=True):
+        agree(ours, theirs)
+
+
+@pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+def test_one_reward_at_a_time_gives_the_same_bounds(ridge: float) -> None:
+    optimizer = sf.Optimizer(sf.Arms(GRID), KERNEL, ridge=ridge, width=DUAL)
+    for arm, reward in zip(TOLD.tolist(), REWARDS.tolist(), strict=True):
+        optimizer.tell(arm, reward)
+    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    for ours, theirs in zip((lower, upper), expected(ridge), strict=True):
+        agree(ours, theirs)
+
+
+@pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+def test_a_dictionary_is_paid_for_by_what_it_leaves_unexplained(ridge: float) -> None:
+    features = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
+    optimizer = told(ridge=ridge, features=features)
+    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    for ours, theirs in zip((lower, upper), expected_in_dictionary(ridge), strict=True):
+        agree(ours, theirs)
+
+
+def test_the_analytic_width_is_that_of_the_regularisation_of_the_model() -> None:
+    width = widths.analytic_mixture(NORM, NOISE, DELTA)
+    optimizer = told(width)
+    _, lower, upper = optimizer.belief().ends(optimizer.space.points)
+    x = GRID[TOLD]
+    K, ridge = kernel(x, x), NOISE**2
+    radius = reference.squared_radius(K, REWARDS, ridge, NOISE, DELTA) ** 0.5
+    theirs = reference.bounds(K, kernel(x, GRID), np.ones(len(GRID)), REWARDS, radius, NORM, ridge)
+    agree(lower, theirs[0])
+    agree(upper, theirs[1])
+    assert optimizer.width == told(DUAL).width
+
+
+@pytest.mark.parametrize("ridge", [NOISE**2, 1.0])
+@pytest.mark.parametrize("ratio", [1.0, 4.0])
+def test_the_width_of_a_sketch_is_known_from_the_sketch(ridge: float, ratio: float) -> None:
+    features = sf.Nystrom(sf.Dictionary(torch.from_numpy(INDUCING)))
+    width = widths.sketch_determinant(NORM, NOISE, DELTA, ratio=ratio)
+    x = GRID[TOLD]
+    parts = projected(x, x), kernel(x, x), ridge, NORM, NOISE, DELTA
+    theirs = ratio**0.5 * reference.dictionary_width(*parts)
+    assert told(width, ridge=ridge, features=features).width == pytest.approx(theirs, rel=1e-7)
+
+
+class TestUses:
+    """Each finds its bounds in the belief."""
+
+    def test_the_next_arm_has_the_largest_upper_bound(self) -> None:
+        assert told().ask().arm == int(expected(NOISE**2)[1].argmax())
+
+    def test_a_recommendation_by_the_lower_bound(self) -> None:
+        optimizer = told(reporting=sf.acquisition.Reporting("lower"))
+        best = optimizer.recommend()
+        lower, upper = expected(NOISE**2)
+        assert best.arm == int(lower.argmax())
+        assert (best.lower, best.upper) == pytest.approx((lower[best.arm], upper[best.arm]))
+
+    def test_pending_queries_narrow_all_bands_alike(self) -> None:
+        belief = told().belief()
+        points = belief.space.points
+        pending = belief.with_pending([Pull(points[5], 5, 1)])
+        _, before, top = belief.ends(points)
+        _, lower, upper = pending.ends(points)
+        assert bool(((upper - lower) <= (top - before) + 1e-12).all())
+        assert float(upper[5] - lower[5]) < 0.9 * float(top[5] - before[5])
+
+    def test_risks_and_lacing_values(self) -> None:
+        load = sf.FiniteEnvironment([[0.0], [0.5], [1.0]], [0.3, 0.4, 0.3])
+        space = sf.Joint(sf.Arms(GRID), load)
+        two = sf.kernels.squared_exponential([SCALE, 0.5])
+        optimizer = sf.algorithms.v_ucb(space, two, level=0.4, width=DUAL, ridge=NOISE**2)
+        for x, reward in zip(GRID[TOLD], REWARDS, strict=True):
+            optimizer.tell(x, float(reward), environment=[0.5])
+        belief = optimizer.belief().represented
+        x = belief.designs
+        ends = belief.ends(belief.space.inputs(x, belief.z))
+        each = [end.reshape(len(x), -1) for end in ends]
+        for ours, values in zip(belief.risks(x)[1:], each[1:], strict=True):
+            torch.testing.assert_close(ours, belief.risk(values, belief.weights_at(x)))
+        z = lacing_value(belief, x[0], "prob", torch.Generator().manual_seed(0))
+        column = int((belief.z == z).all(-1).nonzero())
+        risks = [float(risk[0]) for risk in belief.risks(x[:1])]
+        assert float(each[1][0, column]) <= risks[1]
+        assert float(each[2][0, column]) >= risks[2]
+
+    def test_draws_are_as_wide_as_the_bounds(self) -> None:
+        belief = told().belief()
+        points = belief.space.points
+        generator = torch.Generator().manual_seed(0)
+        drawn = torch.stack(
+            [
+                belief.band.draw(
+                    belief.posterior, belief.width, 1.0, generator, belief.outcome.prior
+                )(points)
+                for _ in range(400)
+            ]
+        )
+        _, lower, upper = belief.ends(points)
+        ratio = drawn.std(0) / ((upper - lower) / 2.0)
+        assert float(ratio.min()) > 0.8
+        assert float(ratio.max()) < 1.2
+
+    def test_a_scale_moves_both_ends_towards_the_mean(self) -> None:
+        mean, lower, upper = told().belief().ends(torch.from_numpy(GRID))
+        half = widths.dual_mixture(NORM, NOISE, DELTA, scale=0.5)
+        at, low, high = told(half).belief().ends(torch.from_numpy(GRID))
+        torch.testing.assert_close(low, at - 0.5 * (mean - lower))
+        torch.testing.assert_close(high, at + 0.5 * (upper - mean))
+
+
+def test_rewards_that_contradict_the_norm_are_reported() -> None:
+    with pytest.warns(UserWarning, match="contradict"):
+        told(widths.dual_mixture(0.01, 0.01), ridge=1.0)
+
+
+def test_other_estimators_have_no_such_bounds() -> None:
+    with pytest.raises(sf.InvalidInput, match="least squares"):
+        sf.Optimizer(sf.Arms(GRID), KERNEL, estimator=sf.Huber(), width=DUAL)
+
+
+def test_a_saved_run_goes_on_with_the_same_bounds(tmp_path: Any) -> None:
+    optimizer = told()
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run", kernel=KERNEL)
+    before, after = (one.belief().ends(one.space.points) for one in (optimizer, loaded))
+    for ours, theirs in zip(after, before, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert loaded.ask().arm == optimizer.ask().arm
