@@ -101,8 +101,8 @@ def gp_ts(
     level :math:`\delta / 2`. The theorem is for :math:`GP(\mu, v_t^2 \Sigma)` with a wider v_t. At
     `scale` = 1 much is explored for a thousand rounds. `width=widths.constant(1.0)` draws from the
     posterior itself, as is usual in practice, and the interval of `recommend` is then the posterior
-    mean plus or minus one standard deviation. With `features=QuadratureFourier()` it is Thompson sampling in quadrature Fourier
-    features.
+    mean plus or minus one standard deviation. With `features=QuadratureFourier()` it is Thompson
+    sampling in quadrature Fourier features.
 
     Args:
         space: `Arms` or `Box`. Draws are joint over all arms; on a box they are maximised by
