@@ -19,7 +19,8 @@ inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
 
 
 def bkb_on(case: Case, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:
-    given = {"norm_bound": NORM, "noise": NOISE, "oversampling": 2.0}
+    width = sf.widths.bkb(NORM, NOISE, DELTA, ACCURACY)  # that of the paper
+    given = {"noise": NOISE, "oversampling": 2.0, "width": width}
     return bkb(space or case.space, case.kernel(), **given | parts)
 
 

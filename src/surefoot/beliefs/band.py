@@ -162,6 +162,11 @@ class BandRule(Protocol):
     """Width whose bounds are narrowed by those of other regularisations, as `dual_mixture`."""
 
     @property
+    def norm_bound(self) -> float | None:
+        """Bound on the norm of the function; None where it is found by doubling."""
+        ...
+
+    @property
     def scale(self) -> float:
         """Factor on the distance of the bounds from the mean."""
         ...
@@ -241,11 +246,12 @@ def narrowed(
         theta, left = _ridge_regression(shifted)
         square = rule.squared_width(progress, shifted.factor.ridge, left)
         if square < 0.0:
-            warnings.warn(
-                f"the rewards contradict {rule!r}: no function of that norm is close to them, so "
-                "`norm_bound` or `noise` is too small, and the bounds do not hold.",
-                stacklevel=2,
-            )
+            if rule.norm_bound is not None:  # else it has yet to reach the norm
+                warnings.warn(
+                    f"the rewards contradict {rule!r}: no function of that norm is close to them, "
+                    "so `norm_bound` or `noise` is too small, and the bounds do not hold.",
+                    stacklevel=2,
+                )
             return SYMMETRIC
         others.append((regression.posterior(shifted, Estimate(theta)), math.sqrt(square)))
     return Intersection(others, rule.scale)

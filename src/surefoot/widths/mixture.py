@@ -133,7 +133,8 @@ class dual_mixture:  # noqa: N801
 
     Called as a width it is `analytic_mixture`, which is that of a = lambda. Estimates are least
     squares, of the rewards as they are. Should the rewards contradict `norm_bound` and `noise`, a
-    warning says so and the bounds are those of `analytic_mixture`.
+    warning says so; then, and as long as a norm bound that doubles is too small, the bounds are
+    those of `analytic_mixture`.
 
     Args:
         norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from `noise`.
