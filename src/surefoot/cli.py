@@ -391,7 +391,8 @@ def import_(
     The study is created if it does not exist. The table has one column for each parameter, named
     like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
     reason), `sem` (standard error), `worker`, `time` (when it began), `seconds` (how long it took),
-    and one for each constraint. Rows that are trials of the study already are not added again.
+    `state` (complete, fail; others are left out), and one for each constraint. A table of Optuna's
+    `trials_dataframe` will do. Rows that are trials of the study already are not added again.
     """
     with one_line_errors():
         import optuna
@@ -403,7 +404,9 @@ def import_(
         failed = f", {done.failed} of them failures" if done.failed else ""
         present = f"; {done.present} were there already" if done.present else ""
         skipped = f"; {done.skipped} rows were not finished" if done.skipped else ""
-        typer.echo(f"imported {done.trials} trials{failed}{present}{skipped}")
+        _say(f"imported {done.trials} trials{failed}{present}{skipped}")
+        if done.ignored:
+            _say(f"not used: {', '.join(done.ignored)}")
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import optuna
 import pytest
 
 from support.study_doubles import Scripted, all_of, trials_of
@@ -16,6 +17,7 @@ from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
 
 HEAD = "size,share,mode,value\n"
+STATES = "state,size,share,mode,value\n"
 TIMED = "size,share,mode,value,time,seconds\n"
 CHOICES = ('["OFF", "NORMAL", "FULL"]', '["=OFF", true, 3, 1.5]')
 
@@ -135,6 +137,8 @@ def test_unfinished_trials_are_skipped_and_a_run_goes_on(write_study, tmp_path):
     states = "state,size,share,mode,value,failure\n"
     runs = table(tmp_path, states + "running,512,0.5,OFF,,\ncomplete,512,0.5,OFF,2.0,\n")
     assert import_table(path, runs) == Imported(1, 0, 0, 1)
+    more = "PRUNED,512,0.6,OFF,1.0,\nTrialState.WAITING,512,0.6,OFF,,\nRUNNING,512,0.6,OFF,,\n"
+    assert import_table(path, table(tmp_path, states + more)) == Imported(0, 0, 0, 3)
     trials = trials_of(path, rounds=3)
     tune(trials, Scripted(), Stop())
     assert [one.value for one in all_of(trials)] == [2.0, 1.0, 1.0]
@@ -184,7 +188,23 @@ measure = "mean"
         (HEAD + "512,x,OFF,1\n", "'x' in column 'share', expected a finite number"),
         (HEAD + "512,0.5,off,1\n", "'off' in column 'mode', expected one of its choices"),
         (HEAD + "512,0.5,OFF,nan\n", "'nan' in column 'value', expected a finite number"),
-        (HEAD + "512,0.5\n", "'' in column 'mode'"),
+        (
+            HEAD + "512,0.5\n",
+            "line 2: got 2 cells, expected 4 as in the first line: the row is not c",
+        ),
+        (HEAD + "512,0.5,OFF,1\n512,0.5,OFF\n", "line 3: got 3 cells, expected 4"),
+        (HEAD + "512,0.5,OFF,1_0\n", "'1_0' in column 'value', expected a finite number"),
+        (HEAD + "512,0.5,OFF,1 ms\n", "'1 ms' in column 'value', expected a finite number"),
+        (
+            STATES + "done,512,0.5,OFF,1\n",
+            "'done' in column 'state', expected one of complete, fai",
+        ),
+        (STATES + "FAIL,512,0.5,OFF,1\n", "'FAIL' in column 'state', expected no value beside it"),
+        (
+            STATES + "complete,512,0.5,OFF,\n",
+            "'complete' in column 'state', expected a value besid",
+        ),
+        ("constraint_p99,size,share,mode,value\n1,512,0.5,OFF,1\n", "has no constraints.p99, expe"),
         ("size,share,value\n512,0.5,1\n", "no column 'mode', expected one beside"),
         ("size,share,mode\n512,0.5,OFF\n", "no column 'value'"),
         ("size,share,mode,value,speed\n512,0.5,OFF,1,2\n", "unknown column 'speed'"),
@@ -207,3 +227,35 @@ def test_what_is_wrong_is_refused_and_nothing_is_added(write_study, tmp_path, te
 def test_a_file_that_is_not_there(write_study, tmp_path):
     with pytest.raises(InvalidInput, match="no such file"):
         import_table(write_study(), tmp_path / "none.csv")
+
+
+@pytest.mark.slow
+def test_a_table_of_optuna(write_study, tmp_path):
+    """`trials_dataframe().to_csv()`, with its dates, durations, states and attributes."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_int("size", 512, 65536, log=True)
+        trial.suggest_categorical("mode", ["OFF", "NORMAL", "FULL"])
+        trial.set_user_attr("note", "kept, not here")
+        if trial.number == 1:
+            raise optuna.TrialPruned
+        if trial.number == 2:
+            raise ZeroDivisionError
+        return trial.suggest_float("share", 0, 1) + trial.number
+
+    study.enqueue_trial({"share": 0.5}, skip_if_exists=False)
+    study.optimize(objective, n_trials=5, catch=ZeroDivisionError)
+    frame = study.trials_dataframe()
+    frame["params_share"] = frame["params_share"].fillna(0.5)
+    frame.to_csv(tmp_path / "all.csv")
+    path = write_study()
+    done = import_table(path, tmp_path / "all.csv")
+    assert done == Imported(4, 1, 0, 1, ("user_attrs_note", "system_attrs_fixed_params"))
+    before = [trial for trial in study.trials if trial.state != optuna.trial.TrialState.PRUNED]
+    after = open_study(path).study.get_trials()
+    assert [one.value for one in after] == [one.value for one in before]
+    assert [one.params["size"] for one in after] == [one.params["size"] for one in before]
+    assert after[0].datetime_start == before[0].datetime_start
+    assert after[0].user_attrs["seconds"] == pytest.approx(before[0].duration.total_seconds())
+    assert import_table(path, tmp_path / "all.csv").present == 4

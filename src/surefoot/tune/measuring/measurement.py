@@ -11,7 +11,7 @@ from typing import Any
 from surefoot.tune.definition.environment import Variable
 from surefoot.tune.measuring.observed_constraints import ObservedConstraints
 from surefoot.tune.measuring.printed_value import PrintedValue, Unclear
-from surefoot.tune.measuring.quantity import number
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import storable
 
 _UNCONSTRAINED = ObservedConstraints({})
@@ -116,7 +116,7 @@ def strict_number(given: Any) -> float:
         TypeError: If it is none.
         ValueError: If it is none.
     """
-    found = number(given) if isinstance(given, str) else float(given)
+    found = plain_number(given) if isinstance(given, str) else float(given)
     if found is None:
         raise ValueError(f"{given!r:.100} is not a number")
     return found

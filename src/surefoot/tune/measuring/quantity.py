@@ -64,6 +64,7 @@ _TOKEN = re.compile(
     rf"(?P<text>^[^\S\n]*+\[1\](?=\s)|{_DATE}|{_CODE})|{_QUOTED}"
     rf"|(?P<number>(?<![\w.]){_QUANTITY.pattern})|(?P<word>{_WORD})|(?P<figure>{_FIGURE})"
 )
+_USUAL = re.compile(rf"[-+]?{_DIGITS}(?:[eE][-+]?[0-9]++)?+")
 _NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
 _OPENING = " \t\"'`[("
 _NAME_CHARACTERS = 60
@@ -182,11 +183,17 @@ def sole(text: str) -> Quantity | None:
     return one if one.text == text.strip() else None
 
 
-def number(text: str) -> float | None:
+def plain_number(text: str) -> float | None:
     """The number that a text is, without a unit; None if it is anything else.
 
     Stricter than `float`, which takes `1_0` for 10 and digits of other scripts.
+
+    Example:
+        >>> plain_number("1e3"), plain_number("1_0"), plain_number("3 ms")
+        (1000.0, None, None)
     """
+    if _USUAL.fullmatch(text):
+        return float(text)
     one = sole(plain(text))
     return None if one is None or one.unit or one.sem else one.value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from surefoot.tune.definition.environment import Variable
 from surefoot.tune.definition.grid import contains, range_text
 from surefoot.tune.definition.parameters import choice_of
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
 from surefoot.tune.study.known_trials import new_rows
 from surefoot.tune.study.opened_study import create_study
@@ -30,8 +32,12 @@ VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
 ERROR, WHO, WHEN = "sem", "worker", "time"
 EXPECTED_TIME = "a time such as 2026-03-01 14:30:00, or in seconds since 1970"
 STARTED = "start"  # of `export`: recognises its trial, and is not kept
-IGNORED = ("number", "weight", STARTED)
-UNFINISHED = ("running", "waiting", "interrupted")
+IGNORED = ("", "number", "weight", STARTED, "datetime_complete")
+IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataframe`
+OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
+MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
+UNFINISHED = ("running", "waiting", "pruned", "interrupted")
+_DURATION = re.compile(r"(?:(\d+) days? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -43,23 +49,27 @@ class Imported:
         failed: Added trials without a measurement.
         present: Rows that were trials of the study already.
         skipped: Rows of trials that were not finished.
+        ignored: Columns that were not used.
     """
 
     trials: int
     failed: int
     present: int
     skipped: int
+    ignored: tuple[str, ...] = ()
 
 
 def import_table(path: Path | str, table: Path | str) -> Imported:
     """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
 
-    Columns are named `params_NAME`, as `export` writes them, or like the parameters, in a study
+    Columns are named `params_NAME`, as `export` and Optuna's `trials_dataframe` write them, or like
+    the parameters, in a study
     with an environment also `environment_NAME` or like its variables, and `value`; `failure` is
     the reason of a row without a value, and `seconds` how long it took; `sem` is the standard error
     of the value, `worker` the name of the machine, `time` when it began. A constraint has a column
     `constraint_NAME` or of its name if it was measured. A cell of an inactive parameter is
-    ignored, and a failure needs no environment. All rows are checked before the first is added. A
+    ignored, and a failure needs no environment. A row whose `state` is running, waiting, pruned or
+    interrupted is left out. All rows are checked before the first is added. A
     row that is a trial of the study already, imported or measured, is not added again: one with the
     same parameters, environment and value, and the same `worker` and `time` (or `start`, of
     `export`) where both are given.
@@ -87,7 +97,8 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
         for trial in new:
             opened.study.add_trial(trial)
     failed = sum(trial.state == TrialState.FAIL for trial in new)
-    return Imported(len(new), failed, len(trials) - len(new), rows.skipped)
+    present = len(trials) - len(new)
+    return Imported(len(new), failed, present, rows.skipped, tuple(rows.ignored))
 
 
 class _Rows:
@@ -95,7 +106,11 @@ class _Rows:
 
     def __init__(self, study_file: StudyFile, table: Path) -> None:
         self._study_file, self._table = study_file, table
-        self._header, self._rows = read_table(table)
+        header, self._rows = read_table(table)
+        self._header = [
+            name if name in study_file.parameters else OTHER_NAMES.get(name, name)
+            for name in header
+        ]
         self._variables = {} if study_file.environment is None else study_file.environment.variables
         self._parameters = {
             name: self._column(f"params_{name}", name) for name in study_file.parameters
@@ -112,14 +127,18 @@ class _Rows:
         used = self._used()
         self._others = {name: index for index, name in enumerate(self._header) if index not in used}
         known = (FAILED, STATE, DURATION, ERROR, WHO, WHEN, *IGNORED)
+        self.ignored: list[str] = []
         for index, name in enumerate(self._header):
+            if index not in used and name.startswith(IGNORED_PREFIXES):
+                self.ignored.append(name)
+                continue
             if index not in used and name in self._header[:index]:
                 raise InvalidInput(f"{table}: the column {shown(name)} is there twice")
             if index not in used and name not in known:
                 raise InvalidInput(
-                    f"{table}: unknown column {shown(name)}, expected the parameters "
-                    f"({', '.join(study_file.parameters)}), {VALUE}, {FAILED}, {DURATION}, "
-                    f"{ERROR}, {WHO} and {WHEN}"
+                    f"{table}: unknown column {shown(name)}{_of_export(name)}, expected the "
+                    f"parameters ({', '.join(study_file.parameters)}), {VALUE}, {STATE}, {FAILED}, "
+                    f"{DURATION}, {ERROR}, {WHO} and {WHEN}"
                 )
         self.skipped = 0
 
@@ -133,7 +152,13 @@ class _Rows:
         trials = []
         for line, row in self._rows:
             check_cells(self._table, self._header, line, row, "; nothing was imported")
-            if self._text(row, STATE) in UNFINISHED:
+            if len(row) < len(self._header):
+                raise InvalidInput(
+                    f"{self._table}: line {line}: got {len(row)} cells, expected "
+                    f"{len(self._header)} as in the first line: the row is not complete; nothing "
+                    "was imported"
+                )
+            if self._is_unfinished(line, row):
                 self.skipped += 1
                 continue
             digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
@@ -141,6 +166,20 @@ class _Rows:
             trial = self._trial(line, row, f"{digest}-{seen[digest]}")
             trials.append((trial, self._begun(row, trial)))
         return trials
+
+    def _is_unfinished(self, line: int, row: list[str]) -> bool:
+        """Whether a row is of a trial without an end; `InvalidInput` for a wrong state."""
+        given = self._text(row, STATE)
+        state, value = given.lower().removeprefix("trialstate."), _cell(row, self._value)
+        if state in UNFINISHED:
+            return True
+        if state not in (*MEASURED, *NOT_MEASURED):
+            known = ", ".join(("complete", "fail", *UNFINISHED))
+            raise self._wrong(line, STATE, given, f"one of {known}")
+        if state and (state in MEASURED) is not bool(value):
+            expected = "a value" if state in MEASURED else "no value"
+            raise self._wrong(line, STATE, given, f"{expected} beside it, got {shown(value)}")
+        return False
 
     def _trial(self, line: int, row: list[str], identity: str) -> FrozenTrial:
         space = self._study_file.space
@@ -163,7 +202,7 @@ class _Rows:
                 for name, cell in under.items()
             }
         if seconds := self._text(row, DURATION):
-            attributes[SECONDS] = self._number(line, DURATION, seconds)
+            attributes[SECONDS] = self._seconds(line, seconds)
             if attributes[SECONDS] < 0.0:
                 raise self._wrong(line, DURATION, seconds, "a duration of at least 0")
         if error := self._text(row, ERROR):
@@ -249,27 +288,32 @@ class _Rows:
                 raise self._wrong(line, name, cell, "one of its choices")
             return choice
         special = self._study_file.space.special.get(name, ())
-        number = self._number(line, name, cell)
-        if number not in special and not contains(distribution, number):
+        value = self._number(line, name, cell)
+        if value not in special and not contains(distribution, value):
             raise self._wrong(line, name, cell, range_text(distribution, special))
-        return int(number) if isinstance(distribution, IntDistribution) else number
+        return int(value) if isinstance(distribution, IntDistribution) else value
 
     def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:
         """The value of a variable of the environment, as a run would record it."""
-        number = self._number(line, name, cell)
-        wanted = variable.mismatch(number)
+        value = self._number(line, name, cell)
+        wanted = variable.mismatch(value)
         if wanted is not None:
             raise self._wrong(line, name, cell, wanted)
-        return variable.nearest(number)
+        return variable.nearest(value)
+
+    def _seconds(self, line: int, cell: str) -> float:
+        """A duration in seconds, or as pandas writes one: `0 days 00:01:02.5`."""
+        parts = _DURATION.fullmatch(cell)
+        if parts is None:
+            return self._number(line, DURATION, cell)
+        days, hours, minutes, seconds = (float(part or 0) for part in parts.groups())
+        return 86400.0 * days + 3600.0 * hours + 60.0 * minutes + seconds
 
     def _number(self, line: int, name: str, cell: str) -> float:
-        try:
-            number = float(cell)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        found = plain_number(cell)
+        if found is None or not math.isfinite(found):
             raise self._wrong(line, name, cell, "a finite number")
-        return number
+        return found
 
     def _wrong(self, line: int, name: str, cell: str, expected: str) -> InvalidInput:
         return InvalidInput(
@@ -311,6 +355,18 @@ class _Rows:
 
 def _cell(row: Sequence[str], index: int) -> str:
     return row[index].strip() if index < len(row) else ""
+
+
+def _of_export(name: str) -> str:
+    """Why a column of an exported table may be unknown, in a few words."""
+    for prefix, table in (
+        ("params_", "parameters"),
+        ("environment_", "environment"),
+        ("constraint_", "constraints"),
+    ):
+        if name.startswith(prefix):
+            return f", and the study file has no {table}.{name.removeprefix(prefix)}"
+    return ""
 
 
 def _unquoted(cell: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.output_file import check_output, output_file
 from surefoot.tune.plain_text import escaped, storable
 from surefoot.tune.study.opened_study import OpenedStudy
@@ -112,7 +113,7 @@ def _cell(value: Any) -> Any:
     """A value that a spreadsheet takes for text if it is text, never for a formula."""
     if not isinstance(value, str):
         return value
-    formula = value.startswith(FORMULA) and _number(value) is None
+    formula = value.startswith(FORMULA) and plain_number(value) is None
     return escaped(f"'{value}" if formula else value)
 
 
@@ -180,7 +181,7 @@ def read_column(path: Path, column: str | None = None) -> Column:
         if not cell:
             skipped += 1
             continue
-        number = _number(cell)
+        number = plain_number(cell)
         if number is None or not np.isfinite(number):
             raise InvalidInput(
                 f"{path}: line {line}: got {cell!r} in column {header[index]!r}, expected a finite "
@@ -220,7 +221,7 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if not rows:
         raise InvalidInput(f"{path}: the file is empty, expected a CSV file with measurements")
     first = rows[0][1]
-    if all(_number(cell) is not None for cell in first):
+    if all(plain_number(cell) is not None for cell in first):
         return [str(position) for position in range(1, len(first) + 1)], rows
     return [name.strip() for name in first], rows[1:]
 
@@ -249,7 +250,7 @@ def _choose(
     numeric = [index for index in range(len(header)) if _is_numeric(index, rows)]
     if len(numeric) == 1:
         name = header[numeric[0]]
-        if _number(name) is not None and any(_number(other) is None for other in header):
+        if plain_number(name) is not None and any(plain_number(other) is None for other in header):
             raise InvalidInput(
                 f"{path}: the first line has the number {name} beside text, expected names of "
                 f"columns or numbers only: add names, or pass --column {name} if it is a name"
@@ -266,11 +267,4 @@ def _choose(
 def _is_numeric(index: int, rows: list[tuple[int, list[str]]]) -> bool:
     cells = [row[index].strip() for _, row in rows if index < len(row)]
     filled = [cell for cell in cells if cell]
-    return bool(filled) and all(_number(cell) is not None for cell in filled)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+    return bool(filled) and all(plain_number(cell) is not None for cell in filled)
