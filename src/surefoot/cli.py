@@ -20,6 +20,8 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
+    from surefoot.cli_words import GuessedWords
+
 if TYPE_CHECKING:
     from surefoot.tune.study.summary import AgainstDefaults, Summary
     from surefoot.tune.units import Units
@@ -29,6 +31,8 @@ _NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-expe
 
 app = typer.Typer(
     name="surefoot",
+    cls=GuessedWords,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -110,7 +114,7 @@ def _version(wanted: bool) -> None:
 def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     pass
@@ -366,7 +370,11 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="A .csv or .parquet file.", show_default=False
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="A .csv or .parquet file, or - for CSV on standard output.",
+            show_default=False,
         ),
     ],
 ) -> None:
@@ -374,11 +382,12 @@ def export(
     with one_line_errors():
         from surefoot.tune import export as write_table
         from surefoot.tune import open_study
-        from surefoot.tune.study.tables import check_export
+        from surefoot.tune.study.tables import STANDARD_OUTPUT, check_export
 
         check_export(output)
         count = write_table(open_study(study), output)
-        _say(f"wrote {count} trials to {output}")
+        if str(output) != STANDARD_OUTPUT:
+            _say(f"wrote {count} trials to {output}")
 
 
 @app.command(name="import")

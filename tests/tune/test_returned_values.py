@@ -39,7 +39,11 @@ FAILURES = {  # by index: the reason, and whether the configuration is not to bl
     8: ("the measurement is infinite, expected a finite number", False),
     9: ("returned [], expected a number or a list of numbers", False),
     10: ("returned (12.5, {'sem': 'small'}), expected (number, {'sem': number})", True),
-    11: ("returned (12.5, 0.4), expected a number or a list of numbers", False),
+    11: (
+        "returned (12.5, 0.4), expected a number or a list of numbers; a number with its standard "
+        "error is (number, {'sem': number})",
+        False,
+    ),
 }
 
 

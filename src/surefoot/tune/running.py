@@ -11,7 +11,7 @@ from optuna.samplers import BaseSampler
 from rich.console import Console
 
 from surefoot._internal import checks
-from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.command_template import InvalidCommand, shell_note
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
 from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
@@ -124,6 +124,8 @@ def run(
         with display_of(trials, console, quiet) as display:
             if opened.note:
                 display.note(opened.note)
+            if note := shell_note(study_file.objective.command or ""):
+                display.note(f"warning: {note}")
             with stop_on_signals(stop, lambda: display.note(STOPPING)):
                 if complete:
                     trials.interrupt_lost()

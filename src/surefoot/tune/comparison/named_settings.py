@@ -18,7 +18,7 @@ from surefoot.tune.study.opened_study import open_study
 from surefoot.types import InvalidInput, NotReady
 
 FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
-_TRIAL = re.compile(r"trial[ =]\s*(\d+)")
+_TRIAL = re.compile(r"(?:trial(?:[ =]\s*|(?=\d)))?#?(\d+)")
 _NEXT_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_-]*\s*=)")
 
 

@@ -16,6 +16,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
 
 MAX_ARGUMENT = 128 * 1024 - 1  # bytes of one argument on Linux
+_SHELL = {"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"}
 FORMAT_DIGITS = 5  # of a width or a precision
 
 
@@ -25,6 +26,24 @@ class InvalidCommand(InvalidInput):
     def __init__(self, message: str, key: str = "objective.command") -> None:
         super().__init__(message)
         self.key = key
+
+
+def shell_note(line: str, key: str = "objective.command") -> str:
+    """A warning if a command has what only a shell understands, outside of quotes; else empty."""
+    words = shlex.shlex(line, posix=False)
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        found = next(
+            (word for word in words if word in _SHELL or (word[:-1] and word[-1] == ";")), ""
+        )
+    except ValueError:
+        return ""
+    if not found:
+        return ""
+    return (
+        f"{key} has `{found}`, which is passed as an argument, since no shell runs it; put the "
+        "line in a script and run that, or put the argument in quotes"
+    )
 
 
 @dataclass(frozen=True)

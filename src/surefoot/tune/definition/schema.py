@@ -19,7 +19,7 @@ from surefoot.tune.definition.section import (
     check_value_name,
 )
 from surefoot.tune.definition.value_name import VALUE
-from surefoot.tune.plain_text import shown_storage
+from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.types import Constraint
 
 if TYPE_CHECKING:
@@ -96,8 +96,15 @@ class ObjectiveSection(Section):
         if self.command is not None and self.function is not None:
             raise InvalidKey("function", "given together with `command`; expected one of the two")
         if self.function is not None and not re.fullmatch(
-            r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
+            r"(?![^:]*\.py:)[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.function
         ):
+            module, _, name = self.function.partition(":")
+            if module.endswith(".py") and name and "/" not in module:
+                raise InvalidKey(
+                    "function",
+                    f"got {shown(self.function)}, expected the module without its ending: "
+                    f"{shown(f'{module[:-3]}:{name}')}",
+                )
             raise self.invalid("function", self.function)
         if self.value is not None and self.command is None:
             raise InvalidKey(

@@ -41,6 +41,28 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyEnvironment
 
 LONGEST_MESSAGE = 500  # characters, without the file's name
+_WORDS = {  # keys of other tools, and those to use here
+    **dict.fromkeys(("n_trials", "trials", "max_trials", "iterations", "budget"), ("rounds",)),
+    **dict.fromkeys(("min", "minimum", "lower", "from", "start"), ("low", "min")),
+    **dict.fromkeys(("max", "maximum", "upper", "to", "end", "stop"), ("high", "max")),
+    **dict.fromkeys(("options", "categories", "levels", "enum", "values"), ("choices", "values")),
+    **dict.fromkeys(("n_initial", "n_startup_trials", "startup", "init"), ("initial",)),
+    **dict.fromkeys(("random_state", "random_seed"), ("seed",)),
+    **dict.fromkeys(("goal", "mode", "sense"), ("direction",)),
+    **dict.fromkeys(("cmd", "run", "script", "shell"), ("command",)),
+    **dict.fromkeys(("metric", "key", "pattern", "regex"), ("value",)),
+    **dict.fromkeys(("log_scale", "logscale"), ("log",)),
+    **dict.fromkeys(("condition", "conditions", "if"), ("when",)),
+    **dict.fromkeys(("params", "space", "search_space"), ("parameters",)),
+    **dict.fromkeys(("limits", "constraint"), ("constraints",)),
+    **dict.fromkeys(("db", "database", "url"), ("storage",)),
+    "scale": ("log",),
+    "q": ("step",),
+}
+_ELSEWHERE = {
+    **dict.fromkeys(("n_jobs", "jobs", "workers"), "use `surefoot tune --workers N` instead"),
+}
+_UNQUOTED = re.compile(r"\s*([\w\"'.-]+)\s*=\s*([A-Za-z./][^#\"'=\[\]]*?)\s*(?:#.*)?")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -255,9 +277,10 @@ class StudyFile:
             StudyFileError: If the file cannot be read or anything in it is invalid; the message is
                 one line.
         """
-        path = Path(path)
+        path, text = Path(path), ""
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            text = path.read_text(encoding="utf-8-sig")
+            raw = tomllib.loads(text)
         except FileNotFoundError:
             raise StudyFileError(f"{path}: no such file, expected a study file in TOML") from None
         except OSError as error:
@@ -267,7 +290,9 @@ class StudyFile:
         except tomllib.TOMLDecodeError as error:
             what, at, where = str(error).rpartition(" (at ")  # it may quote a key
             message = _one_line(without_any_password(what) + at + where)
-            raise StudyFileError(f"{path}: not valid TOML: {message}") from None
+            raise StudyFileError(
+                f"{path}: not valid TOML: {message}{_without_quotes(text, where)}"
+            ) from None
         except RecursionError:
             raise StudyFileError(
                 f"{path}: nested too deeply, expected tables and lists of a study file"
@@ -335,6 +360,20 @@ class StudyFile:
     def hide_passwords(self, text: str) -> str:
         """`text` without the passwords of `study.storage` and of all URLs."""
         return without_passwords(text, secrets_of(self.study.storage))
+
+
+def _without_quotes(text: str, where: str) -> str:
+    """What to write if the line of an error has a text without quotes; empty if it has none."""
+    line = re.match(r"line (\d+)", where)
+    lines = text.splitlines()
+    found = (
+        _UNQUOTED.fullmatch(lines[int(line[1]) - 1])
+        if line and int(line[1]) <= len(lines)
+        else None
+    )
+    if found is None or found[2] in ("true", "false", "inf", "nan"):
+        return ""
+    return _one_line(without_any_password(f'; text has quotes: {found[1]} = "{found[2]}"'))
 
 
 def _too_large(value: Any, key: str = "") -> str:
@@ -440,8 +479,11 @@ def _got(value: object) -> str:
 
 
 def _nearest(given: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    meant = [key for key in _WORDS.get(given.lower().replace("-", "_"), ()) if key in known]
+    close = meant or difflib.get_close_matches(given, known, n=1, cutoff=0.5)
     hint = f"did you mean `{close[0]}`? " if close else ""
+    if not close and (where := _ELSEWHERE.get(given.lower().replace("-", "_"))):
+        hint = f"{where}. "
     return f"; {hint}Expected one of {', '.join(known)}" if known else ""
 
 

@@ -72,6 +72,8 @@ def _call(function: Callable[..., Any], keywords: dict[str, Any], reported: str)
             named = [*names, *(["sem"] if "sem" in others and "sem" not in names else [])]
             shown = ", ".join(f"{name!r}: number" for name in named)
             wanted = f"(number, {{{shown}}})" if named else "a number or a list of numbers"
+            if isinstance(result, tuple) and len(result) == 2 and not pair and not names:
+                wanted += "; a number with its standard error is (number, {'sem': number})"
             reply = {"error": f"returned {result!r:.200}, expected {wanted}"}
             return reply | ({"blameless": True} if _is_finite(value) else {})
     except Exception as error:

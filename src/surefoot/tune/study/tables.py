@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,14 @@ from surefoot.tune.study.trial_attributes import (
 )
 from surefoot.types import InvalidInput, NotReady
 
+STANDARD_OUTPUT = "-"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
 
 
 def check_export(output: Path) -> None:
     """Raise `InvalidInput` for a file that trials cannot be exported to."""
+    if str(output) == STANDARD_OUTPUT:
+        return
     check_output(output, (".csv", ".parquet"))
     if output.suffix.lower() == ".parquet":
         _data_frame()
@@ -49,7 +53,8 @@ def export(opened: OpenedStudy, output: Path) -> int:
 
     Args:
         opened: The study, as `open_study` gives it.
-        output: The file to write. Parquet needs pandas and pyarrow (`surefoot[parquet]`).
+        output: The file to write, or `-` for CSV on standard output. Parquet needs pandas and
+            pyarrow (`surefoot[parquet]`).
 
     Returns:
         The number of trials.
@@ -61,6 +66,9 @@ def export(opened: OpenedStudy, output: Path) -> int:
     """
     check_export(output)
     rows, columns = trial_table(opened.state())
+    if str(output) == STANDARD_OUTPUT:
+        _write_rows(rows, columns, sys.stdout)
+        return len(rows)
     with output_file(output) as partial:
         if output.suffix.lower() == ".csv":
             _write_csv(rows, columns, partial)
@@ -104,9 +112,15 @@ def _write_csv(rows: list[dict[str, Any]], columns: Sequence[str], path: Path) -
     # Not by pandas: it would be needed for every export, and turns integers beside missing values
     # into floats.
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=columns)
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+        _write_rows(rows, columns, file, "\r\n")
+
+
+def _write_rows(
+    rows: list[dict[str, Any]], columns: Sequence[str], file: TextIO, ending: str = "\n"
+) -> None:
+    writer = csv.DictWriter(file, fieldnames=columns, lineterminator=ending)
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
 
 
 def _cell(value: Any) -> Any:
@@ -221,6 +235,11 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if not rows:
         raise InvalidInput(f"{path}: the file is empty, expected a CSV file with measurements")
     first = rows[0][1]
+    if len(first) == 1 and (other := next((one for one in ";\t" if one in first[0]), "")):
+        raise InvalidInput(
+            f"{path}: the cells are separated by {other!r}, expected commas between them, and "
+            "decimal points in numbers"
+        )
     if all(plain_number(cell) is not None for cell in first):
         return [str(position) for position in range(1, len(first) + 1)], rows
     return [name.strip() for name in first], rows[1:]

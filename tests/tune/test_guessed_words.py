@@ -1,0 +1,137 @@
+"""Words that people guess: each works, or the answer names the right one in one line."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.cli_words import COMMANDS, OPTIONS
+from surefoot.tune import StudyFile, StudyFileError, import_table
+from surefoot.tune.comparison.named_settings import named_setting
+from surefoot.tune.definition.command_template import shell_note
+from surefoot.tune.measuring.function_server import _call
+from surefoot.types import InvalidInput
+
+
+def surefoot(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["help"], "surefoot tune"),
+        (["-h"], "surefoot tune"),
+        (["help", "tune"], "--rounds"),
+        (["tune", "-h"], "--rounds"),
+        (["-V"], "surefoot 0."),
+    ],
+)
+def test_words_for_help_and_version_work(arguments, shown):
+    code, out, _ = surefoot(*arguments)
+    assert code == 0
+    assert shown in out
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_a_command_of_another_tool_is_answered(word):
+    code, _, err = surefoot(word, "study.toml")
+    assert code == 2
+    assert f"no command '{word}'; use " in " ".join(err.split())
+
+
+def test_the_answers_are_commands():
+    names = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
+    used = {use.split()[1] for use in COMMANDS.values() if use.startswith("surefoot")}
+    assert used <= names
+    assert not names & COMMANDS.keys()
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_of_another_tool_is_answered(option):
+    code, _, err = surefoot("tune", "study.toml", option, "3")
+    assert code == 2
+    assert f"no option {option}; use " in " ".join(err.split())
+
+
+def test_other_unknown_words_are_the_usual_error():
+    assert "No such command" in surefoot("nonsense")[2]
+    assert "No such option" in surefoot("tune", "study.toml", "--nonsense")[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("rounds = 8", "n_trials = 8"), "study.n_trials: unknown key; did you mean `rounds`?"),
+        (("rounds = 8", "rounds = 8\nmode = 'min'"), "study.mode: unknown key; did you mean `dire"),
+        (("rounds = 8", "rounds = 8\nn_jobs = 2"), "use `surefoot tune --workers N` instead"),
+        (("low = 0,", "min = 0,"), "parameters.share.min: unknown key; did you mean `low`?"),
+        (("high = 1 }", "max = 1 }"), "parameters.share.max: unknown key; did you mean `high`?"),
+        (("timeout = 30", "metric = 'p95'"), "objective.metric: unknown key; did you mean `value`"),
+        (('"minimize"', "minimize"), 'text has quotes: direction = "minimize"'),
+        (('"hill"', "hill # a name"), 'text has quotes: name = "hill"'),
+    ],
+)
+def test_a_word_in_a_study_file_is_answered(write_study, change, message):
+    with pytest.raises(StudyFileError) as refused:
+        StudyFile.load(write_study(change))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_function_named_by_its_file(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(
+        '[study]\nname = "s"\ndirection = "minimize"\nrounds = 2\n'
+        '[objective]\nfunction = "fn.py:measure"\n'
+        '[parameters]\nx = { type = "float", low = 0, high = 1 }\n'
+    )
+    with pytest.raises(StudyFileError, match="module without its ending: 'fn:measure'"):
+        StudyFile.load(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("sh b.sh {x} | tail -1", "|"),
+        ("cd a && sh b.sh {x}", "&&"),
+        ("sh a.sh; sh b.sh {x}", "a.sh;"),
+        ("sh b.sh {x} > out", ">"),
+        ("sh -c 'echo 1 | cat' {x}", ""),
+        ("grep '|' {x}", ""),
+        ("curl 'http://a?b=1&c=2' {x}", ""),
+        ("awk '{{print $1; exit}}' {x}", ""),
+    ],
+)
+def test_what_only_a_shell_understands_is_a_warning(line, found):
+    note = shell_note(line)
+    assert bool(note) == bool(found)
+    assert f"`{found}`, which is passed as an argument" in note or not found
+
+
+def test_a_pair_of_numbers_is_answered():
+    reply = _call(lambda: (12.5, 0.4), {}, "")
+    assert "a number with its standard error is (number, {'sem': number})" in reply["error"]
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(";", "';'"), ("\t", r"'\\t'")])
+def test_other_separators_are_answered(write_study, tmp_path, separator, shown):
+    (tmp_path / "runs.csv").write_text(f"size{separator}value\n512{separator}1,5\n")
+    with pytest.raises(InvalidInput, match=f"the cells are separated by {shown}, expected commas"):
+        import_table(write_study(), tmp_path / "runs.csv")
+
+
+@pytest.mark.slow
+def test_a_trial_by_its_number_and_a_table_on_standard_output(write_study, tmp_path):
+    path = write_study()
+    (tmp_path / "runs.csv").write_text("size,share,mode,value\n512,0.5,OFF,1\n600,1,OFF,2\n")
+    import_table(path, tmp_path / "runs.csv")
+    for name in ("1", "#1", "trial 1", "trial=1", "trial1"):
+        assert named_setting(StudyFile.load(path), name).params["size"] == 600
+    code, out, _ = surefoot("export", path, "-o", "-")
+    assert code == 0
+    assert out.splitlines()[0].startswith("number,state,params_size")
+    assert len(out.splitlines()) == 3
