@@ -5,10 +5,8 @@ Each command imports what it needs, so that `surefoot --help` answers at once.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
@@ -20,13 +18,18 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
+    from surefoot._commands import ask_tell
+    from surefoot._commands.terminal import StudyArgument, one_line_errors
+    from surefoot._commands.terminal import confidence as _confidence
+    from surefoot._commands.terminal import integer as _integer
+    from surefoot._commands.terminal import say as _say
     from surefoot.cli_words import GuessedWords
+    from surefoot.tune.errors import INTERRUPTED, INVALID, STOPPED
 
 if TYPE_CHECKING:
     from surefoot.tune.study.summary import AgainstDefaults, Summary
     from surefoot.tune.units import Units
 
-STOPPED, INVALID, INTERRUPTED = 1, 2, 130
 _NO_EXPERIMENTS = "the experiments are a separate package: install surefoot-experiments first"
 
 app = typer.Typer(
@@ -46,62 +49,6 @@ setup or teardown, or a storage that cannot be written), with all measurements k
 file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with
 all measurements kept.""",
 )
-
-StudyArgument = Annotated[
-    Path, typer.Argument(metavar="STUDY", help="The study file, in TOML.", show_default=False)
-]
-
-
-def _integer(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Read an integer in a range, from an option."""
-    wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
-
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least or (most is not None and number > most):
-            raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
-        return number
-
-    return read
-
-
-def _confidence(text: str | float) -> float:
-    """Read a probability, from an option."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < 1:
-        raise typer.BadParameter(f"got {text}, expected a number between 0 and 1, such as 0.95")
-    return number
-
-
-@contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn surefoot's errors into one line on standard error and an exit code."""
-    from surefoot.tune.passwords import without_passwords
-    from surefoot.types import InvalidInput, NotReady, SurefootError
-
-    try:
-        yield
-    except SurefootError as error:
-        _say(without_passwords(" ".join(str(error).split())), err=True)
-        raise typer.Exit(
-            INVALID if isinstance(error, InvalidInput | NotReady) else STOPPED
-        ) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _say(text: str, err: bool = False) -> None:
-    """Print text from outside, without control characters that a terminal would obey."""
-    from surefoot.tune.plain_text import printable
-
-    typer.echo(printable(text), err=err)
 
 
 def _version(wanted: bool) -> None:
@@ -492,6 +439,9 @@ def reproduce(
         typer.echo(_NO_EXPERIMENTS, err=True)
         raise typer.Exit(INVALID)
     found[0].load()(arguments or ["--help"], "surefoot reproduce")
+
+
+ask_tell.add_to(app)
 
 
 def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:

@@ -15,7 +15,6 @@ COMMANDS = {
     "show": "surefoot recommend STUDY",
     "result": "surefoot recommend STUDY",
     "results": "surefoot recommend STUDY",
-    "status": "surefoot recommend STUDY",
     "plot": "surefoot report STUDY",
     "dashboard": "surefoot report STUDY",
     "html": "surefoot report STUDY",

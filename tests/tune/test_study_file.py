@@ -102,11 +102,11 @@ def test_every_section_may_be_missing(tmp_path: Path):
     with pytest.raises(StudyFileError, match=r"study: missing; expected a table \[study\]"):
         StudyFile.load(path)
     path.write_text(
-        '[study]\nname="a"\ndirection="maximize"\nrounds=1\n[objective]\n[parameters]\n'
+        '[study]\nname="a"\ndirection="maximize"\nrounds=1\n[objective]\nkeep=true\n[parameters]\n'
     )
     with pytest.raises(StudyFileError, match=r"objective.command: missing; expected a command"):
         StudyFile.load(path)
-    path.write_text(path.read_text().replace("[objective]", '[objective]\ncommand="true"'))
+    path.write_text(path.read_text().replace("keep=true", 'command="true"'))
     with pytest.raises(StudyFileError, match=r"parameters: got none, expected at least one"):
         StudyFile.load(path)
 

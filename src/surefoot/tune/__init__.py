@@ -6,6 +6,7 @@ from surefoot._internal.extras import check_installed
 from surefoot._internal.lazy import lazily
 
 if TYPE_CHECKING:
+    from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, open_ask_tell
     from surefoot.tune.comparison.compare import ComparisonFailed, compare
     from surefoot.tune.comparison.comparison import Comparison, Difference
     from surefoot.tune.definition.study_file import StudyFile, StudyFileError
@@ -24,6 +25,7 @@ check_installed(
     "tune", "optuna", "sqlalchemy", "pydantic", "typer", "rich", "jinja2", "markupsafe", "plotly"
 )
 _NAMES = {
+    "ask_tell.ask_tell": ("AskTell", "NothingToAsk", "open_ask_tell"),
     "comparison.compare": ("ComparisonFailed", "compare"),
     "comparison.comparison": ("Comparison", "Difference"),
     "definition.study_file": ("StudyFile", "StudyFileError"),
@@ -40,12 +42,14 @@ _NAMES = {
 }
 
 __all__ = [
+    "AskTell",
     "Comparison",
     "ComparisonFailed",
     "Difference",
     "Failure",
     "Measurement",
     "NoStudy",
+    "NothingToAsk",
     "OpenedStudy",
     "Outcome",
     "StudyFile",
@@ -57,6 +61,7 @@ __all__ = [
     "export",
     "import_table",
     "is_round",
+    "open_ask_tell",
     "open_study",
     "run",
     "summarise",

@@ -212,7 +212,7 @@ class SurefootSampler(BaseSampler):
         if self._first_number is None:
             self._begin_at(trial.number)
         space, given = self._search_space, _given(trial)
-        if space is not None and space.require and given:
+        if space is not None and space.require and given and not space.is_complete(given):
             from surefoot.integrations.optuna.encoding import Encoding
 
             with self._failing(study, trial):
@@ -258,6 +258,11 @@ class SurefootSampler(BaseSampler):
             Values by parameter name.
         """
         self._raise_error_if_multi_objective(study)
+        whole, known = _given(trial), self._search_space
+        if known is not None and self.environment is None and known.is_complete(whole):
+            params = known.restricted(whole)
+            write_reservation(study, trial, known.distributions, params, None)
+            return {}  # nothing is left to choose
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False)
             common, given = self._common(trials), dict(_given(trial))

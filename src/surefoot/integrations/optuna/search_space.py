@@ -215,6 +215,24 @@ class SearchSpace:
         """
         return self.named.encoding.violated(self.restricted(params)) if self.require else ()
 
+    def is_complete(self, params: Mapping[str, Any]) -> bool:
+        """Whether values are those of a whole configuration, which satisfies the rules.
+
+        Args:
+            params: Values by parameter name.
+
+        Returns:
+            The truth; values of other names do not count.
+        """
+        known = self.named.parameters if self.varying_names else {}
+        given = {
+            name: value
+            for name, value in params.items()
+            if name not in known or known[name].contains(value)
+        }
+        active = self.active(given)
+        return all(name in given for name in active) and not self.violated(given)
+
     def completed(self, params: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
         """A configuration with a value for each of its active parameters, and for no other.
 

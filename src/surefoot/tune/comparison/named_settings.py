@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,16 +102,37 @@ def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:
 
 def _parse(study_file: StudyFile, text: str) -> dict[str, Any]:
     """Values of all parameters in `name=value,name=value`."""
-    space, params = study_file.space, {}
-    known = space.scales
+    given: dict[str, str] = {}
     for part in _NEXT_NAME.split(text):
         name, _, value = (piece.strip() for piece in part.partition("="))
+        if name in given:
+            raise InvalidInput(f"{name}: given twice, expected one value")
+        given[name] = value
+    return configuration_of(study_file, given)
+
+
+def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration of values in text.
+
+    Args:
+        study_file: The checked study file.
+        given: A text for each active parameter, by name.
+
+    Returns:
+        Values by parameter name.
+
+    Raises:
+        InvalidInput: If a parameter is unknown, missing or inactive, a value does not fit, or the
+            configuration violates a rule.
+    """
+    space, params = study_file.space, {}
+    known = space.scales
+    text = ",".join(f"{name}={value}" for name, value in given.items())
+    for name, value in given.items():
         if name not in known:
             raise InvalidInput(
                 f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
             )
-        if name in params:
-            raise InvalidInput(f"{name}: given twice, expected one value")
         params[name] = _value(name, value, known[name], space.special.get(name, ()))
     active = space.active(params)
     if missing := [name for name in active if name not in params]:

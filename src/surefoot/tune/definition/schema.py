@@ -65,7 +65,10 @@ class StudySection(Section):
 
 
 class ObjectiveSection(Section):
-    """`[objective]`: a command or a Python function, its timeout, and what surrounds the run."""
+    """`[objective]`: a command or a Python function, its timeout, and what surrounds the run.
+
+    Without either, the study is measured from outside, by `surefoot ask` and `surefoot tell`.
+    """
 
     command: str | None = Field(default=None, description="a command line")
     function: str | None = Field(
@@ -91,7 +94,8 @@ class ObjectiveSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.command is None and self.function is None:
+        runs = self.timeout is not None or self.setup or self.teardown or self.keep
+        if runs and self.command is None and self.function is None:
             raise InvalidKey("command", "missing; expected a command line (or `function` instead)")
         if self.command is not None and self.function is not None:
             raise InvalidKey("function", "given together with `command`; expected one of the two")

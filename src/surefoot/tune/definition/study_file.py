@@ -74,7 +74,10 @@ class Contents(Section):
     """All tables of the file."""
 
     study: StudySection = Field(description="a table [study] with name, direction and rounds")
-    objective: ObjectiveSection = Field(description="a table [objective] with command or function")
+    objective: ObjectiveSection = Field(
+        default_factory=ObjectiveSection,
+        description="a table [objective] with command or function",
+    )
     parameters: dict[str, Parameter] = Field(
         description="a table [parameters] with a line for each parameter"
     )

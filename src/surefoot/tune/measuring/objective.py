@@ -32,8 +32,18 @@ class Objective(Protocol):
 
 
 def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
-    """The objective that a study file describes; `kept` is used if it has `keep = true`."""
+    """The objective that a study file describes; `kept` is used if it has `keep = true`.
+
+    Raises:
+        StudyFileError: If it describes none.
+    """
     section, folder = study_file.objective, study_file.folder
+    if section.command is None and section.function is None:
+        raise study_file.error(
+            "objective.command",
+            "missing; expected a command line (or `function` instead) to measure with; `surefoot "
+            "ask` and `surefoot tell` need none",
+        )
     timeout = section.timeout
     environment, observed = study_file.environment, None
     names = list(study_file.parameters)

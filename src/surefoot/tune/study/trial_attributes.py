@@ -19,6 +19,7 @@ from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 UNITS = "surefoot:units"  # of the study: units of the first measurement, by name
+ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
@@ -41,6 +42,11 @@ def is_failed_round(trial: FrozenTrial) -> bool:
 def is_interrupted(trial: FrozenTrial) -> bool:
     """Whether a trial was interrupted, which says nothing about its configuration."""
     return trial.state == TrialState.FAIL and bool(trial.user_attrs.get(INTERRUPTED))
+
+
+def is_asked(trial: FrozenTrial) -> bool:
+    """Whether a trial was asked for, and its value has not been told."""
+    return trial.state == TrialState.RUNNING and bool(trial.user_attrs.get(ASKED))
 
 
 def failure_reason(trial: FrozenTrial) -> str:

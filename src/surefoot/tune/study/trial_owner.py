@@ -50,6 +50,11 @@ def owner_of(trial: FrozenTrial) -> dict[str, Any] | None:
     return None if owner is None or mismatch(owner) else owner
 
 
+def is_owned(trial: FrozenTrial) -> bool:
+    """Whether a process of surefoot measures a trial."""
+    return owner_of(trial) is not None
+
+
 def mismatch(owner: object) -> str:
     """Fault of a trial's owner that something else has recorded, empty if there is none."""
     if not isinstance(owner, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -33,6 +33,7 @@ from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
+    ASKED,
     FAILURE,
     LEFT_BEHIND,
     OUTPUT,
@@ -56,14 +57,21 @@ class NoTrial(enum.Enum):
 class StudyTrials:
     """The trials of one study, for one process of one tuning run.
 
-    `rounds` are the finished trials to reach; `run` names the tuning run, which may have several
-    processes; `worker` names what measures.
+    Args:
+        opened: The study.
+        rounds: The finished trials to reach.
+        run: Name of the tuning run, which may have several processes.
+        worker: Name of what measures; empty if that is known at the end only.
+        is_counted: Whether a running trial is one of the rounds.
+        design: Configurations to queue before the sampler chooses any, given the study.
     """
 
     opened: OpenedStudy
     rounds: int
     run: str
     worker: str
+    is_counted: Callable[[FrozenTrial], bool] = trial_owner.is_owned
+    design: Callable[[StudyState], Sequence[Mapping[str, Any]]] = lambda state: ()
     _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
 
     @property
@@ -96,11 +104,8 @@ class StudyTrials:
             state = self.opened.read()
             if self._interrupt_lost(state):
                 state = self.opened.read()
-            running = sum(
-                t.state == TrialState.RUNNING and trial_owner.owner_of(t) is not None
-                for t in state.trials
-            )
-            begun = state.finished + running
+            running = [t for t in state.trials if t.state == TrialState.RUNNING]
+            begun = state.finished + sum(map(self.is_counted, running))
             schedule = Schedule(state, self.rounds).checked(begun)
             target = schedule.target()
             if state.finished >= target:
@@ -123,7 +128,19 @@ class StudyTrials:
         complete = state.finished + len(owned) >= self.target(state)
         return owned if elsewhere and complete else []
 
-    def record(self, trial: Trial, result: Measurement | Failure) -> bool:
+    def hand_over(self, trials: Sequence[Trial]) -> None:
+        """Leave trials that this process has begun to whoever will tell their values.
+
+        They do not end with this process.
+        """
+        self.opened.attempt("handing over trials", partial(self._hand_over, trials))
+
+    def _hand_over(self, trials: Sequence[Trial]) -> None:
+        for name, value in ((ASKED, True), (OWNER, None)):
+            for trial in trials:
+                self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
+
+    def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile.
 
         Its measurement is converted to the study's unit.
@@ -156,26 +173,29 @@ class StudyTrials:
                 study.set_user_attr(UNITS, {**settled.units, **known})
         return settled
 
-    def _record(self, trial: Trial, result: Measurement | Failure) -> None:
-        trial.set_user_attr(SECONDS, round(result.seconds, 6))
+    def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
+        attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
         if result.left_behind:
-            trial.set_user_attr(LEFT_BEHIND, result.left_behind)
+            attributes[LEFT_BEHIND] = result.left_behind
         if isinstance(result, Measurement):
             if result.environment is not None:
-                trial.set_user_attr(ENVIRONMENT, dict(result.environment))
+                attributes[ENVIRONMENT] = dict(result.environment)
             if result.constraints:
-                trial.set_user_attr(CONSTRAINTS, dict(result.constraints))
-            if result.sem:
-                trial.set_user_attr(STANDARD_ERROR, result.sem)
+                attributes[CONSTRAINTS] = dict(result.constraints)
+            if result.sem or STANDARD_ERROR in trial.user_attrs:
+                attributes[STANDARD_ERROR] = result.sem
             if result.worker:
-                trial.set_user_attr(WORKER, result.worker)
-            self.opened.study.tell(trial, result.value)
+                attributes[WORKER] = result.worker
         else:
-            trial.set_user_attr(FAILURE, result.reason)
-            trial.set_user_attr(OUTPUT, result.output)
+            attributes |= {FAILURE: result.reason, OUTPUT: result.output}
             if result.blameless:
-                trial.set_user_attr(BLAMELESS, True)
-            self.opened.study.tell(trial, state=TrialState.FAIL)
+                attributes[BLAMELESS] = True
+        for name, value in attributes.items():
+            self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
+        if isinstance(result, Measurement):
+            self.opened.study.tell(trial.number, result.value)
+        else:
+            self.opened.study.tell(trial.number, state=TrialState.FAIL)
 
     def interrupt_lost(self) -> None:
         """Mark the running trials whose process is gone as interrupted."""
@@ -228,8 +248,10 @@ class StudyTrials:
 
         So it has an owner from its first moment on, whenever this process may be killed.
         """
-        attributes = {OWNER: trial_owner.this_process(self.run), WORKER: self.worker}
+        attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
+        attributes |= {WORKER: self.worker} if self.worker else {}
         fixed: dict[str, Any] = {}
+        following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
         queued = [trial for trial in trials if trial.state == TrialState.WAITING]
         if queued:
@@ -238,11 +260,15 @@ class StudyTrials:
             return
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults}
+        elif design := self.design(schedule.state):
+            fixed, following = {FIXED: dict(design[0])}, design[1:]
         elif (planned := schedule.planned(begun)) is not None:
             attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
         self.opened.study.add_trial(
             create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
         )
+        for params in following:
+            self.opened.study.enqueue_trial(dict(params))
 
     def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the default configuration, if there is one, was measured or is being measured."""
@@ -262,10 +288,10 @@ class StudyTrials:
             if trial_owner.is_elsewhere(owner):
                 if self._silent.is_silent(trial):
                     lost = True
-                    self._interrupt(trial, "nothing was heard of the machine that ran it")
+                    self.interrupt(trial, "nothing was heard of the machine that ran it")
             elif trial_owner.is_gone(owner):
                 lost = True
-                self._interrupt(trial, "the process that ran it is gone")
+                self.interrupt(trial, "the process that ran it is gone")
         return lost
 
     def _interrupt_own(self, why: str) -> None:
@@ -273,13 +299,14 @@ class StudyTrials:
         for trial in self.opened.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             owner = trial_owner.owner_of(trial) or {}
             if all(owner.get(key) == me[key] for key in ("run", "host", "pid", "born")):
-                self._interrupt(trial, why)
+                self.interrupt(trial, why)
 
     def _id(self, trial: FrozenTrial | Trial) -> int:
         study_id = self.opened.storage.get_study_id_from_name(self.opened.study.study_name)
         return self.opened.storage.get_trial_id_from_study_id_trial_number(study_id, trial.number)
 
-    def _interrupt(self, trial: FrozenTrial, why: str) -> None:
+    def interrupt(self, trial: FrozenTrial, why: str) -> None:
+        """Mark a running trial as interrupted, within an `attempt`."""
         attributes = {INTERRUPTED: True, FAILURE: f"interrupted: {why}"}
         # It may have finished, or another process may have marked it, in the meantime.
         with contextlib.suppress(UpdateFinishedTrialError):

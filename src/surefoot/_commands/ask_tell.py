@@ -1,0 +1,196 @@
+"""`surefoot ask`, `tell`, `forget`, `status`, `predict` and `serve`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from surefoot._commands.terminal import StudyArgument, integer, one_line_errors, say
+from surefoot.types import InvalidInput
+
+if TYPE_CHECKING:
+    from surefoot.tune.ask_tell.ask_tell import AskTell
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+IdArgument = Annotated[
+    int, typer.Argument(metavar="ID", help="Id of the configuration.", show_default=False)
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    # Names of constraints are options, and numbers may be negative.
+    free = {"ignore_unknown_options": True}
+    app.command()(ask)
+    app.command(context_settings=free)(tell)
+    app.command()(forget)
+    app.command()(status)
+    app.command()(predict)
+    app.command()(serve)
+
+
+def ask(
+    study: StudyArgument,
+    count: Annotated[
+        int,
+        typer.Option("-n", parser=integer(1, 1000), metavar="INTEGER", help="How many."),
+    ] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Get configurations to measure by other means.
+
+    Prints a line for each: its id, and NAME=VALUE for each parameter, quoted for a shell. They stay
+    asked for until `surefoot tell` or `surefoot forget`, also after a restart, and no two at the
+    same time are alike. The study file needs no command. Exit code 1 when no round is left.
+    """
+    with one_line_errors():
+        asked = _opened(study).ask(count)
+        if as_json:
+            typer.echo(json.dumps([one.as_dict() for one in asked]))
+        else:
+            say("\n".join(one.line for one in asked))
+
+
+def tell(
+    study: StudyArgument,
+    id: IdArgument,
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="VALUE [NAME=NUMBER]...",
+            help="The measurement, and the value of each constraint, as NAME=NUMBER or --NAME "
+            "NUMBER.",
+            show_default=False,
+        ),
+    ] = None,
+    sem: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Standard error of the measurement.")
+    ] = "0",
+    worker: Annotated[str, typer.Option(metavar="TEXT", help="Who or what measured.")] = "",
+    failed: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why there is no measurement, instead of VALUE.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Record the measurement of a configuration that was asked for.
+
+    Telling the same again changes nothing; another value of the same id is refused.
+    """
+    with one_line_errors():
+        value, values = _split(given or [])
+        opened = _opened(study)
+        told = opened.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
+        if as_json:
+            typer.echo(json.dumps(told.as_dict()))
+        else:
+            say(told.line)
+
+
+def forget(
+    study: StudyArgument,
+    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Ids.", show_default=False)],
+) -> None:
+    """Give up configurations that were asked for.
+
+    A value that comes later can still be told.
+    """
+    with one_line_errors():
+        for one in _opened(study).forget(ids):
+            say(f"forgotten: {one.line}")
+
+
+def status(study: StudyArgument, as_json: JsonOption = False) -> None:
+    """Print the progress and the configurations that wait to be told."""
+    with one_line_errors():
+        found = _opened(study).status()
+        if as_json:
+            typer.echo(json.dumps(found.as_dict()))
+        else:
+            say("\n".join(found.lines))
+
+
+def predict(
+    study: StudyArgument,
+    configurations: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CONFIG...",
+            help="recommended, default, 'trial 17' or name=value,... with all parameters.",
+            show_default=False,
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Predict the values of configurations, with 95 % credible intervals."""
+    with one_line_errors():
+        from surefoot.tune.ask_tell.answers import prediction_as_dict, prediction_line
+
+        opened = _opened(study)
+        found = opened.predict(configurations)
+        if as_json:
+            typer.echo(json.dumps([prediction_as_dict(one) for one in found]))
+        else:
+            say("\n".join(prediction_line(one, opened.study_file.units) for one in found))
+
+
+def serve(
+    study: StudyArgument,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Speak the Model Context Protocol instead.")
+    ] = False,
+) -> None:
+    """Answer requests on standard input, a JSON object on each line.
+
+    \b
+    {"verb": "ask", "count": 3}
+    {"verb": "tell", "id": 7, "value": 12.5, "sem": 0.4, "values": {"p99": 18.3}, "worker": "a"}
+    {"verb": "tell", "id": 8, "failed": "out of memory"}
+    {"verb": "predict", "configurations": [{"threads": 8}]}
+    {"verb": "status"}
+    {"verb": "forget", "ids": [9]}
+
+    Each gets a line with a JSON object, {"error": ..., "code": ...} if it is refused, with the exit
+    code that the command would have. Ends with its input.
+    """
+    with one_line_errors():
+        opened = _opened(study)
+        if mcp:
+            from surefoot.tune.ask_tell.mcp_server import run_mcp
+
+            run_mcp(opened)
+        else:
+            from surefoot.tune.ask_tell.serve import serve_lines
+
+            serve_lines(opened, typer.get_text_stream("stdin"), typer.get_text_stream("stdout"))
+
+
+def _opened(study: StudyArgument) -> AskTell:
+    import optuna
+
+    from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return open_ask_tell(study)
+
+
+def _split(given: list[str]) -> tuple[str | None, dict[str, str]]:
+    """The value, and the other numbers by name, in `12.5 p99=18.3` or `12.5 --p99 18.3`."""
+    left, values, plain = list(given), {}, []
+    while left:
+        word = left.pop(0)
+        name, equals, number = word.removeprefix("--").partition("=")
+        if not word.startswith("--") and not equals:
+            plain.append(word)
+            continue
+        if not equals:
+            if not left:
+                raise InvalidInput(f"{word}: got nothing after it, expected a number")
+            number = left.pop(0)
+        if name in values:
+            raise InvalidInput(f"{name}: given twice, expected one value")
+        values[name] = number
+    if len(plain) > 1:
+        raise InvalidInput(f"got {len(plain)} values ({' '.join(plain)}), expected one")
+    return (plain[0] if plain else None), values

@@ -1,0 +1,67 @@
+"""Arguments, output and errors that the commands have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+from surefoot._internal.extras import extra
+
+with extra("tune"):
+    import typer
+
+    from surefoot.tune.errors import INTERRUPTED, error_line, exit_code
+    from surefoot.tune.plain_text import printable
+    from surefoot.types import SurefootError
+
+StudyArgument = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study file, in TOML.", show_default=False)
+]
+
+
+def integer(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Read an integer in a range, from an option."""
+    wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
+        return number
+
+    return read
+
+
+def confidence(text: str | float) -> float:
+    """Read a probability, from an option."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise typer.BadParameter(f"got {text}, expected a number between 0 and 1, such as 0.95")
+    return number
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn surefoot's errors into one line on standard error and an exit code."""
+    try:
+        yield
+    except SurefootError as error:
+        typer.echo(error_line(error), err=True)
+        raise typer.Exit(exit_code(error)) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print text from outside, without control characters that a terminal would obey."""
+    typer.echo(printable(text), err=err)

@@ -1,0 +1,1 @@
+"""Measuring a study from outside: ask for configurations, tell their values, from any process."""

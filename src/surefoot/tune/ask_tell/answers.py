@@ -1,0 +1,152 @@
+"""What a study answers to those who measure it: as lines for a shell, and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from optuna.trial import FrozenTrial, Trial
+
+from surefoot.tune.estimate_text import estimate_texts
+from surefoot.tune.study.trial_attributes import failure_reason, trial_environment
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
+    from surefoot.tune.units import Units
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A configuration to measure.
+
+    Args:
+        id: Its id, the number of its trial.
+        params: Values by parameter name.
+        environment: Values of the environment to measure under, by name; empty if there is none or
+            it is observed.
+        since: When it was asked for.
+    """
+
+    id: int
+    params: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    since: datetime | None
+
+    @classmethod
+    def of(cls, trial: Trial | FrozenTrial) -> Self:
+        """The configuration of a trial."""
+        return cls(trial.number, trial.params, trial_environment(trial), trial.datetime_start)
+
+    @property
+    def line(self) -> str:
+        """Its id and `name=value` for each parameter, quoted for a shell."""
+        values = {**self.params, **self.environment}
+        return " ".join([str(self.id), *(shlex.quote(f"{n}={v}") for n, v in values.items())])
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values; `environment` only where there is one."""
+        found: dict[str, Any] = {"id": self.id, "params": dict(self.params)}
+        return found | ({"environment": dict(self.environment)} if self.environment else {})
+
+
+@dataclass(frozen=True)
+class Told:
+    """The recorded outcome of a configuration.
+
+    Args:
+        id: Number of its trial.
+        value: The measurement, None for a failure.
+        failure: Why there is none; empty for a measurement.
+        finished: Rounds of the study that are measured.
+        rounds: Rounds of the study.
+    """
+
+    id: int
+    value: float | None
+    failure: str
+    finished: int
+    rounds: int
+
+    @classmethod
+    def of(cls, trial: FrozenTrial, finished: int, rounds: int) -> Self:
+        """The outcome of a finished trial."""
+        return cls(trial.number, trial.value, failure_reason(trial), finished, rounds)
+
+    @property
+    def outcome(self) -> str:
+        """The value or the failure, in words."""
+        return f"the value {self.value:g}" if self.value is not None else f"failed: {self.failure}"
+
+    @property
+    def line(self) -> str:
+        """The outcome, and how far the study is."""
+        return f"trial {self.id} has {self.outcome} ({self.finished} of {self.rounds} rounds)"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values; `failure` only where there is one."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "value": self.value,
+            "finished": self.finished,
+            "rounds": self.rounds,
+        }
+        return found | ({"failure": self.failure} if self.failure else {})
+
+
+@dataclass(frozen=True)
+class Status:
+    """The progress of a study.
+
+    Args:
+        name: Name of the study.
+        direction: "minimize" or "maximize".
+        rounds: Rounds to reach.
+        finished: Rounds that are measured, failed ones included.
+        failed: Rounds without a measurement.
+        measured: Configurations that `surefoot tune` is measuring.
+        asked: Configurations that were asked for and have no outcome.
+    """
+
+    name: str
+    direction: str
+    rounds: int
+    finished: int
+    failed: int
+    measured: int
+    asked: tuple[Asked, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """The progress, and a line for each configuration without an outcome."""
+        failed = f", {self.failed} of them failed" if self.failed else ""
+        measured = f"; {self.measured} being measured" if self.measured else ""
+        first = f"{self.name}: {self.finished} of {self.rounds} rounds{failed}{measured}"
+        return [first, *(f"asked for: {one.line}{_since(one)}" for one in self.asked)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        asked = [
+            one.as_dict() | {"since": one.since and one.since.isoformat(timespec="seconds")}
+            for one in self.asked
+        ]
+        return {**vars(self), "asked": asked}
+
+
+def _since(one: Asked) -> str:
+    return "" if one.since is None else f"  (since {one.since:%Y-%m-%d %H:%M})"
+
+
+def prediction_line(one: StudyRecommendation, units: Units) -> str:
+    """A predicted value with its interval, and the configuration."""
+    value, low, high = estimate_texts(one.value, one.lower, one.upper)
+    feasible = "" if one.feasible else f", constraints hold with probability {one.feasibility:.2g}"
+    params = " ".join(shlex.quote(f"{name}={given}") for name, given in one.params.items())
+    return f"{units.of_value(value)} ({low} to {high}){feasible}: {params}"
+
+
+def prediction_as_dict(one: StudyRecommendation) -> dict[str, Any]:
+    """JSON values."""
+    return {**vars(one), "params": dict(one.params)}

@@ -1,0 +1,326 @@
+"""`AskTell`: a study whose configurations are measured from outside, by any processes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.tune.ask_tell.answers import Asked, Status, Told
+from surefoot.tune.ask_tell.design import left_of_design
+from surefoot.tune.ask_tell.told_values import Given, result_of
+from surefoot.tune.comparison.named_settings import configuration_of, named_setting
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study import trial_owner
+from surefoot.tune.study.opened_study import OpenedStudy, create_study
+from surefoot.tune.study.trial_attributes import (
+    ASKED,
+    failure_reason,
+    is_asked,
+    is_interrupted,
+    trial_environment,
+)
+from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.types import InvalidInput, SurefootError
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
+
+Result = TypeVar("Result")
+LATE = "surefoot:late"
+"""User attribute of a trial that has the value of a forgotten one: which one."""
+MOST = 1000  # configurations at once
+
+
+class NothingToAsk(SurefootError):
+    """All rounds of the study are measured, or being measured."""
+
+
+@dataclass(frozen=True)
+class AskTell:
+    """A study that is asked for configurations and told their values.
+
+    Nothing of it is kept in this process but the model: any number of processes may ask and tell at
+    the same time, and whatever was told is stored when the call returns.
+
+    Args:
+        trials: The trials of the study.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "demo.toml"
+        >>> _ = path.write_text('''
+        ... study = { name = "demo", direction = "minimize", rounds = 20 }
+        ... parameters = { threads = { type = "int", low = 1, high = 32, default = 4 } }
+        ... ''')
+        >>> study = open_ask_tell(path)
+        >>> (asked,) = study.ask()
+        >>> asked.params
+        {'threads': 4}
+        >>> study.tell(asked.id, 12.5).value
+        12.5
+    """
+
+    trials: StudyTrials
+
+    @property
+    def opened(self) -> OpenedStudy:
+        """The study."""
+        return self.trials.opened
+
+    @property
+    def study_file(self) -> StudyFile:
+        """The checked study file."""
+        return self.trials.study_file
+
+    def ask(self, count: int = 1) -> list[Asked]:
+        """Configurations to measure, none of which is being measured already.
+
+        They stay asked for until they are told or forgotten, whatever becomes of this process.
+
+        Args:
+            count: Number of configurations at most.
+
+        Returns:
+            At least one configuration, fewer than `count` near the end of the study.
+
+        Raises:
+            NothingToAsk: If no round is left.
+            StorageFailed: If the storage cannot be read or written.
+        """
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST:
+            raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MOST}")
+        begun: list[Trial] = []
+        for _ in range(count):
+            trial = self.trials.begin_next()
+            if isinstance(trial, NoTrial):
+                break
+            begun.append(trial)
+        if not begun:
+            raise NothingToAsk(self._nothing_left())
+        self.trials.hand_over(begun)
+        return [Asked.of(trial) for trial in begun]
+
+    def tell(self, id: int, value: Given = None, **given: Any) -> Told:
+        """Record the outcome of a configuration that was asked for.
+
+        The same outcome may be told again, as after an interruption. The value of a forgotten
+        configuration is recorded as a trial of its own.
+
+        Args:
+            id: Id of the configuration, as `ask` gave it.
+            value: The measurement, a number or its text; None for a failure.
+            **given: Keywords of `result_of`: `sem`, `values`, `worker` and `failed`.
+
+        Returns:
+            What is recorded.
+
+        Raises:
+            InvalidInput: If there is no such configuration, it has another outcome already, or a
+                value is invalid; nothing is changed then.
+            StorageFailed: If the storage cannot be read or written.
+        """
+        result = result_of(self.study_file, value, **given)
+        return self._locked(f"recording trial {shown(id)}", partial(self._tell, id, result))
+
+    def forget(self, ids: Sequence[int]) -> list[Asked]:
+        """Give up configurations that were asked for; others are asked for in their place.
+
+        Args:
+            ids: Their ids.
+
+        Returns:
+            The configurations.
+
+        Raises:
+            InvalidInput: If one was not asked for or has an outcome; nothing is changed then.
+            StorageFailed: If the storage cannot be read or written.
+        """
+        return self._locked("forgetting trials", partial(self._forget, ids))
+
+    def predict(
+        self, configurations: Sequence[str | Mapping[str, Any]]
+    ) -> list[StudyRecommendation]:
+        """Predicted values of configurations, or the risk in a study with an environment.
+
+        Args:
+            configurations: Each as values by parameter name, or named: `recommended`, `default`,
+                `trial N` or `name=value,...`.
+
+        Returns:
+            The predictions, in the order of the configurations.
+
+        Raises:
+            InvalidInput: If a configuration does not fit the study.
+            NotReady: If the study has no measurement yet.
+            StorageFailed: If the storage cannot be read.
+        """
+        settings = [self._configuration(one) for one in configurations]
+        belief = self.opened.state().belief
+        return [belief.assess(params) for params in settings]
+
+    def status(self) -> Status:
+        """The rounds, and the configurations that wait for their outcome.
+
+        Raises:
+            StorageFailed: If the storage cannot be read.
+        """
+        state = self.opened.state()
+        return Status(
+            name=self.study_file.study.name,
+            direction=self.study_file.study.direction,
+            rounds=self.trials.target(state),
+            finished=state.finished,
+            failed=state.failed,
+            measured=sum(
+                one.state == TrialState.RUNNING and trial_owner.is_owned(one)
+                for one in state.trials
+            ),
+            asked=tuple(Asked.of(one) for one in state.trials if is_asked(one)),
+        )
+
+    def _configuration(self, given: object) -> dict[str, Any]:
+        if isinstance(given, str):
+            return named_setting(self.study_file, given).params
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"got the configuration {shown(given)}, expected values by name")
+        return configuration_of(self.study_file, {str(n): f"{one}" for n, one in given.items()})
+
+    def _tell(self, id: object, result: Measurement | Failure) -> Told:
+        trials = self.opened.read().trials
+        trial = _standing_for(self._trial(trials, id), trials)
+        if is_interrupted(trial) and ASKED in trial.user_attrs:
+            trial = self._begun_anew(trial)
+        if trial.state.is_finished():
+            return self._told_before(trial, result)
+        if not is_asked(trial):
+            raise InvalidInput(
+                f"trial {trial.number} is being measured by another program, expected one that "
+                f"was asked for; `surefoot status {self.study_file.path.name}` lists them"
+            )
+        began = trial.datetime_start or datetime.now()
+        seconds = (datetime.now() - began).total_seconds()
+        self.trials.record(trial, replace(result, seconds=seconds))
+        state = self.opened.read()
+        return Told.of(state.trials[trial.number], state.finished, self.trials.target(state))
+
+    def _told_before(self, trial: FrozenTrial, result: Measurement | Failure) -> Told:
+        if isinstance(result, Measurement):
+            same, now = trial.value == result.value, f"{result.value:g}"
+        else:
+            same, now = failure_reason(trial) == result.reason, f"a failure, {result.reason}"
+        before = Told.of(trial, *self._progress())
+        if same:
+            return before
+        raise InvalidInput(
+            f"trial {trial.number} has {before.outcome} already, which cannot be changed; got {now}"
+        )
+
+    def _begun_anew(self, trial: FrozenTrial) -> FrozenTrial:
+        """A running trial of the configuration of a forgotten one."""
+        environment = {ENVIRONMENT: one} if (one := trial_environment(trial)) else {}
+        self.opened.study.add_trial(
+            create_trial(
+                state=TrialState.RUNNING,
+                params=trial.params,
+                distributions=trial.distributions,
+                user_attrs={**environment, ASKED: True, LATE: trial.number},
+            )
+        )
+        return _standing_for(trial, self.opened.read().trials)
+
+    def _forget(self, ids: Sequence[int]) -> list[Asked]:
+        trials = self.opened.read().trials
+        chosen = [self._trial(trials, id) for id in ids]
+        for trial in chosen:
+            if is_interrupted(trial) and ASKED in trial.user_attrs:
+                continue
+            if trial.state.is_finished():
+                outcome = Told.of(trial, *self._progress()).outcome
+                raise InvalidInput(f"trial {trial.number} has {outcome}, which cannot be forgotten")
+            if not is_asked(trial):
+                raise InvalidInput(
+                    f"trial {trial.number} is being measured by another program, expected one "
+                    "that was asked for"
+                )
+        for trial in chosen:
+            self.trials.interrupt(trial, "forgotten")
+        return [Asked.of(trial) for trial in chosen]
+
+    def _trial(self, trials: Sequence[FrozenTrial], id: object) -> FrozenTrial:
+        if isinstance(id, int) and not isinstance(id, bool) and 0 <= id < len(trials):
+            trial = trials[id]
+            if trial.state != TrialState.WAITING:
+                return trial
+        known = ", ".join(str(one.number) for one in trials if is_asked(one))
+        wanted = f"one of {known}" if known else "one that `ask` gave"
+        raise InvalidInput(f"{self.study_file.path.name}: no id {shown(id)}, expected {wanted}")
+
+    def _locked(self, doing: str, do: Callable[[], Result]) -> Result:
+        def locked() -> Result:
+            with self.opened.lock():
+                return do()
+
+        return self.opened.attempt(doing, locked)
+
+    def _progress(self) -> tuple[int, int]:
+        state = self.opened.read()
+        return state.finished, self.trials.target(state)
+
+    def _nothing_left(self) -> str:
+        status, name = self.status(), self.study_file.path.name
+        if status.finished >= status.rounds:
+            return (
+                f"{name}: all {status.rounds} rounds are measured; "
+                f"`surefoot recommend {name}` says what is best, more rounds go on"
+            )
+        left = status.rounds - status.finished
+        waiting = ", ".join(str(one.id) for one in status.asked) or "none"
+        return (
+            f"{name}: the {left} rounds that are left are being measured (asked for: {waiting}); "
+            "tell their values, or forget them"
+        )
+
+
+def open_ask_tell(path: Path | str) -> AskTell:
+    """Open a study to measure it from outside; it is created if it does not exist.
+
+    Args:
+        path: The study file, which needs no command.
+
+    Returns:
+        The study.
+
+    Raises:
+        StudyFileError: If the study file is invalid, or the storage holds another study.
+        StorageFailed: If the storage cannot be read or written.
+    """
+    study_file = StudyFile.load(path)
+    run = uuid.uuid4().hex[:12]
+    trials = StudyTrials(
+        create_study(study_file),
+        study_file.study.rounds,
+        run,
+        worker="",
+        is_counted=_is_counted,
+        design=left_of_design,
+    )
+    return AskTell(trials)
+
+
+def _is_counted(trial: FrozenTrial) -> bool:
+    return is_asked(trial) or trial_owner.is_owned(trial)
+
+
+def _standing_for(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTrial:
+    """The trial that has the value of a forgotten one, or the trial itself."""
+    return next((one for one in trials if one.user_attrs.get(LATE) == trial.number), trial)

@@ -1,0 +1,69 @@
+"""The initial design of a study that is asked for its configurations by many processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optuna.trial import TrialState
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import is_round
+
+
+def left_of_design(state: StudyState) -> list[dict[str, Any]]:
+    """Configurations of the initial design that are not in the study, as many as it lacks.
+
+    The design follows from the seed of the study, so that every process draws the same. Where
+    constraints or an environment are measured, a model chooses during the initial design too, and
+    there is none to be drawn ahead.
+
+    Args:
+        state: The study.
+
+    Returns:
+        The configurations, none once the study has as many rounds as the design has points.
+    """
+    study_file = state.study_file
+    if study_file.constraints or study_file.environment is not None:
+        return []
+    begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
+    known = [trial.params for trial in state.trials]
+    design = initial_design(study_file)
+    left = []
+    for params in design[begun:] + design[:begun]:
+        if params not in known:
+            known.append(params)
+            left.append(params)
+    return left[: max(len(design) - begun, 0)]
+
+
+def initial_design(study_file: StudyFile) -> list[dict[str, Any]]:
+    """Evenly spread configurations to begin a study with, by its seed.
+
+    Args:
+        study_file: The study file.
+
+    Returns:
+        Configurations, in the order of the study file; some may be alike in a small space.
+    """
+    import torch
+
+    from surefoot.algorithms._defaults import initial_design_size
+    from surefoot.integrations.optuna.encoding import Encoding
+
+    space = study_file.space
+    encoding = Encoding.of(space)
+    if encoding is None:
+        return []
+    number = study_file.study.initial or initial_design_size(encoding.box)
+    generator = torch.Generator().manual_seed(study_file.study.seed)
+    fixed = {
+        name: one.to_external_repr(getattr(one, "low", 0))
+        for name, one in space.distributions.items()
+        if one.single()
+    }
+    return [
+        space.restricted({**fixed, **encoding.decode(location.point)})
+        for location in encoding.box.spread(number, generator)
+    ]

@@ -1,0 +1,103 @@
+"""The outcome of a configuration as it is told: checked before anything is recorded."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.measuring.measurement import (
+    WORKER_CHARACTERS,
+    Failure,
+    Measurement,
+    ObservedVariables,
+    outcome,
+    positive,
+)
+from surefoot.tune.plain_text import shown, storable
+from surefoot.types import InvalidInput
+
+Given = float | str | None
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def result_of(
+    study_file: StudyFile,
+    value: Given,
+    sem: Given = 0.0,
+    values: Mapping[str, Given] | None = None,
+    worker: str = "",
+    failed: str = "",
+) -> Measurement | Failure:
+    """The outcome of a configuration, from what was told of it.
+
+    Args:
+        study_file: The study file.
+        value: The measurement, a number or its text; None for a failure.
+        sem: Its standard error, 0 where it is unknown.
+        values: Each constraint, and each variable of an observed environment, by name.
+        worker: Name of who or what measured.
+        failed: Why there is no measurement; empty if there is one.
+
+    Returns:
+        The outcome.
+
+    Raises:
+        InvalidInput: If something is missing, of the wrong kind, or unknown.
+    """
+    given = dict(values or {})
+    environment = study_file.environment
+    observed = environment.variables if environment is not None and environment.observed else {}
+    for name in given:
+        if name not in (*study_file.constraints, *observed):
+            known = ", ".join([*study_file.constraints, *observed])
+            wanted = f"one of {known}" if known else "none: the study has no constraints"
+            raise InvalidInput(f"got a value of {shown(name)}, expected {wanted}")
+    for what, text in (("worker", worker), ("failed", failed)):
+        if not isinstance(text, str):
+            raise InvalidInput(f"{what}: got {shown(text)}, expected a text")
+    if failed.strip():
+        if value is not None:
+            raise InvalidInput(
+                f"got the value {shown(value)} of a configuration that failed, expected one of "
+                "the two"
+            )
+        return outcome(failed, "", 0.0)
+    if value is None:
+        raise InvalidInput("got no value, expected a number, or why it failed")
+    number, error = _number("value", value), _number("sem", sem)
+    if error < 0.0:
+        raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
+    for name in (*study_file.constraints, *observed):
+        if name not in given:
+            raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
+    constraints = {name: _number(name, given[name]) for name in study_file.constraints}
+    seen = {name: _number(name, given[name]) for name in observed}
+    found = ObservedVariables(observed).check(seen, "") if observed else None
+    if isinstance(found, str):
+        raise InvalidInput(found)
+    name = storable(worker).strip()[:WORKER_CHARACTERS]
+    result: Measurement | Failure = Measurement(
+        number, 0.0, found, constraints=constraints, sem=error, worker=name
+    )
+    if study_file.objective.log:
+        result = positive(result)
+    if isinstance(result, Failure):
+        raise InvalidInput(result.reason)
+    return result
+
+
+def _number(name: str, given: object) -> float:
+    """A finite number, or the text of one."""
+    found = math.nan
+    if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
+        found = float(given)
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        try:
+            found = float(given)
+        except OverflowError:
+            found = math.inf
+    if not math.isfinite(found):
+        raise InvalidInput(f"{name}: got {shown(given)}, expected a finite number such as 12.5")
+    return found

@@ -1,0 +1,105 @@
+"""Requests to a study as JSON values: the verbs of the command line, for programs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.tune.ask_tell.answers import prediction_as_dict
+from surefoot.tune.ask_tell.ask_tell import AskTell
+from surefoot.tune.ask_tell.told_values import Given
+from surefoot.tune.plain_text import shown
+from surefoot.types import InvalidInput
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """The verbs of a study, with JSON values as arguments and results.
+
+    Args:
+        study: The study.
+    """
+
+    study: AskTell
+
+    def ask(self, count: int = 1) -> dict[str, Any]:
+        """Get configurations to measure; each stays asked for until it is told or forgotten."""
+        return {"configurations": [one.as_dict() for one in self.study.ask(count)]}
+
+    def tell(
+        self,
+        id: int,
+        value: Given = None,
+        sem: Given = 0.0,
+        values: dict[str, Given] | None = None,
+        worker: str = "",
+        failed: str = "",
+    ) -> dict[str, Any]:
+        """Record the measurement of a configuration that was asked for, or why it failed.
+
+        `sem` is its standard error, `values` are those of the constraints by name, `worker` names
+        who measured.
+        """
+        if values is not None and not isinstance(values, Mapping):
+            raise InvalidInput(f"values: got {shown(values)}, expected numbers by name")
+        told = self.study.tell(id, value, sem=sem, values=values, worker=worker, failed=failed)
+        return told.as_dict()
+
+    def predict(self, configurations: list[str | dict[str, Any]]) -> dict[str, Any]:
+        """Predict the values of configurations, with 95 % credible intervals.
+
+        Each is "recommended", "default", "trial N", or values by parameter name.
+        """
+        if isinstance(configurations, str) or not isinstance(configurations, Sequence):
+            raise InvalidInput(
+                f"configurations: got {shown(configurations)}, expected a list of them"
+            )
+        found = self.study.predict(configurations)
+        return {"predictions": [prediction_as_dict(one) for one in found]}
+
+    def status(self) -> dict[str, Any]:
+        """The progress of the study and the configurations that wait to be told."""
+        return self.study.status().as_dict()
+
+    def forget(self, ids: list[int]) -> dict[str, Any]:
+        """Give up configurations that were asked for."""
+        if not isinstance(ids, Sequence) or isinstance(ids, str):
+            raise InvalidInput(f"ids: got {shown(ids)}, expected a list of ids")
+        return {"forgotten": [one.as_dict() for one in self.study.forget(ids)]}
+
+    @property
+    def by_name(self) -> Mapping[str, Callable[..., dict[str, Any]]]:
+        """The verbs by name."""
+        return {
+            "ask": self.ask,
+            "tell": self.tell,
+            "predict": self.predict,
+            "status": self.status,
+            "forget": self.forget,
+        }
+
+    def answer(self, request: object) -> dict[str, Any]:
+        """The answer to a request with a `verb` and its arguments.
+
+        Raises:
+            InvalidInput: If it has no verb, or an argument that the verb does not take.
+            SurefootError: As the verb raises.
+        """
+        known = self.by_name
+        verb = request.get("verb") if isinstance(request, dict) else None
+        if not isinstance(request, dict) or not isinstance(verb, str) or verb not in known:
+            raise InvalidInput(
+                f'got {shown(request)}, expected {{"verb": ...}} with one of {", ".join(known)}'
+            )
+        do, given = known[verb], {name: one for name, one in request.items() if name != "verb"}
+        takes = inspect.signature(do).parameters
+        for name in given:
+            if name not in takes:
+                wanted = f"one of {', '.join(takes)}" if takes else "none"
+                raise InvalidInput(f"{verb}: got {shown(name)}, expected {wanted}")
+        for name, one in takes.items():
+            if name not in given and one.default is one.empty:
+                raise InvalidInput(f"{verb}: got no {name!r}")
+        return do(**given)

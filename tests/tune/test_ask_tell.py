@@ -1,0 +1,397 @@
+"""Measuring a study from outside: ids that last, nothing lost, nothing twice, one line each."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+from typer.testing import CliRunner
+
+from support.processes import Forked
+from surefoot.cli import app
+from surefoot.tune.ask_tell.ask_tell import AskTell, NothingToAsk, open_ask_tell
+from surefoot.tune.ask_tell.design import initial_design
+from surefoot.tune.ask_tell.serve import serve_lines
+from surefoot.tune.running import run
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.types import InvalidInput, SurefootError
+
+STUDY = """
+[study]
+name = "paper"
+direction = "minimize"
+rounds = {rounds}
+initial = 8
+[parameters]
+size = {{ type = "int", low = 1, high = 4 }}
+share = {{ type = "float", low = 0, high = 1 }}
+{more}
+"""
+SMALL = 'mode = { type = "categorical", choices = ["a", "b c"] }'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a study file without a command."""
+
+    def write(more: str = "", rounds: int = 8, study: str = STUDY) -> Path:
+        path = tmp_path / "study.toml"
+        path.write_text(study.format(rounds=rounds, more=more))
+        return path
+
+    return write
+
+
+def surefoot(*arguments: object) -> tuple[int, str]:
+    """Exit code and all output of a command."""
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def everything(study: AskTell) -> list[object]:
+    """All that is stored of the trials."""
+    return [
+        (t.number, t.state, t.value, t.params, t.user_attrs, t.system_attrs)
+        for t in study.opened.state().trials
+    ]
+
+
+@pytest.mark.slow
+def test_an_experimenter_measures_a_batch_over_days(write):
+    path = write(rounds=7)
+    asked = open_ask_tell(path).ask(6)
+    assert [one.id for one in asked] == list(range(6))
+    assert open_ask_tell(path).status().asked == tuple(asked)  # by another process, later
+    for one in asked[:4]:
+        assert open_ask_tell(path).tell(one.id, 10.0 + one.id, sem=0.5).value == 10.0 + one.id
+    assert open_ask_tell(path).tell(4, failed="the tube broke").failure == "the tube broke"
+    status = open_ask_tell(path).status()
+    assert (status.finished, status.failed, [one.id for one in status.asked]) == (5, 1, [5])
+    (last,) = open_ask_tell(path).ask(3)  # only one round is left
+    with pytest.raises(NothingToAsk, match=r"2 rounds .* are being measured \(asked for: 5, "):
+        open_ask_tell(path).ask()
+    for id in (5, last.id):
+        open_ask_tell(path).tell(id, "1e1")
+    with pytest.raises(NothingToAsk, match=r"all 7 rounds are measured"):
+        open_ask_tell(path).ask()
+    assert open_ask_tell(path).opened.state().belief.trials == [0, 1, 2, 3, 5, last.id]
+
+
+@pytest.mark.slow
+def test_processes_share_one_initial_design(write):
+    path = write()
+    asked = [open_ask_tell(path).ask()[0].params for _ in range(8)]
+    assert asked == initial_design(open_ask_tell(path).study_file)
+
+
+def test_defaults_come_first_and_no_model_is_loaded_for_what_is_queued(write, monkeypatch):
+    path = write().with_name("study.toml")
+    path.write_text(path.read_text().replace("high = 4", "high = 4, default = 2"))
+    path.write_text(path.read_text().replace("high = 1 ", "high = 1, default = 0.5 "))
+    (first,) = open_ask_tell(path).ask()
+    assert first.params == {"size": 2, "share": 0.5}
+    open_ask_tell(path).ask()
+    sampler = "surefoot.integrations.optuna.sampler.SurefootSampler._up_to_date"
+    monkeypatch.setattr(sampler, lambda *given: pytest.fail("a model was asked"))
+    assert len(open_ask_tell(path).ask(5)) == 5
+
+
+@pytest.mark.slow
+def test_nothing_is_asked_for_twice_at_once(write):
+    small = STUDY.replace('share = {{ type = "float", low = 0, high = 1 }}', SMALL_BRACES)
+    path = write(study=small, rounds=20)
+    asked = [open_ask_tell(path).ask()[0] for _ in range(8)]
+    assert len({tuple(one.params.items()) for one in asked}) == 8
+    open_ask_tell(path).forget([3])
+    (again,) = open_ask_tell(path).ask()
+    assert again.params == asked[3].params
+
+
+SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "message"),
+    [
+        (7, {"value": 1.0}, "no id 7, expected one of 0, 1"),
+        (-1, {"value": 1.0}, "no id -1"),
+        (True, {"value": 1.0}, "no id True"),
+        ("0", {"value": 1.0}, "no id '0'"),
+        (0, {}, "got no value, expected a number, or why it failed"),
+        (0, {"value": "fast"}, "value: got 'fast', expected a finite number"),
+        (0, {"value": "12,5"}, "value: got '12,5'"),
+        (0, {"value": "nan"}, "value: got 'nan'"),
+        (0, {"value": float("inf")}, "value: got inf"),
+        (0, {"value": 10**400}, "value: got "),
+        (0, {"value": True}, "value: got True"),
+        (0, {"value": [1.0]}, r"value: got \[1.0\]"),
+        (0, {"value": 1.0, "sem": -1}, "sem: got -1, expected a standard error of at least 0"),
+        (0, {"value": 1.0, "sem": "x"}, "sem: got 'x'"),
+        (0, {"value": 1.0, "values": {"p98": 3}}, "got a value of 'p98', expected none"),
+        (0, {"value": 1.0, "worker": 3}, "worker: got 3, expected a text"),
+        (0, {"value": 1.0, "failed": "oom"}, "expected one of the two"),
+        (2, {"value": 2.0}, "trial 2 has the value 1 already, which cannot be changed; got 2"),
+        (2, {"failed": "oom"}, "trial 2 has the value 1 already.*; got a failure, oom"),
+    ],
+)
+def test_a_wrong_value_changes_nothing(write, id, given, message):
+    path = write()
+    study = open_ask_tell(path)
+    study.ask(3)
+    study.tell(2, 1.0)
+    before = everything(study)
+    with pytest.raises(InvalidInput, match=message) as error:
+        study.tell(id, **given)
+    assert "\n" not in str(error.value)
+    assert everything(study) == before
+
+
+def test_the_same_may_be_told_again(write):
+    study = open_ask_tell(write())
+    study.ask(2)
+    first, failed = study.tell(0, 3.0), study.tell(1, failed="oom")
+    before = everything(study)
+    assert study.tell(0, "3").value == first.value
+    assert study.tell(1, failed="oom").failure == failed.failure
+    assert everything(study) == before
+
+
+def test_a_forgotten_value_may_come_late_once(write):
+    study = open_ask_tell(write())
+    asked = study.ask(2)
+    assert [one.id for one in study.forget([0])] == [0]
+    assert [one.id for one in study.forget([0])] == [0]
+    assert study.status().finished == 0
+    late = study.tell(0, 4.0)
+    assert (study.tell(0, 4.0).id, late.finished) == (late.id, 1)
+    assert study.opened.state().trials[late.id].params == asked[0].params
+    with pytest.raises(InvalidInput, match="has the value 4 already"):
+        study.tell(0, 5.0)
+    with pytest.raises(InvalidInput, match="has the value 4, which cannot be forgotten"):
+        study.forget([1, late.id])
+    assert [one.id for one in study.status().asked] == [1]
+
+
+def test_constraints_are_told_by_name(write):
+    path = write("[constraints]\np99 = { max = 20 }\nheat = { max = 1 }")
+    surefoot("ask", path)
+    code, said = surefoot("tell", path, 0, "-12.5", "--p99", "18.3")
+    assert (code, said) == (2, "got no value of heat, expected heat=NUMBER beside the value\n")
+    assert surefoot("tell", path, 0, "--p99", "-18.3", "-12.5", "heat=0.5")[0] == 0
+    trial = open_ask_tell(path).opened.state().trials[0]
+    assert trial.value == -12.5
+    assert trial.user_attrs["constraints"] == {"p99": -18.3, "heat": 0.5}
+
+
+def test_an_observed_environment_is_told_and_a_chosen_one_asked(write):
+    for control in ("observed", "chosen"):
+        name = f'[environment]\ncontrol = "{control}"\nload = {{ values = [1, 2] }}\n[risk]'
+        path = write(f'{name}\nmeasure = "var"\nlevel = 0.1')
+        path.write_text(path.read_text().replace('"paper"', f'"{control}"'))
+        study = open_ask_tell(path)
+        (asked,) = study.ask()
+        if control == "observed":
+            with pytest.raises(InvalidInput, match=r"the environment's load is 3.0, expected one"):
+                study.tell(0, 1.0, values={"load": 3})
+            study.tell(0, 1.0, values={"load": "2"})
+        else:
+            assert asked.environment["load"] in (1, 2)
+            assert f"load={asked.environment['load']}" in asked.line
+            study.tell(0, 1.0)
+        (trial,) = study.opened.state().trials
+        assert trial.user_attrs["surefoot:environment"]["load"] in (1, 2)
+
+
+def test_a_logarithm_needs_a_positive_value(write):
+    study = open_ask_tell(write("[objective]\nlog = true"))
+    study.ask()
+    with pytest.raises(InvalidInput, match="expected a number above 0, since log = true"):
+        study.tell(0, -1.0)
+
+
+@pytest.mark.slow
+def test_lines_can_be_read_by_a_shell_and_a_program(write):
+    path = write(SMALL)
+    code, line = surefoot("ask", path)
+    assert code == 0
+    assert re.fullmatch(r"0 size=\d share=\S+ (mode=a|'mode=b c')\n", line)
+    (second,) = json.loads(surefoot("ask", path, "--json")[1])
+    assert second.keys() == {"id", "params"}
+    assert surefoot("tell", path, 0, "12.5", "--sem", "0.4", "--worker", "a") == (
+        *(0, "trial 0 has the value 12.5 (1 of 8 rounds)\n"),
+    )
+    attributes = open_ask_tell(path).opened.state().trials[0].user_attrs
+    assert (attributes["surefoot:sem"], attributes["surefoot:worker"]) == (0.4, "a")
+    status = json.loads(surefoot("status", path, "--json")[1])
+    assert (status["finished"], [one["id"] for one in status["asked"]]) == (1, [1])
+    assert surefoot("forget", path, 1)[1].startswith("forgotten: 1 size=")
+    assert surefoot("tell", path, 1, "1", "2")[1] == "got 2 values (1 2), expected one\n"
+
+
+@pytest.mark.slow
+def test_predictions_are_of_named_and_given_configurations(write):
+    path = write()
+    study = open_ask_tell(path)
+    for one in study.ask(5):
+        study.tell(one.id, float(one.params["size"]))
+    best, given = study.predict(["recommended", {"size": 3, "share": 0.5}])
+    assert best.params["size"] == 1
+    assert given.lower < 3.0 < given.upper
+    code, said = surefoot("predict", path, "size=3,share=0.5")
+    assert code == 0
+    assert said.endswith("): size=3 share=0.5\n")
+
+
+REFUSED = [
+    ("not JSON", "no JSON"),
+    ("[" * 100_000, "no JSON"),
+    ("[]", "expected {"),
+    ('{"verb": "sing"}', "with one of ask, tell"),
+    ('{"verb": ["ask"]}', "with one of ask, tell"),
+    ('{"verb": "ask", "n": 2}', "ask: got 'n', expected one of count"),
+    ('{"verb": "ask", "count": "2"}', "'2' configurations"),
+    ('{"verb": "ask", "count": 1e9}', "configurations, expected 1 to 1000"),
+    ('{"verb": "tell", "value": 2}', "tell: got no 'id'"),
+    ('{"verb": "tell", "id": 0, "value": 2, "values": 3}', "expected numbers by name"),
+    ('{"verb": "tell", "id": 0, "value": NaN}', "value: got nan"),
+    ('{"verb": "forget", "ids": 0}', "expected a list of ids"),
+    ('{"verb": "predict", "configurations": "recommended"}', "expected a list"),
+    ('{"verb": "predict", "configurations": [3]}', "got the configuration 3"),
+]
+
+
+def test_every_request_gets_a_line_and_a_wrong_one_changes_nothing(write):
+    study = open_ask_tell(write())
+    study.ask()
+    before = everything(study)
+    answers = io.StringIO()
+    serve_lines(study, io.StringIO("\n\n".join(line for line, _ in REFUSED)), answers)
+    lines = answers.getvalue().splitlines()
+    for (_, wanted), line in zip(REFUSED, lines, strict=True):
+        answer = json.loads(line)
+        assert wanted in answer["error"]
+        assert answer["code"] == 2
+    assert everything(study) == before
+
+
+@pytest.mark.slow
+def test_requests_are_answered_in_order(write):
+    requests = [
+        {"verb": "ask", "count": 2},
+        {"verb": "tell", "id": 0, "value": 2.0, "worker": "a"},
+        {"verb": "forget", "ids": [1]},
+        {"verb": "status"},
+        {"verb": "predict", "configurations": ["recommended"]},
+    ]
+    answers = io.StringIO()
+    text = "\n".join(map(json.dumps, requests))
+    serve_lines(open_ask_tell(write()), io.StringIO(text), answers)
+    asked, told, forgotten, status, predicted = map(json.loads, answers.getvalue().splitlines())
+    assert [one["id"] for one in asked["configurations"]] == [0, 1]
+    assert (told["value"], forgotten["forgotten"][0]["id"], status["asked"]) == (2.0, 1, [])
+    assert predicted["predictions"][0]["params"] == asked["configurations"][0]["params"]
+
+
+@pytest.mark.slow
+def test_agents_have_the_same_verbs(write):
+    mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    import anyio
+
+    from surefoot.tune.ask_tell.mcp_server import mcp_server
+
+    async def converse() -> None:
+        async with mcp.Client(mcp_server(open_ask_tell(write()))) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            assert tools == {"ask", "tell", "predict", "status", "forget"}
+            asked = await client.call_tool("ask", {"count": 2})
+            assert [one["id"] for one in asked.structured_content["configurations"]] == [0, 1]
+            told = await client.call_tool("tell", {"id": 0, "value": 2.5, "sem": 0.1})
+            assert told.structured_content["finished"] == 1
+            wrong = await client.call_tool("tell", {"id": 9, "value": 1.0})
+            assert wrong.is_error
+            assert "no id 9, expected one of 1" in wrong.content[0].text
+
+    anyio.run(converse)
+
+
+def test_a_study_without_a_command_is_not_tuned(write):
+    path = write()
+    open_ask_tell(path)
+    with pytest.raises(SurefootError, match=r"objective.command: missing; .* `surefoot ask`"):
+        run(path, quiet=True)
+
+
+@pytest.mark.slow
+def test_a_run_beside_leaves_what_was_asked_for(write_study):
+    path = write_study()
+    (asked,) = open_ask_tell(path).ask()
+    run(path, rounds=2, quiet=True, sampler=optuna.samplers.RandomSampler(seed=0))
+    study = open_ask_tell(path)
+    assert [one.id for one in study.status().asked] == [asked.id]
+    assert study.tell(asked.id, 1.0).finished == 3
+    before = everything(study)
+    with pytest.raises(InvalidInput, match=r"cannot be forgotten"):
+        study.forget([1])
+    assert everything(study) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["_hand_over", "_record", "interrupt"])
+@pytest.mark.parametrize("after", [False, True])
+def test_whoever_is_killed_loses_nothing(write, monkeypatch, where, after):
+    path = write()
+    open_ask_tell(path).ask(2)
+    original = getattr(StudyTrials, where)
+
+    def killed(*given: object) -> None:
+        if after:
+            original(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def calls() -> None:
+        monkeypatch.setattr(StudyTrials, where, killed)
+        study = open_ask_tell(path)
+        study.tell(0, 5.0)
+        study.forget([1])
+        study.ask(2)
+
+    process = Forked(calls)
+    process.wait(60)
+    assert process.returncode == -signal.SIGKILL
+    study = open_ask_tell(path)
+    assert study.tell(0, 5.0).value == 5.0
+    study.forget([1])
+    study.ask(2)
+    assert len(study.status().asked) in (2, 4)  # the latter if what was asked was handed over
+    values = [t.value for t in study.opened.state().trials if t.state == TrialState.COMPLETE]
+    assert values == [5.0]
+
+
+@pytest.mark.slow
+def test_ten_callers_at_once(write):
+    path = write(SMALL, rounds=20)
+    open_ask_tell(path)
+
+    def call() -> None:
+        for _ in range(2):
+            (asked,) = open_ask_tell(path).ask()
+            print(json.dumps([asked.id, dict(asked.params)]))
+            open_ask_tell(path).tell(asked.id, asked.params["share"])
+
+    callers = [Forked(call) for _ in range(10)]
+    assert [caller.wait(150) for caller in callers] == [0] * 10
+    told = [json.loads(line) for one in callers for line in one.shown()[0].splitlines()]
+    assert sorted(id for id, _ in told) == list(range(20))
+    assert len({tuple(params.items()) for _, params in told}) == 20
+    trials = open_ask_tell(path).opened.state().trials
+    assert all(trials[id].value == params["share"] for id, params in told)
