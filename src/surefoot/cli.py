@@ -18,7 +18,7 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot._commands import ask_tell
+    from surefoot._commands import ask_tell, judge
     from surefoot._commands.terminal import StudyArgument, one_line_errors
     from surefoot._commands.terminal import confidence as _confidence
     from surefoot._commands.terminal import integer as _integer
@@ -442,6 +442,7 @@ def reproduce(
 
 
 ask_tell.add_to(app)
+judge.add_to(app)
 
 
 def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: Units) -> str:

@@ -1,0 +1,128 @@
+"""Keeping and discarding changes: an exact martingale, and a session that survives its process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune.judging.judge import judge
+from surefoot.tune.judging.rank_bets import evidence
+from surefoot.tune.judging.session import DISCARD, KEEP, Rules, Session
+from surefoot.types import InvalidInput
+
+BENCH = """
+import sys
+from pathlib import Path
+better, fails = float(sys.argv[1]), sys.argv[2:] == ["fail"]
+count = Path("count")
+number = int(count.read_text()) if count.exists() else 0
+count.write_text(str(number + 1))
+sys.exit(1) if fails else print(10 + number * 7919 % 101 / 100 - better)
+"""
+RULES = {"pool": 12, "most": 20, "proposals": 3}
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """Command that measures a change by its improvement, in an empty folder."""
+    (tmp_path / "bench.py").write_text(BENCH)
+    monkeypatch.chdir(tmp_path)
+    return lambda *given: " ".join([sys.executable, "bench.py", *map(str, given)])
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 8.0, 16.0, 1e9], [-1e9, 0.0, 1.0, 1.1, 2, 3]])
+def test_the_capital_is_one_on_average_whatever_the_noise(values):
+    capitals = [
+        math.exp(evidence(order[:3], order[3:])[-1].log_capital)
+        for order in itertools.permutations(values)
+    ]
+    assert np.mean(capitals) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_order_of_equal_runs_is_drawn():
+    capitals = [
+        math.exp(evidence([1.0] * 4, [1.0] * 3, seed=seed)[-1].log_capital) for seed in range(500)
+    ]
+    assert np.mean(capitals) == pytest.approx(1.0, abs=5 * np.std(capitals) / 500**0.5)
+
+
+def test_a_proposal_that_fails_is_discarded():
+    pool = [float(i) for i in range(20)]
+    assert Rules().decide(pool, [math.inf], 0) == DISCARD
+    assert Rules("maximize").decide([-math.inf, *pool], [25.0, math.inf], 0) == DISCARD
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_improvement_is_kept_in_its_direction(sign):
+    random = np.random.default_rng(0)
+    rules = Rules("minimize" if sign > 0 else "maximize")
+    pool, runs = sign * random.standard_t(2, 60), sign * (random.standard_t(2, 30) - 5.0)
+    assert rules.decide(list(pool), list(runs), 0) == KEEP
+    assert rules.decide(list(pool), list(-runs), 0) == DISCARD
+
+
+@pytest.mark.slow
+def test_a_session_goes_on_where_it_was_interrupted(bench, tmp_path):
+    given = ("session.jsonl", bench(0), bench(5))
+    lines = []
+
+    def stop(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 13:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(*given, note=stop, **RULES)
+    with Path("session.jsonl").open("a") as file:
+        file.write('{"of": "propo')  # as kill -9 leaves it
+    result = judge(*given)
+    assert (result.decision, result.number) == (KEEP, 1)
+    assert int(Path("count").read_text()) == 12 + result.runs
+    result = judge("session.jsonl", bench(5), bench(5))
+    assert (result.decision, result.number) == (DISCARD, 2)
+    events = [json.loads(line) for line in Path("session.jsonl").read_text().splitlines()]
+    assert sum(event.get("of") == "incumbent" for event in events) == 24  # anew after the change
+
+
+@pytest.mark.slow
+def test_a_session_has_its_rules_and_its_number_of_proposals(bench):
+    for _ in range(RULES["proposals"]):
+        assert judge("s.jsonl", bench(0), bench(0, "fail"), **RULES).decision == DISCARD
+    with pytest.raises(InvalidInput, match="had all its 3 proposals"):
+        judge("s.jsonl", bench(0), bench(9))
+    with pytest.raises(InvalidInput, match=r"got error = 0.2, but the session began with 0.05"):
+        judge("s.jsonl", bench(0), bench(9), error=0.2)
+    before = Path("bench.py").read_text()
+    with pytest.raises(InvalidInput, match="is not a session of `surefoot judge`"):
+        judge("bench.py", bench(0), bench(9))
+    assert Path("bench.py").read_text() == before
+
+
+def test_an_abandoned_proposal_is_spent(tmp_path):
+    session = Session.open(tmp_path / "s.jsonl", RULES)
+    for name in ("a", "b", "c"):
+        session.propose(name)
+    assert session.decisions == [DISCARD, DISCARD]
+    with pytest.raises(InvalidInput, match="had all its 3 proposals"):
+        session.propose("d")
+
+
+@pytest.mark.slow
+def test_the_command_tells_the_decision_by_its_exit_code(bench):
+    def command(change: float, *more: str) -> tuple[int, str]:
+        given = ["judge", "s.jsonl", "--incumbent", bench(0), "--proposal", bench(change), *more]
+        result = CliRunner().invoke(app, given)
+        return result.exit_code, result.output.splitlines()[-1]
+
+    code, said = command(5, "--runs", "12", "--proposals", "5")
+    assert (code, said[:26]) == (0, "keep (proposal 1 of 5, 3 r")
+    assert command(-5)[0] == 3
+    assert command(5, "--runs", "13")[0] == 2
