@@ -271,6 +271,17 @@ class TestFailures:
             run(write_study(), Scripted([FAILED] * 20))
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-30, 2.0**30])
+def test_a_difference_without_spread_depends_on_no_outliers(unit):
+    """Its mean differs by rounding from the interval of no length."""
+    pairs = [
+        {"a": Measurement(0.1 * unit, 0.1), "b": Measurement(0.4 * unit, 0.1)} for _ in range(11)
+    ]
+    result = comparison_of(NamedSetting("a", A), NamedSetting("b", B), pairs, True, 0.95)
+    assert result.difference.lower == result.difference.upper != result.mean_difference
+    assert not result.depends_on_outliers
+
+
 def test_outliers_that_contradict_typical_runs_are_pointed_out():
     values = [(10.0 + i % 3, 9.0 + i % 2) for i in range(20)]
     values[4] = (10.0, 500.0)

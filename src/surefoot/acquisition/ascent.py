@@ -17,6 +17,7 @@ Step = Callable[..., None]
 # The defaults of `scipy.optimize.minimize`, and the numbers by which its step says what comes next.
 _CORRECTIONS, _FACTR, _PGTOL, _LINE_SEARCH = 10, 1e7, 1e-5, 20
 _ITERATED, _EVALUATE, _STOP = 1, 3, (5, 504)
+_GENTLE = 0.01  # of the steepest start: a start that is close to a maximum has a slope of 0
 
 
 def ascend(
@@ -26,6 +27,10 @@ def ascend(
     steps: int,
 ) -> Tensor:
     """Ascend from all starts at once by L-BFGS-B, in some of the coordinates.
+
+    The tolerances of L-BFGS-B are absolute. So each start searches in its own units, in which its
+    score is 0 and its slope about 1: multiplied by a constant or moved by one, a score has the same
+    local maxima to the last bit, up to rounding of the score itself.
 
     Args:
         score: Function (b, d), (b,) -> (b,) of points and of the index of the start of each, whose
@@ -47,20 +52,35 @@ def ascend(
     def points_at(values: Tensor, rows: Tensor) -> Tensor:
         return starts[rows].index_copy(1, columns, values)
 
-    def losses(values: np.ndarray, running: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def scores(values: np.ndarray, running: list[int]) -> tuple[np.ndarray, np.ndarray]:
         rows = torch.tensor(running, device=starts.device)
         moved = torch.from_numpy(values).to(starts).requires_grad_()
-        scores = score(points_at(moved, rows), rows).flatten()
-        if not scores.requires_grad:  # constant
-            return -scores.cpu().numpy(), np.zeros_like(values)
-        (slopes,) = torch.autograd.grad(scores.sum(), moved)
-        return -scores.detach().cpu().numpy(), -slopes.cpu().numpy()
+        found = score(points_at(moved, rows), rows).flatten()
+        if not found.requires_grad:  # constant
+            return found.cpu().numpy(), np.zeros_like(values)
+        (slopes,) = torch.autograd.grad(found.sum(), moved)
+        return found.detach().cpu().numpy(), slopes.cpu().numpy()
 
     columns = torch.tensor(free, device=starts.device)
     with torch.enable_grad(), one_blas_thread():
-        found = _minimise(losses, starts[:, columns].cpu().numpy(), steps)
+        first = starts[:, columns].cpu().numpy()
+        center, slopes = scores(first, [*range(len(first))])
+        unit = _sizes(slopes)
+
+        def losses(values: np.ndarray, running: list[int]) -> tuple[np.ndarray, np.ndarray]:
+            found, slopes = scores(values, running)
+            return (center[running] - found) / unit[running], -slopes / unit[running, None]
+
+        found = _minimise(losses, first, steps)
     every = torch.arange(len(starts), device=starts.device)
     return points_at(torch.from_numpy(found).to(starts), every)
+
+
+def _sizes(slopes: np.ndarray) -> np.ndarray:
+    """Largest components (s,) of slopes (s, d), none much smaller than that of another start."""
+    sizes = np.nan_to_num(np.abs(slopes), nan=0.0, posinf=0.0).max(-1, initial=0.0)
+    largest = float(sizes.max(initial=0.0))
+    return np.maximum(sizes, _GENTLE * largest) if largest > 0.0 else np.ones_like(sizes)
 
 
 def _minimise(losses: Losses, starts: np.ndarray, steps: int) -> np.ndarray:

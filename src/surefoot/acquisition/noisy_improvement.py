@@ -19,6 +19,9 @@ from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
+_LEAST_SHARE = 1e-9  # of the squared values of functions: of that size are variances by rounding
+_LEAST_SIZE = 1e-6  # of their squared norm
+
 
 @dataclass(frozen=True)
 class NoisyExpectedImprovement:
@@ -69,10 +72,12 @@ class NoisyExpectedImprovement:
         posterior, embedding = belief.posterior, belief.posterior.embedding
         feasible = belief.feasible
         alone = posterior.of_rewards
+        at = embedding(_incumbents(belief))
         normals = _normals(self.samples, embedding.dimension, generator)
         theta = alone.sample_coefficients(normals.to(belief.sites.device))  # (s, m)
-        best = (theta @ embedding(_incumbents(belief)).T).amax(-1)  # (s,)
-        floor = 1e-9 * float(posterior.coefficients.square().sum().clamp_min(1e-6))
+        best = (theta @ at.T).amax(-1)  # (s,)
+        size = posterior.coefficients.square().sum().clamp_min(_LEAST_SIZE)
+        floor = _LEAST_SHARE * float(size * at.square().sum(-1).max())  # of rounding
 
         def score(points: Tensor) -> Tensor:
             features = embedding(points)

@@ -17,6 +17,7 @@ from surefoot.beliefs import Belief
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
 from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
+from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -40,6 +41,8 @@ left out, and the rewards themselves where it does not; on a `Joint` space it is
 """
 
 _NO_BETTER = 1e-3  # of the spread of the rewards: then a measured point is recommended
+_COMPARED = 2**21  # pairs of an input and a reward, up to which designs are compared
+_LEAST_COMPARED, _MOST_COMPARED = 8, 4096  # designs
 _CANDIDATES = 64  # for the first location, after failures
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
 _SAFE = 0.97
@@ -69,6 +72,9 @@ def _takes_two(function: Callable[..., object]) -> bool:
 
 def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
     """The design of largest risk of the mean, or of the lower bound, or of largest score.
+
+    Means and lower bounds are those that are reported: integrated over the hyperparameters, where
+    the intervals are (`Belief.interval`). Of many designs, those of largest plug-in value.
 
     Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
     Section 3.2); by a score any design. With constraints, the best of those designs for which all
@@ -120,7 +126,7 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
     assured = designs[belief.is_assured(designs)]
     if not len(assured):
         return designs[int(belief.feasibility(designs).argmax())]
-    return assured[best_row(within.alone.mean, assured)]
+    return assured[best_row(within.reported.mean, assured)]
 
 
 def _best(belief: Belief, by: By, state: PolicyState) -> Location:
@@ -130,15 +136,29 @@ def _best(belief: Belief, by: By, state: PolicyState) -> Location:
         return _of_rounds(belief, state.memory)
     if callable(by):
         return _best_by(by, belief, state)
-    width = -belief.width if by == "lower" else 0.0
+    judged = belief.interval(belief)
 
     def value(x: Tensor) -> Tensor:
-        return belief.bound(x, width)
+        return judged.bound(x, -judged.width if by == "lower" else 0.0)
+
+    def plug_in(x: Tensor) -> Tensor:
+        return belief.bound(x, -belief.width if by == "lower" else 0.0)
 
     if not space.has_environment:
-        return _best_alone(by, value, belief)
-    designs = _allowed(belief)
+        return _best_alone(by, value, plug_in, belief)
+    designs = _shortlist(_allowed(belief), plug_in, belief)
     return space.design.locate(designs[best_row(value, designs)])
+
+
+def _shortlist(designs: Tensor, score: Score, belief: Belief) -> Tensor:
+    """The designs (n, dx) of largest score, as many as can be compared in a short time."""
+    number = _COMPARED // (len(belief.z) * len(belief.observations))
+    number = min(max(number, _LEAST_COMPARED), _MOST_COMPARED)
+    if len(designs) <= number:
+        return designs
+    looked_up = not belief.space.has_environment and belief.posterior.tabulates(designs)
+    values = score(designs) if looked_up else scores(score, designs)
+    return designs[values.argsort(descending=True)[:number]]
 
 
 def _allowed(belief: Belief) -> Tensor:
@@ -148,7 +168,7 @@ def _allowed(belief: Belief) -> Tensor:
     return designs[allowed] if bool(allowed.any()) else designs
 
 
-def _best_alone(by: By, value: Score, belief: Belief) -> Location:
+def _best_alone(by: By, value: Score, plug_in: Score, belief: Belief) -> Location:
     """The best design without an environment."""
     design, measured = belief.space.design, _are_of_space(belief)
     if by == CROSS_VALIDATED and bool(measured.any()):
@@ -156,7 +176,7 @@ def _best_alone(by: By, value: Score, belief: Belief) -> Location:
         if not validation.is_predictive:
             return design.locate(_best_rewarded(belief, validation, measured))
     if design.finite:
-        return _best_arm(value, belief)
+        return _best_arm(value, plug_in, belief)
     return design.location(_best_in_box(value, belief, measured))
 
 
@@ -235,14 +255,13 @@ def _are_of_space(belief: Belief) -> Tensor:
     return design.alike(designs, design.snap(designs))
 
 
-def _best_arm(value: Score, belief: Belief) -> Location:
+def _best_arm(value: Score, plug_in: Score, belief: Belief) -> Location:
     """The best arm, a measured one unless another is better: some that tie may always fail."""
-    best = maximise(value, belief, torch.Generator().manual_seed(0))
-    if bool((belief.designs == best.design).all(-1).any()):
-        return best
-    measured = best_of(belief.designs, value, 1)[0]
-    gain = scores(value, torch.stack([best.design, measured]))
-    return best if float(gain[0]) > float(gain[1]) else belief.space.design.locate(measured)
+    arms: Arms = belief.space.design  # type: ignore[assignment]
+    every = _shortlist(arms.points, plug_in, belief)
+    measured = _shortlist(belief.designs, plug_in, belief)
+    candidates = torch.cat([measured, every])
+    return arms.locate(candidates[best_row(value, candidates)])
 
 
 def _best_in_box(value: Score, belief: Belief, eligible: Tensor) -> Tensor:
@@ -254,5 +273,6 @@ def _best_in_box(value: Score, belief: Belief, eligible: Tensor) -> Tensor:
     if not len(measured):
         return point
     gain = scores(value, torch.stack([point, measured[0]]))
-    better = float(gain[0] - gain[1]) > _NO_BETTER * belief.posterior.scale
+    spread = robust_spread(belief.outcome.transform(belief.observations.rewards))
+    better = float(gain[0] - gain[1]) > _NO_BETTER * spread
     return point if better else measured[0]

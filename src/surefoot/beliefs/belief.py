@@ -569,8 +569,11 @@ class Belief:
         return self.risk_of(lambda points: self._shifted(points, width, self.width, chance), x)
 
     def _shifted(self, points: Tensor, width: float, below: float, chance: Probability) -> Tensor:
-        share = width / self.width if self.width > 0.0 else 0.0
-        bound = self.band.bound(self.posterior, self.width, points, share)
+        if width == 0.0:  # a small part of the time where it is integrated
+            bound = self.posterior.mean(points)
+        else:
+            share = width / self.width if self.width > 0.0 else 0.0
+            bound = self.band.bound(self.posterior, self.width, points, share)
         return bound if chance.is_certain else self._discounted(chance(points), bound, below)
 
     def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:

@@ -38,7 +38,7 @@ class Integrated:
 
     def mean(self, points: Tensor) -> Tensor:
         """Mean (n,) at points (n, d)."""
-        return self.mean_and_deviation(points)[0]
+        return self.base.mean(points) + self.uncertainty.mean(points)
 
     def variance(self, points: Tensor) -> Tensor:
         """Variance (n,) at points (n, d)."""
@@ -51,5 +51,5 @@ class Integrated:
         if rewarded is self.base:
             return mean + more.mean, (deviation.square() + more.variance).sqrt()
         before = rewarded.mean_and_deviation(points)[1]
-        left = deviation / before.clamp_min(_LEAST_DEVIATION)
+        left = deviation / before.clamp_min(_LEAST_DEVIATION * self.base.scale)
         return mean + more.mean, left * (before.square() + more.variance).sqrt()

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 MAD_TO_SD = 1.4826  # of a normal distribution
+ROUNDING = 1e-12  # of the values, by which those that are equal may differ
 
 
 def median(values: Tensor, mass: Tensor) -> Tensor:
@@ -15,15 +16,19 @@ def median(values: Tensor, mass: Tensor) -> Tensor:
     return ordered[int(torch.searchsorted(running, 0.5 * running[-1]))]
 
 
-def robust_spread(rewards: Tensor, mass: Tensor | None = None) -> float:
-    """1.4826 times the median absolute deviation; 1 where all rewards are equal.
+def robust_spread(
+    rewards: Tensor, mass: Tensor | None = None, errors: Tensor | None = None
+) -> float:
+    """1.4826 times the median absolute deviation; of equal rewards, what else tells their unit.
 
     Where more than half are equal (counts, a coarse clock), the median of the other deviations,
-    so that a single outlier does not set the scale.
+    so that a single outlier does not set the scale. Where all are, the median of their known
+    errors, without any their magnitude, and for zeros 1.
 
     Args:
         rewards: Values (n,).
         mass: How many rewards each stands for (n,); one by default.
+        errors: Standard errors (n,), 0 where they are unknown; none by default.
 
     Returns:
         The scale, in the unit of the rewards.
@@ -31,11 +36,12 @@ def robust_spread(rewards: Tensor, mass: Tensor | None = None) -> float:
     mass = torch.ones_like(rewards) if mass is None else mass
     center = median(rewards, mass)
     deviations = (rewards - center).abs()
-    least = 1e-12 * float(center.abs())
+    least = ROUNDING * float(center.abs())
     middle = float(median(deviations, mass))
     if middle > least:
         return MAD_TO_SD * middle
     apart = deviations > least
-    if not bool(apart.any()):
-        return 1.0
-    return MAD_TO_SD * float(median(deviations[apart], mass[apart]))
+    if bool(apart.any()):
+        return MAD_TO_SD * float(median(deviations[apart], mass[apart]))
+    known = rewards[:0] if errors is None else errors[errors > 0.0]
+    return float(known.median()) if len(known) else float(center.abs()) or 1.0

@@ -91,13 +91,24 @@ class Process:
             points: The points.
             fixed_mean: Whether the prior mean is taken as known.
         """
-        across = self.between(points, self.evidence.points) + self.level[..., None, :]
+        across = self._across(points)
         explained = across @ self.inverse
-        mean = self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
+        mean = self._mean(across)
         unknown = (1.0 - explained.sum(-1)) / self.inverse.sum((-1, -2)).sqrt()[..., None]
         if fixed_mean:
             unknown = torch.zeros_like(unknown)
         return Conditional(mean, Prior(self, points), across, explained, unknown)
+
+    def mean(self, points: Tensor) -> Tensor:
+        """Posterior means (..., p) alone, which take a small part of the time of `at`."""
+        return self._mean(self._across(points))
+
+    def _across(self, points: Tensor) -> Tensor:
+        """Prior covariance (..., p, n) of the values at points (p, d) with the rewards."""
+        return self.between(points, self.evidence.points) + self.level[..., None, :]
+
+    def _mean(self, across: Tensor) -> Tensor:
+        return self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
         """Prior covariance (..., p, r) of values at points (p, d) and (r, d), effects aside."""

@@ -64,7 +64,8 @@ class GivenHyperparameters:
         """The kernel and the ridge, in the units of the rewards."""
         center, scale = 0.0, 1.0
         if self.standardise and len(data.rewards):
-            center, scale = float(data.rewards.median()), robust_spread(data.rewards)
+            center = float(data.rewards.median())
+            scale = robust_spread(data.rewards, errors=data.sems)
         none = torch.ones(0, dtype=torch.float64)
         return Fitted(  # infinite degrees of freedom: an estimator has its own
             self.kernel, self.ridge, math.inf, center, scale, none, empirical=self.standardise

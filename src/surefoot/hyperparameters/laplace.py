@@ -87,6 +87,15 @@ class HyperparameterUncertainty:
         mixture = self.modes[0].inflation * (variances.mean(0) + means.var(0, correction=0))
         return Correction(means.mean(0) - before.mean, (mixture - before.variance).clamp_min(0.0))
 
+    def mean(self, points: Tensor) -> Tensor:
+        """What to add to the mean (p,) at the first mode, at points (p, d) on the unit cube."""
+        size = max(1, _MOST_ELEMENTS // (SAMPLES * len(self.modes[0].rewards)))
+        return torch.cat([self._more_mean(part) for part in points.split(size)])
+
+    def _more_mean(self, points: Tensor) -> Tensor:
+        means = torch.cat([process.mean(points) for process in self._processes])
+        return means.mean(0) - self.modes[0].mean(points)
+
     def covariance(self, points: Tensor) -> Tensor:
         """Term (p, p) to add to the covariance at points (p, d) at the first mode.
 
@@ -252,6 +261,10 @@ class PosteriorMode:
         curvature = torch.stack(rows) / (2.0 * _STEP)
         return 0.5 * (curvature + curvature.T)
 
+    def mean(self, points: Tensor) -> Tensor:
+        """The posterior mean (p,) at points (p, d), with the effects."""
+        return self._most_likely[0].mean(points)
+
     def at_most_likely(self, points: Tensor) -> Conditional:
         """The values at points (p, d), with prior mean and effects taken as known."""
         process, alone = self._most_likely
@@ -338,6 +351,11 @@ class CorrectionInSpace:
         """Terms (n,) to add to mean and variance at points (n, d)."""
         mean, variance = self.unit(((points - self.lower) / self.span).cpu())
         return Correction(self.scale * mean.to(points), self.scale**2 * variance.to(points))
+
+    def mean(self, points: Tensor) -> Tensor:
+        """Term (n,) to add to the mean at points (n, d)."""
+        mean = self.unit.mean(((points - self.lower) / self.span).cpu())
+        return self.scale * mean.to(points)
 
     @cached_property
     def smooth(self) -> CorrectionInSpace:

@@ -14,7 +14,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
-from surefoot.estimators.spread import robust_spread
+from surefoot.estimators.spread import ROUNDING, robust_spread
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
@@ -456,7 +456,7 @@ class HyperparameterFit:
     def _start(self, data: TrainingData, subset: Tensor, warp: Warp) -> _WarpedStart:
         """Where the search begins under a transformation of the rewards, and its evidence."""
         rewards = data.rewards
-        center, scale = self._location_and_scale(warp(rewards))
+        center, scale = self._location_and_scale(warp(rewards), data.sems)
         units = RewardUnits(center, scale, warp=warp)
         y, evidence = units.transform(rewards), self._evidence(data, subset, units)
         cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
@@ -467,16 +467,17 @@ class HyperparameterFit:
         score = optima[0].bound + volume
         return _WarpedStart(units, y, cautious, evidence, optima, score)
 
-    def _location_and_scale(self, rewards: Tensor) -> tuple[float, float]:
+    def _location_and_scale(self, rewards: Tensor, errors: Tensor) -> tuple[float, float]:
         """Mean and deviation for Gaussian noise, median and robust deviation otherwise.
 
         Where a search has converged most rewards are alike, and their median absolute deviation
         is that of the noise.
         """
         deviation = float(rewards.std()) if len(rewards) > 1 else 0.0
-        if self.dof == GAUSSIAN and 0.0 < deviation < math.inf:
-            return float(rewards.mean()), deviation
-        return float(rewards.median()), robust_spread(rewards)
+        mean = float(rewards.mean())
+        if self.dof == GAUSSIAN and ROUNDING * abs(mean) < deviation < math.inf:
+            return mean, deviation
+        return float(rewards.median()), robust_spread(rewards, errors=errors)
 
     def _optima(self, evidence: Evidence, y: Tensor, cautious: Tensor) -> list[LocalOptimum]:
         """Where a few iterations from each start arrive, the best first."""

@@ -14,6 +14,7 @@ from surefoot._internal import checks
 from surefoot.types import InvalidInput
 
 _MAX_CORNER_DIMENSION = 6  # coordinates up to which all corners of the support are included
+_ROUNDING = 1e-9  # of the extents, by which values may be outside
 _DRAWS = 4096  # from which the extent of an unbounded distribution is estimated
 
 
@@ -71,7 +72,8 @@ class ContinuousEnvironment:
             bounds[side] = torch.where(torch.isfinite(ends[side]), ends[side], bounds[side])
             object.__setattr__(self, name, bounds[side])
         object.__setattr__(self, "ends", tuple(ends))
-        outside = (drawn < self.lower - 1e-9) | (drawn > self.upper + 1e-9)
+        room = _ROUNDING * (self.upper - self.lower)
+        outside = (drawn < self.lower - room) | (drawn > self.upper + room)
         if bool(outside.any()):
             raise InvalidInput(
                 f"the environment gives values from {drawn.amin(0).tolist()} to "
@@ -176,7 +178,7 @@ class ContinuousEnvironment:
         Raises:
             InvalidInput: If it is outside the range of Z.
         """
-        room, (low, high) = 1e-9 * (self.upper - self.lower), self.ends
+        room, (low, high) = _ROUNDING * (self.upper - self.lower), self.ends
         if bool(((value < low - room) | (value > high + room)).any()):
             raise InvalidInput(
                 f"the environment {value.tolist()} is outside its range from {low.tolist()} to "

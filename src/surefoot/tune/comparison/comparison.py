@@ -171,7 +171,7 @@ def comparison_of(
         ),
         percent=_percent(values, confidence),
         mean_difference=mean,
-        depends_on_outliers=mean is not None and not test.lower <= mean <= test.upper,
+        depends_on_outliers=mean is not None and values.puts_outside(mean, test),
         more_pairs=(
             pairs_to_decide(differences, confidence, errors=errors) if len(differences) else None
         ),
@@ -212,6 +212,12 @@ class PairValues:
         logs[finite] = np.log(self.values[finite])
         sems[finite] = self.sems[finite] / self.values[finite]
         return PairValues(logs, sems)
+
+    def puts_outside(self, mean: float, test: PairedTest) -> bool:
+        """Whether the mean difference is outside the interval by more than its own rounding."""
+        largest = np.abs(self.values[np.isfinite(self.values)]).max(initial=0.0)
+        rounding = len(self.values) * float(np.finfo(np.float64).eps * largest)
+        return not test.lower - rounding <= mean <= test.upper + rounding
 
     def test(self, confidence: float) -> PairedTest:
         """The test of B minus A."""
