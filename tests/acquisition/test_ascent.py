@@ -89,3 +89,25 @@ def test_a_score_may_integrate_over_the_hyperparameters():
     queries = torch.rand(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     optimizer.tell_all(queries, -(queries - 0.4).square().sum(-1))
     assert optimizer.ask().point.numpy() == pytest.approx([0.4, 0.4], abs=0.05)
+
+
+@pytest.mark.parametrize("unit", [2.0**-300, 2.0**-20, 2.0**300])
+def test_an_ascent_does_not_depend_on_the_unit_of_the_score(unit: float) -> None:
+    found = ascend(lambda points, start: unit * hills(points, start), STARTS, [0, 1, 2], 100)
+    assert torch.equal(found, ascend(hills, STARTS, [0, 1, 2], 100))
+
+
+def test_an_ascent_does_not_depend_on_the_zero_of_the_score() -> None:
+    """But for rounding: a change of 1e-10 is lost beside 1e6."""
+    found = ascend(lambda points, start: 1e6 + hills(points, start), STARTS, [0, 1, 2], 100)
+    expected = ascend(hills, STARTS, [0, 1, 2], 100)
+    assert found.numpy() == pytest.approx(expected.numpy(), abs=1e-3)
+
+
+def test_a_start_at_a_maximum_stays_and_does_not_stop_the_others() -> None:
+    starts = torch.cat([CENTRES[2:], STARTS[:2]]).clamp(0.0, 1.0)
+
+    def hill(points: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        return -1e-9 * (points - 0.5).square().sum(-1)
+
+    assert ascend(hill, starts, [0, 1, 2], 100).numpy() == pytest.approx(0.5, abs=1e-6)
