@@ -177,7 +177,7 @@ def _best_alone(by: By, value: Score, plug_in: Score, belief: Belief) -> Locatio
             return design.locate(_best_rewarded(belief, validation, measured))
     if design.finite:
         return _best_arm(value, plug_in, belief)
-    return design.location(_best_in_box(value, belief, measured))
+    return design.location(_best_in_box(value, plug_in, belief, measured))
 
 
 def _best_rewarded(belief: Belief, validation: CrossValidation, among: Tensor) -> Tensor:
@@ -264,12 +264,16 @@ def _best_arm(value: Score, plug_in: Score, belief: Belief) -> Location:
     return arms.locate(candidates[best_row(value, candidates)])
 
 
-def _best_in_box(value: Score, belief: Belief, eligible: Tensor) -> Tensor:
-    """The best point, a measured one unless another is better by more than the search resolves."""
+def _best_in_box(value: Score, plug_in: Score, belief: Belief, eligible: Tensor) -> Tensor:
+    """The best point, a measured one unless another is better by more than the search resolves.
+
+    The search is by the plug-in value, which takes a small part of the time. What is integrated
+    over the hyperparameters differs from it most at the points measured.
+    """
     box: Box = belief.space  # type: ignore[assignment]
     measured = best_of(belief.designs[eligible], value)
     near = measured if len(measured) else best_of(box.snap(belief.designs), value)
-    point = best_point(value, box, torch.Generator().manual_seed(0), near)
+    point = best_point(plug_in, box, torch.Generator().manual_seed(0), near)
     if not len(measured):
         return point
     gain = scores(value, torch.stack([point, measured[0]]))

@@ -14,12 +14,13 @@ from torch import Tensor
 from surefoot.estimators import Estimate
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import LEAST_VARIANCE, Posterior
+from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Regression
 from surefoot.regression.sample import Sample
 from surefoot.widths import Progress
 
 _ROUNDING = 1e-9  # of the prior variance, that exact features may leave
+_TINY = 1e-300  # deviation, for a prior without one
 
 PriorDraw = Callable[[torch.Generator], Path]
 
@@ -118,7 +119,7 @@ class Intersection:
         left: Tensor | float = 1.0
         if posterior.of_rewards is not posterior:
             before = posterior.of_rewards.mean_and_deviation(points)[1]
-            left = deviation / before.clamp_min(LEAST_VARIANCE**0.5)
+            left = deviation / before.clamp_min(_TINY)
         reach = (width / self.scale) * deviation if self.scale > 0.0 else 0.0 * deviation
         widest_lower, widest_upper = lower, upper = mean - reach, mean + reach
         for other, multiplier in self.others if self.scale > 0.0 else ():

@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from surefoot.hyperparameters import Uncertainty
-from surefoot.regression.posterior import LEAST_VARIANCE, Posterior
+from surefoot.regression.posterior import Posterior
 
-_LEAST_DEVIATION = LEAST_VARIANCE**0.5
+_TINY = 1e-300  # deviation, for a prior without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,5 +51,5 @@ class Integrated:
         if rewarded is self.base:
             return mean + more.mean, (deviation.square() + more.variance).sqrt()
         before = rewarded.mean_and_deviation(points)[1]
-        left = deviation / before.clamp_min(_LEAST_DEVIATION * self.base.scale)
+        left = deviation / before.clamp_min(_TINY)
         return mean + more.mean, left * (before.square() + more.variance).sqrt()

@@ -16,7 +16,7 @@ from surefoot.regression.embedding import Embedding
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.ridge import RidgeFactor
 
-LEAST_VARIANCE = 1e-18  # so that its root has a gradient
+LEAST_VARIANCE = 1e-18  # of the prior's, so that its root has a gradient
 
 
 class Evaluation(NamedTuple):
@@ -198,11 +198,13 @@ class FeaturePosterior:
         features = self.embedding(points)
         mean = self.center + self.scale * (features @ self.coefficients)
         explained = self.factor.ridge * self.factor.leverage(features)
-        variance = self.embedding.residual(points, features) + explained
+        residual = self.embedding.residual(points, features)
+        variance = residual + explained
+        least = LEAST_VARIANCE * (residual + features.square().sum(-1)).detach()
         if self.pulls:
             whitened = self.factor.ridge**0.5 * self.factor.whiten(features)
             variance = variance - self._conditioned(points, features, whitened).square().sum(-1)
-        return mean, self.scale * variance.clamp_min(LEAST_VARIANCE).sqrt()
+        return mean, self.scale * torch.maximum(variance, least).sqrt()
 
     def deviation_at(self, observations: Observations) -> Tensor:
         """Standard deviation (S,) at the sites of observations."""
