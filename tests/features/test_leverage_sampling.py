@@ -33,6 +33,8 @@ from surefoot.types import InvalidInput
 def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) -> np.ndarray:
     """The chance of each arm, given the paper's variance of it and its pulls."""
     p = budgeted.inclusion(papers, q)
+    if inclusion == "once":
+        return p
     if inclusion == "per-arm":
         return np.minimum(counts * p, 1.0)
     return budgeted.inclusion_of_arm(p, counts)

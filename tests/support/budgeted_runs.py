@@ -15,7 +15,7 @@ from surefoot.algorithms import bkb
 
 NORM, NOISE, DELTA, ACCURACY = 2.0, 0.5, 0.1, 0.5
 ERROR = 1e-7  # chance that a correct library fails one of the statistical tests
-inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm"])
+inclusions = pytest.mark.parametrize("inclusion", ["per-pull", "per-arm", "once"])
 
 
 def bkb_on(case: Case, space: sf.Arms | sf.Box | None = None, **parts: Any) -> sf.Optimizer:

@@ -15,7 +15,14 @@ from surefoot_experiments.harness.figures import curves
 from surefoot_experiments.harness.page import MEAN_REGRET
 from surefoot_experiments.harness.trial import NUMBERS, Purpose, Trial
 from surefoot_experiments.papers import ata_steps, heavy_tails
-from surefoot_experiments.papers.arm_methods import NYSTROM, OURS_NYSTROM, OURS_QFF, PLAIN, QFF
+from surefoot_experiments.papers.arm_methods import (
+    NYSTROM,
+    OURS_NYSTROM,
+    OURS_QFF,
+    PER_PULL,
+    PLAIN,
+    QFF,
+)
 from surefoot_experiments.papers.arm_settings import (
     OWN_NYSTROM,
     OWN_QFF,
@@ -46,7 +53,11 @@ class TestDepartures:
             "logarithm L in the threshold b": ("ln(m T)", "ln(2 m T / δ), δ = 0.1"),
             "root of V in the truncation": ("symmetric", "cholesky"),
         }
+        assert of_row("heavy-tails-1a", PER_PULL) == {
+            "chances of an arm to be in the dictionary": ("once", "per-pull")
+        }
         assert of_row("heavy-tails-1e", OURS_NYSTROM) == {
+            "chances of an arm to be in the dictionary": ("once", "per-pull"),
             "root of the dictionary's kernel matrix": ("symmetric", "cholesky"),
             "oversampling q": ("ln T / ε², ε = 0.1", "4"),
             "dictionary drawn": ("every-round", "adaptive"),
@@ -163,7 +174,7 @@ def tables(**ends: float) -> dict[str, pd.DataFrame]:
 class TestClaims:
     def test_axes_are_those_of_the_paper_or_none(self):
         axes = {name[-1]: find(name).output.measure.axis for name in FIGURES}
-        assert axes == {"a": (0.2, 0.9), "b": None, "c": None, "d": (0.25, 0.5), "e": (0.35, 0.65)}
+        assert axes == {"a": (0.2, 0.9), "b": None, "c": None, "d": (0.25, 0.5), "e": (0.3, 0.65)}
 
     def test_a_row_beyond_the_axis_is_told(self):
         found = tables(a=0.3, b=0.1)
@@ -175,7 +186,21 @@ class TestClaims:
         checks = {one.claim: one for one in find("heavy-tails-1a").output.checks(tables(**rows))}
         assert checks["every published row ends inside the paper's axis, 0.2 to 0.9"].holds
         assert checks[f"{OURS_NYSTROM} ends below {NYSTROM}"].holds
-        assert len(checks) == 7
+        assert len(checks) == 10
+
+    def test_ends_are_held_against_the_published_points(self):
+        found = {PLAIN: 0.3511, QFF: 0.5, NYSTROM: 0.2965, OURS_QFF: 0.3, OURS_NYSTROM: 0.1}
+        rows = tables(**found)
+        rows[NUMBERS]["regret"] += 0.01 * (rows[NUMBERS]["trial"] - 2.5)
+        checks = {one.claim: one for one in find("heavy-tails-1a").output.checks(rows)}
+        assert checks[f"{PLAIN} ends at the published 0.351"].holds
+        assert not checks[f"{QFF} ends at the published 0.312"].holds
+
+    def test_every_figure_has_its_published_points(self):
+        for name in FIGURES:
+            known = find(name).run.keywords
+            rows = known.get("methods", known.get("rows"))
+            assert set(heavy_tails.ENDS[name[-1]]) == set(rows) & {PLAIN, QFF, NYSTROM}
 
     def test_a_figure_is_drawn_on_the_axis_with_room_for_ends_beyond_it(self):
         measure = dataclasses.replace(MEAN_REGRET, axis=(0.2, 0.9))

@@ -8,7 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.algorithms._defaults import placed, width_or
+from surefoot.algorithms._defaults import placed, warn_if_vacuous, width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTruncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
@@ -76,12 +76,14 @@ def tgp_ucb(
         1
     """
     _require_bounded(kernel, space)
+    bounds = width_or(width, scale, truncated_uniform(moment, norm_bound, delta, scale))
+    warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, None)
     return Optimizer(
         placed(space, device),
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
-        width=width_or(width, scale, truncated_uniform(moment, norm_bound, delta, scale)),
+        width=bounds,
         ridge=ridge,
         seed=seed,
     )
@@ -109,7 +111,9 @@ def ata_gp_ucb(
 ) -> Optimizer:
     """ATA-GP-UCB: GP-UCB with rewards truncated in each direction of feature space.
 
-    All rewards are truncated anew in every round.
+    All rewards are truncated anew in every round. The proof of Lemma 1, and with it that of
+    Theorems 3 and 4, conditions on arms that depend on earlier rewards, so that bounds and regret
+    are proved only for arms that are chosen in advance (notes/guarantees.md).
 
     Args:
         space: `Arms` or `Box`.
@@ -117,7 +121,7 @@ def ata_gp_ucb(
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         horizon: Number of rounds T; None finds it by doubling.
-        delta: Probability with which the bounds may fail.
+        delta: Probability with which the bounds of Lemma 1 may fail.
         features: "fourier" are quadrature Fourier features, for the squared exponential kernel;
             Lemma 1 bounds the error of the mean by beta sigma + O(B e^(1/2) t^2), e the largest
             error of the approximate kernel, of which the second term is left out here. "nystrom" is
@@ -167,12 +171,14 @@ def ata_gp_ucb(
     if features == "nystrom":
         theorem = adaptive_nystrom(moment, norm_bound, horizon, delta, accuracy, scale)
     unions = 4 if features == "nystrom" else 2
+    bounds = width_or(width, scale, theorem)
+    warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, horizon)
     return Optimizer(
         placed(space, device),
         kernel,
         features=maps[features],
         estimator=AdaptiveTruncation(moment, horizon, delta, root, unions),
-        width=width_or(width, scale, theorem),
+        width=bounds,
         ridge=ridge,
         seed=seed,
     )

@@ -40,8 +40,9 @@ class LeverageSampling:
             "incremental" is experimental: a member stays with probability p_new / p_old and the
             last pull enters with its own, which BKB's authors leave as an open question.
         ratio: The growth at which an adaptive dictionary is drawn again, at least 1.
-        inclusion: "per-pull" gives an arm of n pulls n chances; "per-arm" one chance of
-            min(1, n times as much).
+        inclusion: "per-pull" gives an arm of n pulls n chances, 1 - (1 - p)^n; "per-arm" one chance
+            of min(1, n p); "once" one of p, whatever n is, as the code of the paper on heavy-tailed
+            payoffs, whose Algorithm 3 is per pull.
         horizon: Number of rounds for the theory's value; None finds it by doubling.
         delta: Probability of failure for the theory's value.
         accuracy: Relative accuracy of the variance for the theory's value.
@@ -70,7 +71,7 @@ class LeverageSampling:
     oversampling: float | None = 5.0
     resample: Literal["every-round", "adaptive", "incremental"] = "every-round"
     ratio: float = 2.0
-    inclusion: Literal["per-pull", "per-arm"] = "per-pull"
+    inclusion: Literal["per-pull", "per-arm", "once"] = "per-pull"
     horizon: int | None = None
     delta: float = 0.1
     accuracy: float = 0.5
@@ -85,7 +86,7 @@ class LeverageSampling:
         checks.at_least_one("ratio", self.ratio)
         for name, known in (
             ("resample", ("every-round", "adaptive", "incremental")),
-            ("inclusion", ("per-pull", "per-arm")),
+            ("inclusion", ("per-pull", "per-arm", "once")),
             ("feedback", ("batch", "immediate")),
             ("root", ("cholesky", "symmetric")),
         ):
@@ -140,6 +141,8 @@ class LeverageSampling:
     def chances(self, relative: Tensor, counts: Tensor) -> Tensor:  # (S,), (S,) -> (S,)
         """Probability that a site is in the dictionary, given sigma^2 / lambda and its pulls."""
         pull = self.pull_chances(relative, float(counts.sum()))
+        if self.inclusion == "once":
+            return pull
         if self.inclusion == "per-arm":
             return (pull * counts).clamp_max(1.0)
         return 1.0 - (1.0 - pull) ** counts

@@ -14,8 +14,10 @@ from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
 from surefoot.types import InvalidInput
 
+_SHOWN = 12  # coordinates
 
-@dataclass(frozen=True, eq=False, init=False)
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Arms:
     """Finite set of arms, the space of a kernel bandit.
 
@@ -59,6 +61,14 @@ class Arms:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def __repr__(self) -> str:
+        """The arms if they are few, else their number."""
+        if not self.has_coordinates:
+            return f"Arms({len(self)})"
+        if self.points.numel() <= _SHOWN:
+            return f"Arms({self.points.tolist()})"
+        return f"Arms(<{len(self)} points of {self.dimension} coordinates>)"
 
     @property
     def dimension(self) -> int:

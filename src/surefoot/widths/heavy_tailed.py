@@ -113,6 +113,8 @@ class truncated_uniform:  # noqa: N801
 class adaptive_fourier:  # noqa: N801
     """Width of adaptive truncation in quadrature Fourier features.
 
+    The proof of Lemma 1 is for arms that do not depend on the rewards (notes/guarantees.md).
+
     B + 4 sqrt(m / ridge) v^(1/(1+a)) L^(a/(1+a)) t^((1-a)/(2(1+a))), L = ln(2 m T / delta).
 
     Lemma 1 has the term O(B e^(1/2) t^2) in addition, with e < 1 the largest error of the
@@ -159,6 +161,8 @@ class adaptive_fourier:  # noqa: N801
 @dataclass(frozen=True)
 class adaptive_nystrom:  # noqa: N801
     """Width of adaptive truncation in Nyström features.
+
+    The proof of Theorem 4 is for arms that do not depend on the rewards (notes/guarantees.md).
 
     That of `adaptive_fourier` with B (1 + 1 / sqrt(1 - accuracy)) and L = ln(4 m T / delta). The
     theorem requires the oversampling q = 6 rho ln(4 T / delta) / accuracy^2 of the dictionary,

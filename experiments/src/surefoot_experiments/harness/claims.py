@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pandas import DataFrame, Series
 
@@ -99,6 +99,28 @@ def inside(tables: Tables, names: Sequence[str], axis: tuple[float, float]) -> C
         bool(ends.between(low, high).all()),
         named(ends),
     )
+
+
+def as_published(tables: Tables, ends: Mapping[str, float]) -> list[Check]:
+    """Each of the algorithms ends where the published curve does, within two standard errors.
+
+    The published value is a mean of other trials, with an error of its own that is taken to be as
+    large: the difference has the root of 2 times the standard error.
+    """
+    found, last = [], final(tables)
+    for name, published in ends.items():
+        mean, error = float(last[name].mean()), float(last[name].sem())
+        enough = len(last) >= FEWEST
+        near = enough and abs(mean - published) <= _ERRORS * 2.0**0.5 * error
+        found.append(
+            Check(
+                f"{name} ends at the published {published:.3g}",
+                near,
+                f"{mean:.3g} ± {error:.2g}",
+                enough,
+            )
+        )
+    return found
 
 
 def milestones(rounds: int) -> list[int]:

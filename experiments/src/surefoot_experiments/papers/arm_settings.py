@@ -98,6 +98,9 @@ class ATA:
         "root of the dictionary's kernel matrix", default="symmetric"
     )
     oversampling: Oversampling = setting("oversampling q", default=Published())
+    inclusion: Literal["once", "per-pull"] = setting(
+        "chances of an arm to be in the dictionary", default="once"
+    )
     resample: Literal["every-round", "adaptive"] = setting(
         "dictionary drawn", default="every-round"
     )
@@ -121,6 +124,7 @@ class ATA:
                 LeverageSampling(
                     self.oversampling(rounds),
                     self.resample,
+                    inclusion=self.inclusion,
                     feedback="immediate",
                     root=self.dictionary,
                 )
@@ -148,8 +152,9 @@ PUBLISHED_TGP = TGP()
 PUBLISHED_QFF = ATA("fourier")
 PUBLISHED_NYSTROM = ATA("nystrom")
 OWN_QFF = replace(PUBLISHED_QFF, folded=True, threshold=Union(2, _DELTA), root="cholesky")
+ALGORITHM_3 = replace(PUBLISHED_NYSTROM, inclusion="per-pull")  # of the paper, not of its code
 OWN_NYSTROM = replace(
-    PUBLISHED_NYSTROM,
+    ALGORITHM_3,
     dictionary="cholesky",
     oversampling=Fixed(4.0),
     resample="adaptive",

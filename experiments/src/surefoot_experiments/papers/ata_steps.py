@@ -31,6 +31,7 @@ NAMES = {
     "folded": "folded nodes",
     "dictionary": "numerical rank",
     "oversampling": "q = 4",
+    "inclusion": "drawn per pull",
     "resample": "drawn when due",
     "threshold": "threshold with δ",
     "root": "Cholesky root",
