@@ -153,7 +153,7 @@ def test_five_failures_stop_the_run_with_the_reason(study):
     assert code == 1
     assert len(err.splitlines()) == 1
     assert "5 failures in a row" in err
-    assert "exit status 3; it printed: out of order" in err
+    assert "exit status 3: out of order" in err
     assert "trial 0: failed, exit status 3" in out
     assert [trial.state for trial in open_study(path).study.trials] == [TrialState.FAIL] * 5
     code, _, err = surefoot("recommend", path)

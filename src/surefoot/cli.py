@@ -44,8 +44,9 @@ app = typer.Typer(
 
 Write a study file (what to run, which parameters, how many rounds) and run `surefoot tune`;
 `surefoot recommend` and `surefoot report` show the results at any time.""",
-    epilog="""Exit codes: 0 success; 1 stopped before the end (five failures in a row, a failed
-setup or teardown, or a storage that cannot be written), with all measurements kept; 2 invalid study
+    epilog="""Exit codes: 0 success; 1 no round has a measurement, or stopped before the end (five
+failures in a row, a failed setup or teardown, or a storage that cannot be written), with all
+measurements kept; 2 invalid study
 file, options or input, with nothing created or changed; 130 stopped by Ctrl-C, 143 by SIGTERM, with
 all measurements kept.""",
 )
@@ -119,6 +120,9 @@ def tune(
             _show(summary)
         if outcome.stopped:
             raise typer.Exit(INTERRUPTED)
+        if summary.failed == summary.trials:
+            _say(f"{study}: no round has a measurement", err=True)
+            raise typer.Exit(STOPPED)
 
 
 @app.command()
@@ -179,10 +183,12 @@ def recommend(
                            with an environment, where feasibility is over it
       warnings             what in the measurements contradicts the model
       effects              what worker and time were found to change
+      failures             the first failure, and what failures share
       risk                 what the value means, in a study with an environment
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
+        from surefoot.tune.comparison.compare import measured_verdict
         from surefoot.tune.definition.constraint_text import constraints_as_json
         from surefoot.types import NotReady
 
@@ -206,9 +212,11 @@ def recommend(
                 "failed": summary.failed,
             }
             if (against := summary.defaults) is not None:
-                content["defaults"] = asdict(against)
+                told = asdict(against)
+                content["defaults"] = {name: told[name] for name in told if name != "positive"}
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
+            content["failures"] = list(summary.failures)
             if opened.study_file.constraints:
                 content["feasible"], content["feasibility"] = best.feasible, best.feasibility
                 content["constraints"] = constraints_as_json(summary.constraints)
@@ -218,6 +226,8 @@ def recommend(
             typer.echo(json.dumps(content))
         else:
             _show(summary)
+            if verdict := measured_verdict(opened.study_file, best.params):
+                _say(verdict)
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
@@ -340,26 +350,40 @@ def export(
 @app.command(name="import")
 def import_(
     study: StudyArgument,
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV file.", show_default=False)],
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="A CSV file, or the storage of another study.",
+            show_default=False,
+        ),
+    ],
 ) -> None:
-    """Add the measurements of a CSV table.
+    """Add the measurements of a CSV table, or of another study.
 
     The study is created if it does not exist. The table has one column for each parameter, named
     like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
     reason), `sem` (standard error), `worker`, `time` (when it began), `seconds` (how long it took),
     `state` (complete, fail; others are left out), and one for each constraint. A table of Optuna's
     `trials_dataframe` will do. Rows that are trials of the study already are not added again.
+
+    Instead of a table, an SQLite file or a journal of Optuna, such as the study's own from before
+    its parameters were changed: a parameter that is new there has its default in all earlier
+    measurements, and those outside the present ranges are left out.
     """
     with one_line_errors():
         import optuna
 
         from surefoot.tune import import_table
+        from surefoot.tune.study.study_import import import_study, is_storage
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        done = import_table(study, table)
+        add = import_study if is_storage(table) else import_table
+        done = add(study, table, lambda text: _say(text, err=True))
         failed = f", {done.failed} of them failures" if done.failed else ""
         present = f"; {done.present} were there already" if done.present else ""
         skipped = f"; {done.skipped} rows were not finished" if done.skipped else ""
+        skipped += f"; {done.outside} are outside the ranges" if done.outside else ""
         _say(f"imported {done.trials} trials{failed}{present}{skipped}")
         if done.ignored:
             _say(f"not used: {', '.join(done.ignored)}")
@@ -462,13 +486,16 @@ def _show(summary: Summary) -> None:
 
     best, risk, units = summary.recommended, summary.risk, summary.units
     if best is None:
+        for text in summary.failures:
+            _say(text)
         return
     what = quantity(best.estimand, None if risk is None else f"{risk.name} of")
     value, interval = f"{best.value:.5g}", "(a single measurement has no interval)"
     if summary.interval is not None:
         value, low, high = estimate_texts(best.value, *summary.interval)
         interval = f"(95 % credible interval {low} to {high})"
-    _say(f"Recommended, with {what} {units.of_value(value)} {interval}:")
+    named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
+    _say(f"{named}, with {what} {units.of_value(value)} {interval}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
     for line in constraint_lines(best, summary.constraints, summary.over_environment):
@@ -478,7 +505,7 @@ def _show(summary: Summary) -> None:
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
     if summary.defaults is not None:
         _say(_against(summary.defaults, best.params, units))
-    for text in summary.effects:
+    for text in (*summary.effects, *summary.failures):
         _say(text)
     for text in summary.warnings:
         _say(f"Warning: {text}")

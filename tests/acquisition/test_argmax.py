@@ -37,3 +37,27 @@ def test_a_maximum_beside_a_measured_point_is_kept() -> None:
 
     assert not torch.equal(found.design, optimizer.belief().designs[0])
     torch.testing.assert_close(found.design, target, rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [-torch.inf, torch.inf])
+@pytest.mark.parametrize(
+    "box",
+    [
+        sf.Box([0.0] * 5, [1.0] * 5),
+        sf.Box([0.0] * 3, [1.0] * 3, levels={0: [0.0, 0.5, 1.0]}),
+        sf.parameters.Space(
+            {"a": sf.parameters.Float(0.0, 1.0), "b": sf.parameters.Float(0.0, 1.0)},
+            constraints=["a + b <= 1"],
+        ).encoding.box,
+    ],
+    ids=["continuous", "mixed", "rules"],
+)
+def test_a_score_that_is_infinite_everywhere_has_a_maximum(box: sf.Box, value: float) -> None:
+    run = sf.Optimizer(box, sf.kernels.squared_exponential(0.3))
+    run.tell(box.sample(1, torch.Generator().manual_seed(0))[0], 1.0)
+    found = maximise(
+        lambda points: torch.full((len(points),), value, dtype=torch.float64),
+        run.belief(),
+        torch.Generator().manual_seed(0),
+    )
+    assert bool(box.contains(found.design))

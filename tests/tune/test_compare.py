@@ -20,7 +20,13 @@ from support.processes import forked_surefoot, wait_until_gone
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
 from surefoot.tune import ComparisonFailed, StudyFile, compare
-from surefoot.tune.comparison.compare import Comparing, _introduce, measure_pairs
+from surefoot.tune.comparison.compare import (
+    Comparing,
+    _identity,
+    _introduce,
+    measure_pairs,
+    measured_verdict,
+)
 from surefoot.tune.comparison.comparison import comparison_of
 from surefoot.tune.comparison.comparison_file import comparison_record
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
@@ -416,3 +422,24 @@ def test_a_killed_comparison_keeps_its_runs_and_continues(write_study, number):
     lines = file.read_text().splitlines()
     assert len(lines) == 1 + 2 * 3
     assert lines[: len(before) - 1] == before[:-1]
+
+
+def test_the_verdict_that_was_measured_is_told_with_the_recommendation(write_study):
+    path = write_study(
+        ("low = 512", "default = 512, low = 512"),
+        ("low = 0", "default = 0.5, low = 0"),
+        ('"FULL"]', '"FULL"], default = "OFF"'),
+    )
+    study_file = StudyFile.load(path)
+    assert study_file.defaults == A
+    assert measured_verdict(study_file, B) == ""
+    what = Comparing(study_file, NamedSetting("default", A), NamedSetting("b", B), 40, 0.95, False)
+    with comparison_record(study_file, _identity(what), new=False) as record:
+        measure_pairs(what, record, Drifting(), Stop(), SILENT)
+    path.with_name("hill.compare.jsonl").open("ab").write(b'{"comparison"')  # was killed
+    before = path.with_name("hill.compare.jsonl").read_bytes()
+    verdict = measured_verdict(study_file, B)
+    assert verdict.startswith("Measured against the defaults in ")
+    assert "by `surefoot compare`: better (95 % confidence), -" in verdict
+    assert measured_verdict(study_file, B | {"share": 0.3}) == ""
+    assert path.with_name("hill.compare.jsonl").read_bytes() == before

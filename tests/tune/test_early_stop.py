@@ -83,7 +83,7 @@ def test_a_confirm_stage_goes_on_for_fewer_rounds(write_study, probability):
     probability[:] = [0.01]
     path, objective = write_study(STOP), Scripted()
     stop = Stop()
-    objective.before = lambda: stop.request(lambda: None) if len(objective.asked) == 6 else None
+    objective.before = lambda: stop.request() if len(objective.asked) == 6 else None
     tune(trials_of(path, rounds=45), objective, stop)
     assert len(objective.asked) == 7
     for rounds in (8, 40):

@@ -148,6 +148,24 @@ def test_what_a_command_leaves_running_is_ended_and_not_waited_for(tmp_path):
     assert not is_running(int((tmp_path / "background").read_text()))
 
 
+@pytest.mark.slow
+def test_a_command_that_kills_its_parent_leaves_no_process(tmp_path):
+    script = """
+    sleep 60 & echo $! >> pids
+    (setsid sleep 60 & echo $! >> pids)
+    echo $$ >> pids
+    kill -9 $PPID
+    exec sleep 60
+    """
+    result = sh(script, tmp_path)
+    assert isinstance(result, Failure)
+    assert result.reason == "killed by SIGKILL"
+    assert result.left_behind.startswith("ended 3 processes left behind")
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 3
+    assert not any(map(is_running, pids))
+
+
 def test_an_interrupted_measurement_leaves_no_process(tmp_path):
     script = tmp_path / "script.sh"
     script.write_text("echo $$ > shell; sleep 65")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
+from collections.abc import Callable
 
 import optuna
 import pytest
 from rich.console import Console
+from sqlalchemy.exc import OperationalError, PendingRollbackError
 
 from support.study_doubles import Scripted, trials_of
 from surefoot.hyperparameters.student_t_fit import HyperparameterFit
@@ -17,7 +19,9 @@ from surefoot.tune import import_table, open_study, run, summarise
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import opened_study
+from surefoot.tune.study.storage import StorageFailed
 from surefoot.tune.workers.worker_loop import tune
+from surefoot.tune.workers.workers import once_in_a_while
 from surefoot.types import NotReady
 
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
@@ -103,3 +107,44 @@ def test_the_end_of_a_run_says_what_a_fresh_process_does(write_study):
     for name in ("value", "lower", "upper"):
         one, other = (getattr(each.recommended, name) for each in (outcome, fresh))
         assert math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _disconnection(kind: str) -> Exception:
+    if kind == "ended":
+        return OperationalError("SELECT", {}, Exception("gone"), connection_invalidated=True)
+    return PendingRollbackError("Can't reconnect until invalid transaction is rolled back")
+
+
+@pytest.mark.parametrize("kind", ["ended", "caught"])
+@pytest.mark.parametrize("place", ["do", "before"])
+def test_what_a_server_interrupts_is_done_again_on_another_connection(write_study, kind, place):
+    opened = trials_of(write_study()).opened
+    calls, removed = [], []
+    opened.storage.remove_session = lambda: removed.append(len(calls))
+
+    def failing(name: str, times: float) -> Callable[[], str]:
+        def call() -> str:
+            calls.append(name)
+            if calls.count(name) <= times:
+                raise _disconnection(kind)
+            return name
+
+        return call
+
+    times = {"do": 1, "before": 0, place: 4}
+    do, before = failing("do", times["do"]), failing("before", times["before"])
+    assert opened.attempt("testing", do, before) == "do"
+    assert len(removed) == sum(times.values())
+    with pytest.raises(StorageFailed, match="testing failed"):
+        opened.attempt("testing", failing("always", math.inf), before)
+
+
+def test_a_message_of_several_processes_is_shown_once():
+    shown, now = [], 0.0
+    say = once_in_a_while(shown.append, clock=lambda: now)
+    for _ in range(3):
+        say("gone")
+    say("back")
+    now = 40.0
+    say("gone")
+    assert shown == ["gone", "back", "gone"]

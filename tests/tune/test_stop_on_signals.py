@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 import weakref
 
@@ -42,9 +46,10 @@ def send_within_a_weakref_callback(number: int) -> None:
 
 
 def test_the_first_ctrl_c_asks_and_the_second_interrupts():
-    stop, notes = Stop(), []
+    notes = []
+    stop = Stop(note=lambda: notes.append("stopping"))
     before = signal.getsignal(signal.SIGINT)
-    with stop_on_signals(stop, lambda: notes.append("stopping")):
+    with stop_on_signals(stop):
         send(signal.SIGINT)
         assert stop.requested
         assert notes == []  # a handler must not print
@@ -242,3 +247,99 @@ def test_a_worker_ends_with_its_parent_while_it_imports():
     parent.kill()
     parent.communicate()
     assert wait_until_gone(pid, 0.5)
+
+
+LOSING_IMPORT = """
+import os, signal, sys, weakref
+
+wanted = sys.argv.pop(1)
+
+class Finder:
+    '''Sends SIGINT where an exception that a handler raises is lost.'''
+
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            class Thing:
+                pass
+            thing = Thing()
+            reference = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+            del thing
+
+sys.meta_path.insert(0, Finder())
+"""
+COMMAND = """
+from surefoot.__main__ import main
+main()
+"""
+WORKER_PROCESS = """
+import runpy
+from surefoot.tune.workers.workers import SCRIPT
+sys.argv = [str(SCRIPT), str(os.getppid()), "--help"]
+runpy.run_path(str(SCRIPT), run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "imported"),
+    [(COMMAND, "surefoot.cli"), (WORKER_PROCESS, "surefoot.tune.workers.worker")],
+)
+def test_ctrl_c_ends_a_program_that_starts(program, imported):
+    done = subprocess.run(
+        [sys.executable, "-c", LOSING_IMPORT + program, imported, "--help"],
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+TERMINAL = """
+import sys, time
+from rich.live import Live
+from surefoot.tune.closed_terminal import console_of
+from surefoot.tune.stopping import Stop, stop_on_signals
+
+console, stop = console_of(quiet=False), Stop()
+with stop_on_signals(stop), Live("measuring", console=console, refresh_per_second=20):
+    while True:
+        stop.check()
+        console.print("trial")
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("how", ["closed", "hung up"])
+def test_a_run_whose_terminal_goes_away(how):
+    terminal, own = pty.openpty()
+
+    def lead() -> None:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which is ignored under nohup
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", TERMINAL],
+        stdin=own,
+        stdout=own,
+        stderr=subprocess.PIPE,
+        preexec_fn=lead,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(own)
+    shown = b""
+    while b"trial" not in shown:
+        shown += os.read(terminal, 4096)
+    assert b"\x1b[?25l" in shown
+    if how == "closed":
+        os.close(terminal)
+    else:
+        process.send_signal(signal.SIGHUP)
+        with contextlib.suppress(OSError):  # when its last user has ended
+            while data := os.read(terminal, 4096):
+                shown += data
+        os.close(terminal)
+        assert b"\x1b[?25h" in shown
+    _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (128 + signal.SIGHUP, b"")

@@ -295,3 +295,22 @@ class TestLock:
         with study_lock.study_lock(storage_module.locate(StudyFile.load(write_study()))):
             time.sleep(0.3)
         assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("storage", ["", 'storage = "journal:///hill.log"'])
+def test_a_link_to_a_study_file_finds_its_study(write_study, tmp_path, storage):
+    path = write_study(("rounds = 8", f"rounds = 8\n{storage}"))
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.toml"
+    link.symlink_to(path)
+    assert storage_module.locate(StudyFile.load(link)).file.parent == link.parent  # a new study
+    trials_of(path)
+    found, own = (storage_module.locate(StudyFile.load(one)).file for one in (link, path))
+    assert found.samefile(own)
+
+
+@pytest.mark.parametrize("url", ["redis://localhost:6379/0", "grpc://localhost:13000"])
+def test_a_storage_of_optuna_without_sqlalchemy_is_refused_by_name(write_study, url):
+    path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
+    with pytest.raises(StudyFileError, match="expected postgresql://, mysql://"):
+        storage_module.locate(StudyFile.load(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import subprocess
 import threading
@@ -23,7 +24,12 @@ from surefoot.tune.study import trial_owner, waiting
 from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.storage import NoStudy, StorageFailed
-from surefoot.tune.study.trial_attributes import OWNER, is_round
+from surefoot.tune.study.trial_attributes import (
+    OWNER,
+    failure_reason,
+    is_interrupted,
+    is_round,
+)
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.workers import worker_loop
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
@@ -489,3 +495,28 @@ def test_however_early_a_process_is_killed_its_trial_has_an_owner(write_study, m
     tune(again, Scripted(), Stop())
     assert states(again) == ["COMPLETE"] if when == "queued" else ["FAIL", "COMPLETE"]
     assert again.begin_next() is NoTrial.DONE
+
+
+@pytest.mark.parametrize(
+    ("queued", "wrong"),
+    [
+        ({"size": "large"}, "size is 'large', expected a whole number from"),
+        ({"size": None, "share": 0.5}, "size is None, expected a whole number from"),
+        ({"size": 1024.5}, "size is 1024.5, expected a whole number from"),
+        ({"share": math.nan}, "share is nan, expected a number from"),
+        ({"share": 7.0}, "share is 7.0, expected a number from"),
+        ({"share": [0.5]}, "share is [0.5], expected a number from"),
+        ({"mode": "OTHER"}, "mode is 'OTHER', expected"),
+        ({"sise": 1024}, "'sise' is not a parameter"),
+    ],
+)
+def test_a_queued_trial_that_cannot_be_measured_is_no_round(write_study, queued, wrong):
+    study_trials = trials_of(write_study(), rounds=1)
+    study_trials.opened.study.enqueue_trial(queued)
+    study_trials.opened.study.enqueue_trial({"share": 0.25})
+    tune(study_trials, objective := Scripted(), Stop())
+    rejected, measured = all_of(study_trials)
+    assert failure_reason(rejected).startswith(f"queued, and not measured: {wrong}")
+    assert is_interrupted(rejected)
+    assert measured.state == TrialState.COMPLETE
+    assert [asked["share"] for asked in objective.asked] == [0.25]

@@ -149,7 +149,8 @@ def best_point(
 
     The best of Sobol points, of the anchors and of jittered anchors become starts. Continuous
     coordinates then ascend by L-BFGS, levels, choices and arcs by trying each in turn. With many
-    variables, the best small change of an anchor. All points satisfy the rules of the box.
+    variables, the best small change of an anchor. Where no score is finite, the best candidate. All
+    points satisfy the rules of the box.
     """
     if box.region.rules:
         anchors = box.snap(anchors)  # what was measured may violate a rule
@@ -157,7 +158,10 @@ def best_point(
         near = neighbors(box, anchors, generator)
         return near[best_row(score, near)]
     candidates = torch.cat([box.sample(_RAW, generator), _around(box, anchors, generator)])
-    chosen = diverse(candidates, scores(score, candidates), box, _STARTS)
+    values = scores(score, candidates)
+    chosen = diverse(candidates, values, box, _STARTS)
+    if not len(chosen):  # infinite everywhere, as the logarithm of a probability that underflows
+        return candidates[int(values.argmax())]
     ascended = _ascend(score, box, chosen)
     if box.discrete:
         activated = box.activated(box.snap(ascended), generator)

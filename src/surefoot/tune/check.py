@@ -100,7 +100,7 @@ def check(
     """
     study_file = StudyFile.load(path)
     setting = _first(study_file) if config is None else named_setting(study_file, config)
-    environment, stop = study_file.study_environment, Stop()
+    environment, stop = study_file.study_environment, Stop(note=lambda: note(STOPPING))
     under: dict[str, Any] = {}
     if environment is not None and not environment.observed:
         under = environment.decode(environment.draw(study_file.study.seed))
@@ -113,7 +113,7 @@ def check(
             check_programs(study_file)
         except InvalidCommand as error:
             raise study_file.error(error.key, str(error)) from None
-        with stop_on_signals(stop, lambda: note(STOPPING)), set_up(study_file, kept, stop, note):
+        with stop_on_signals(stop), set_up(study_file, kept, stop, note):
             result = objective.measure({**setting.params, **under}, stop)
     if isinstance(result, Measurement):
         result = in_study_units(result, declared_units(study_file), {})

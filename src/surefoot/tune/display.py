@@ -17,16 +17,20 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.tune.definition.constraint_text import probability_text
+from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
     failure_reason,
     is_interrupted,
+    trial_constraints,
     trial_environment,
 )
 from surefoot.tune.study.trials import StudyTrials
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
 
 
+NOT_FEASIBLE = "no feasible configuration yet"
 MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
 
 
@@ -105,6 +110,7 @@ class Progress:
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
         self.rounds = trials.rounds
+        self.study_file = trials.study_file
         self.units = trials.study_file.units
         self.finished_before = state.finished  # rounds of earlier runs
         self.finished = self.finished_before
@@ -191,10 +197,13 @@ class PlainLines:
         return None
 
     def finished(self) -> None:
-        progress, units = self._progress, self._progress.units
+        progress = self._progress
         new = progress.update()
         for trial in new:
-            parts = [result_of(trial, units), f"{progress.finished} of {progress.rounds}"]
+            parts = [
+                result_of(trial, progress.study_file),
+                f"{progress.finished} of {progress.rounds}",
+            ]
             if trial is new[-1]:
                 parts += _summary(progress)
             self.note("  |  ".join(parts))
@@ -225,7 +234,7 @@ class LivePanel:
         for trial in self._progress.update():
             self._last = trial
             if trial.state != TrialState.COMPLETE:
-                self.note(result_of(trial, self._progress.units))
+                self.note(result_of(trial, self._progress.study_file))
             if text := self._progress.left_behind(trial):
                 self.note(text)
         for text in self._progress.notes():
@@ -256,12 +265,16 @@ class LivePanel:
                 value, low, high = estimate_texts(best.value, best.lower, best.upper)
                 ends = f"({low} to {high})"
             ends = escape(printable(status.units.of_value(ends)))
-            text = f"{escape(status.quantity)} [bold green]{value}[/bold green] {ends}"
-            body.add_row("Recommended", text)
+            colour = "bold green" if best.feasible else "yellow"
+            text = f"{escape(status.quantity)} [{colour}]{value}[/{colour}] {ends}"
+            body.add_row("Recommended" if best.feasible else "Nearest", text)
+            if not best.feasible:
+                holds = f"{NOT_FEASIBLE}, its constraints hold with probability"
+                body.add_row("", f"[yellow]{holds} {probability_text(best.feasibility)}[/yellow]")
             for name, setting in best.params.items():
                 text = printable(status.units.of(name, setting, _short(setting)))
                 body.add_row("", f"{escape(name)} = [bold]{escape(text)}[/bold]")
-        last = "none" if self._last is None else printable(result_of(self._last, status.units))
+        last = "none" if self._last is None else printable(result_of(self._last, status.study_file))
         body.add_row("Last", Text(last))
         body.add_row("Running", Text(printable(self._running())))
         failures = f"[red]{status.failures}[/red]" if status.failures else "0"
@@ -290,14 +303,20 @@ def show(console: Console, text: str) -> None:
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def result_of(trial: FrozenTrial, units: Units) -> str:
-    """Result of a finished trial, in a line."""
+def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
+    """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
-        value = units.of_value(f"{trial.value:.5g}")
-        return f"trial {trial.number}: {value}{_environment(trial)}"
+        value = study_file.units.of_value(f"{trial.value:.5g}")
+        beyond = [
+            f"{name} {value:.5g}"
+            for name, value in trial_constraints(trial).items()
+            if name in study_file.constraints and study_file.constraints[name].excess(value) > 0.0
+        ]
+        limits = f", beyond its limit: {', '.join(beyond)}" if beyond else ""
+        return f"trial {trial.number}: {value}{_environment(trial)}{limits}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"
-    return f"trial {trial.number}: failed, {failure_reason(trial)}"
+    return f"trial {trial.number}: failed, {explained_failure(trial)}"
 
 
 def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:
@@ -327,13 +346,18 @@ def _summary(status: Progress) -> list[str]:
             value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
         what = "" if status.quantity == "value" else f"with {status.quantity} "
-        parts.append(f"recommended {what}{status.units.of_value(value)}: {described}")
+        parts.append(f"{_recommended(best)} {what}{status.units.of_value(value)}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
     parts.append(f"{outliers}{status.failures} failed")
     if status.seconds_left is not None and status.finished < status.rounds:
         parts.append(f"{format_seconds(status.seconds_left)} left")
     return parts
+
+
+def _recommended(best: StudyRecommendation) -> str:
+    """Name of a recommendation: one that does not satisfy the constraints is none."""
+    return "recommended" if best.feasible else f"{NOT_FEASIBLE}, nearest"
 
 
 def _environment(trial: FrozenTrial) -> str:

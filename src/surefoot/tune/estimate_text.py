@@ -40,7 +40,11 @@ def estimate_texts(value: float, lower: float, upper: float) -> tuple[str, str, 
     if math.isfinite(largest) and width > 0.0:
         needed = math.ceil(math.log10(largest) - math.log10(width)) + 2
         digits = min(max(needed, _LEAST), _MOST)
-    return f"{value:.{digits}g}", f"{lower:.{digits}g}", f"{upper:.{digits}g}"
+    return (
+        f"{value + 0.0:.{digits}g}",  # of minus zero, too
+        f"{lower + 0.0:.{digits}g}",
+        f"{upper + 0.0:.{digits}g}",
+    )
 
 
 def estimate_text(value: float, lower: float, upper: float) -> str:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from optuna.samplers import BaseSampler
+from optuna.trial import TrialState
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.definition.command_template import InvalidCommand, shell_note
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
@@ -20,6 +22,7 @@ from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import Summary, summarise
 from surefoot.tune.study.trial_owner import worker_name
 from surefoot.tune.study.trials import StudyTrials
@@ -91,7 +94,7 @@ def run(
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)
-    stop, console = Stop(), Console(quiet=quiet) if console is None else console
+    stop, console = Stop(), console_of(quiet) if console is None else console
     with (
         keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
         contextlib.closing(objective_of(study_file, kept)) as objective,
@@ -118,21 +121,39 @@ def run(
             run=uuid.uuid4().hex[:12],
             worker=worker_name(0),
         )
-        complete = trials.is_complete()
+        before = opened.state()
+        complete = before.finished >= trials.target(before)
         if not complete:
             import_model()
-        with display_of(trials, console, quiet) as display:
+        # A terminal whose cursor is hidden has handlers that bring it back.
+        with stop_on_signals(stop), display_of(trials, console, quiet) as display:
+            stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)
             if note := shell_note(study_file.objective.command or ""):
                 display.note(f"warning: {note}")
-            with stop_on_signals(stop, lambda: display.note(STOPPING)):
-                if complete:
-                    trials.interrupt_lost()
-                else:
-                    _tune(trials, objective, options, stop, kept, display)
+            if resumed := _resumed(trials, before):
+                display.note(resumed)
+            if not complete:
+                _tune(trials, objective, options, stop, kept, display)
     summary, target = summarise(opened), trials.target(opened.state())
     return Outcome(stop.requested and summary.trials < target, summary, target)
+
+
+def _resumed(trials: StudyTrials, before: StudyState) -> str:
+    """What an earlier run has left, in words; empty where there was none."""
+    running = any(trial.state == TrialState.RUNNING for trial in before.trials)
+    lost = trials.interrupt_lost() if running else []
+    finished = before.finished
+    if not finished and not lost:
+        return ""
+    text = f"resumed after {finished} finished round{'s' * (finished != 1)}"
+    if lost:
+        which = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
+        plural = len(lost) > 1
+        text += f"; trial{'s' * plural} {which} {'were' if plural else 'was'} interrupted, "
+        text += f"and {'do' if plural else 'does'} not count"
+    return text
 
 
 def _has_its_rounds(study_file: StudyFile, rounds: int | None) -> bool:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from surefoot.tune.closed_terminal import forget_closed_terminal
 from surefoot.tune.storage_watchdog import ended_without_answer, in_transaction
 
 
@@ -19,32 +20,33 @@ class Stop:
 
     Args:
         look: Called by every `check`; may raise.
+        note: Called by the first `check` after `request`.
 
     Attributes:
         requested: Whether the run is to end once the running trial is recorded.
+        note: As given; a handler must not print, since it may interrupt what is being printed.
     """
 
-    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, look: Callable[[], None] = lambda: None, note: Callable[[], None] = lambda: None
+    ) -> None:
         self.requested = False
+        self.note = note
         self._look = look
-        self._note: Callable[[], None] | None = None
+        self._noted = False
         self._error: Callable[[], BaseException] | None = None
         self._interruptible = False
 
-    def request(self, note: Callable[[], None]) -> None:
-        """Let the run end after the running trial; `note` is called by the next `check`.
-
-        (Not here: a handler that prints may interrupt what is being printed.)
-        """
+    def request(self) -> None:
+        """Let the run end after the running trial."""
         self.requested = True
-        self._note = note
 
     def check(self) -> None:
         """Raise `KeyboardInterrupt` or `SystemExit` if the run is to end at once."""
         self._look()
-        if self._note is not None:
-            note, self._note = self._note, None
-            note()
+        if self.requested and not self._noted:
+            self._noted = True
+            self.note()
         if self._error is not None:
             raise self._error()
 
@@ -70,11 +72,11 @@ class Stop:
 
 
 @contextlib.contextmanager
-def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iterator[None]:
+def stop_on_signals(stop: Stop) -> Iterator[None]:
     """Handle signals in the main thread of the process.
 
-    After the first SIGINT a stop is requested and `stop.check` calls `note`; after the second it
-    raises `KeyboardInterrupt`. After SIGTERM and SIGHUP it raises `SystemExit` with 128 plus the
+    After the first SIGINT a stop is requested; after the second `stop.check` raises
+    `KeyboardInterrupt`. After SIGTERM and SIGHUP it raises `SystemExit` with 128 plus the
     signal's number; SIGHUP stays ignored if it was, as by `nohup`.
 
     Transactions of a storage are completed before. If the storage does not answer, the process ends
@@ -85,9 +87,10 @@ def stop_on_signals(stop: Stop, note: Callable[[], None] = lambda: None) -> Iter
         if stop.requested:
             stop.end(KeyboardInterrupt, frame)
         else:
-            stop.request(note)
+            stop.request()
 
     def terminate(number: int, frame: FrameType | None) -> None:
+        forget_closed_terminal()
         stop.end(lambda: SystemExit(128 + number), frame)
 
     handlers = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +13,19 @@ import numpy as np
 from rich.console import Console
 
 from surefoot._internal import checks
+from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.comparison.comparison import (
     Comparison,
     comparison_of,
     pair_values,
     probability_b,
 )
-from surefoot.tune.comparison.comparison_file import ComparisonRecord, Runs, comparison_record
+from surefoot.tune.comparison.comparison_file import (
+    ComparisonRecord,
+    Runs,
+    comparison_record,
+    recorded_runs,
+)
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
@@ -36,6 +43,7 @@ from surefoot.types import InvalidInput, SurefootError
 
 MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
+VERDICT = 0.95  # confidence of a verdict on runs that were recorded
 SAME = "A and B are the same configuration"
 
 
@@ -141,8 +149,8 @@ def compare(
             "--aa to check the measurement"
         )
     comparing = Comparing(study_file, first, second, runs, confidence, all_runs)
-    console = Console(quiet=quiet) if console is None else console
-    stop = Stop()
+    console = console_of(quiet) if console is None else console
+    stop = Stop(note=lambda: show(console, STOPPING))
     with (
         keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
         contextlib.closing(objective_of(study_file, kept)) as objective,
@@ -158,7 +166,7 @@ def compare(
             if comparing.finished(record.pairs):
                 return comparing.result(record.pairs)
             with (
-                stop_on_signals(stop, lambda: show(console, STOPPING)),
+                stop_on_signals(stop),
                 set_up(study_file, kept, stop, lambda text: show(console, text)),
             ):
                 try:
@@ -169,6 +177,39 @@ def compare(
                     raise
             stopped = stop.requested and not comparing.finished(record.pairs)
             return comparing.result(record.pairs, stopped)
+
+
+def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
+    """A configuration against the defaults as `compare` has measured it, in a sentence.
+
+    Args:
+        study_file: The study file.
+        best: The configuration.
+
+    Returns:
+        The verdict so far; empty where these two have not been compared.
+    """
+    defaults = study_file.defaults
+    if defaults is None:
+        return ""
+    settings = NamedSetting("default", defaults), NamedSetting("recommended", best)
+    comparing = Comparing(study_file, *settings, 1, VERDICT, False)
+    try:
+        pairs = recorded_runs(study_file, _identity(comparing))
+    except InvalidInput as error:
+        return str(error)
+    result = comparing.result(pairs)
+    if not result.pairs:
+        return ""
+    verdict = {"B": "better", "A": "worse", None: "undecided"}[result.better]
+    unit = f" {result.unit}" if result.unit else ""
+    sizes = [(result.percent, " %"), (result.difference, unit)]
+    known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
+    size = f", {known[0]}" if known else ""
+    return (
+        f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
+        f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}."
+    )
 
 
 def measure_pairs(

@@ -97,7 +97,7 @@ def comparison_record(
         InvalidInput: If the file has other content, or another process writes to it.
         WriteFailed: If the file cannot be written.
     """
-    path = study_file.folder / f"{study_file.study.name}.compare.jsonl"
+    path = comparison_path(study_file)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
@@ -112,14 +112,44 @@ def comparison_record(
         except OSError:
             pass  # a file system without locks
         headers, runs = _read(descriptor, path)
-        settings = json.loads(json.dumps(dict(settings)))
-        same = [number for number, header in headers.items() if header == settings]
+        same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]
         if number not in headers:
-            _append(descriptor, path, {"comparison": number, "settings": settings})
+            line = {"comparison": number, "settings": dict(settings)}
+            _append(descriptor, path, line)
         yield ComparisonRecord(descriptor, path, number, runs.get(number, []))
     finally:
         os.close(descriptor)
+
+
+def comparison_path(study_file: StudyFile) -> Path:
+    """The file of a study's comparisons."""
+    return study_file.folder / f"{study_file.study.name}.compare.jsonl"
+
+
+def recorded_runs(study_file: StudyFile, settings: Mapping[str, Any]) -> Runs:
+    """The runs of the latest comparison of these settings so far, which changes nothing.
+
+    Args:
+        study_file: The study file.
+        settings: The compared configurations, as JSON.
+
+    Raises:
+        InvalidInput: If the file has other content.
+    """
+    path = comparison_path(study_file)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return []
+    headers, runs = _parse(content[: content.rfind(b"\n") + 1], path)
+    same = _with_settings(headers, settings)
+    return runs.get(same[-1], []) if same else []
+
+
+def _with_settings(headers: Mapping[int, Any], settings: Mapping[str, Any]) -> list[int]:
+    wanted = json.loads(json.dumps(dict(settings)))
+    return [number for number, header in headers.items() if header == wanted]
 
 
 def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
@@ -132,9 +162,14 @@ def _read(descriptor: int, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]
             raise InvalidInput(f"{path}: not a file of comparisons; move it away to begin anew")
         os.ftruncate(descriptor, complete)
     os.lseek(descriptor, 0, os.SEEK_END)
+    return _parse(content[:complete], path)
+
+
+def _parse(content: bytes, path: Path) -> tuple[dict[int, Any], dict[int, Runs]]:
+    """The settings and runs in complete lines."""
     headers: dict[int, Any] = {}
     runs: dict[int, Runs] = {}
-    for position, text in enumerate(content[:complete].splitlines(), 1):
+    for position, text in enumerate(content.splitlines(), 1):
         try:
             line = json.loads(text)
             number = _count(line["comparison"])

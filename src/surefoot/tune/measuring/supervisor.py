@@ -15,6 +15,9 @@ SIGKILL two seconds later), and `k` to keep what the program has left running: f
 run's lifeline counts, and output is discarded. When the lifeline is closed, which happens at the
 latest when its owner dies (also by `kill -9`), the program is terminated, then everything that it
 has left running: SIGTERM, and SIGKILL five seconds later.
+
+The supervisor is two processes, since a program may kill its own parent: a guardian takes over the
+processes of an overseer that was killed, and ends them.
 """
 
 import contextlib
@@ -24,6 +27,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 GRACE = 2.0  # seconds between asking the program to end and killing it
 LEFT_GRACE = 5.0  # the same for processes that it has left running
@@ -38,16 +42,12 @@ class Supervisor:
     def __init__(self, descriptors: list[int], arguments: list[str]) -> None:
         self.lifeline, self.report, stdout, stderr, *self.run = descriptors
         self.output = [stdout, stderr]
-        for descriptor in descriptors:
-            os.set_inheritable(descriptor, False)
         wake, waker = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(waker, False)
         self.wake = wake
         signal.set_wakeup_fd(waker)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(name, signal.SIG_IGN)  # only the lifeline ends the program
         self.program = _start(arguments)
         _close_others({*descriptors, wake, waker})
         self.running = True  # the program
@@ -91,7 +91,7 @@ class Supervisor:
                 return
             if pid == self.program:
                 self.running = False
-                self.tell(f"code {os.waitstatus_to_exitcode(status)}")
+                _tell(self.report, f"code {os.waitstatus_to_exitcode(status)}")
 
     def terminate(self) -> None:
         """End the program's process group, if the program is still running."""
@@ -110,37 +110,14 @@ class Supervisor:
             self.reap()
 
     def end_left(self) -> None:
-        """End what the program has left running, also outside its process group.
+        """End what the program has left running, also outside its process group."""
 
-        SIGTERM goes to the uppermost processes only: a server ends its own children in order, and
-        may take one of them that ends unasked for a crash.
-        """
-        names: dict[int, str] = {}
-        asked: set[int] = set()
-        start = time.monotonic()
-        while (waited := time.monotonic() - start) < LEFT_GRACE + GRACE:
+        def look() -> bool:
             self.reap()
-            if self.empty and (_has_proc() or not _group_exists(self.program)):
-                break
-            if waited >= SETTLE:
-                children, descendants = _family()
-                new = children if names else descendants  # a server may go on starting some
-                names.update({pid: name for pid, name in descendants.items() if pid in new})
-                if waited >= LEFT_GRACE:
-                    _signal_group(self.program, signal.SIGKILL)
-                    for pid in descendants:
-                        _signal(pid, signal.SIGKILL)
-                elif _has_proc():
-                    for pid in children - asked:
-                        _signal(pid, signal.SIGTERM)
-                    asked |= children
-                elif not asked:
-                    _signal_group(self.program, signal.SIGTERM)
-                    asked.add(self.program)
             self.drain_if_kept()
-            time.sleep(0.005)
-        if names:
-            self.tell("ended " + "\t".join(names.values()))
+            return self.empty and (_has_proc() or not _group_exists(self.program))
+
+        end_all(look, self.program, self.report)
 
     def drain_if_kept(self) -> None:
         """Discard output where the owner no longer reads it."""
@@ -154,16 +131,82 @@ class Supervisor:
                 if not os.read(descriptor, 1 << 20):
                     self.output.remove(descriptor)
 
-    def tell(self, line: str) -> None:
-        """Report to the owner, if it still exists."""
-        with contextlib.suppress(OSError):
-            os.write(self.report, line.encode("utf-8", "replace") + b"\n")
+
+def end_all(look: Callable[[], bool], group: int, report: int) -> None:
+    """End this process's descendants, and a process group, and report their names.
+
+    SIGTERM goes to the uppermost processes only: a server ends its own children in order, and may
+    take one of them that ends unasked for a crash.
+
+    Args:
+        look: Collects children that have ended; returns whether nothing is left.
+        group: The process group, 0 for none.
+        report: Where the names are reported.
+    """
+    names: dict[int, str] = {}
+    asked: set[int] = set()
+    start = time.monotonic()
+    while (waited := time.monotonic() - start) < LEFT_GRACE + GRACE:
+        if look():
+            break
+        if waited >= SETTLE:
+            children, descendants = _family()
+            new = children if names else descendants  # a server may go on starting some
+            names.update({pid: name for pid, name in descendants.items() if pid in new})
+            if waited >= LEFT_GRACE:
+                _signal_group(group, signal.SIGKILL)
+                for pid in descendants:
+                    _signal(pid, signal.SIGKILL)
+            elif _has_proc():
+                for pid in children - asked:
+                    _signal(pid, signal.SIGTERM)
+                asked |= children
+            elif not asked:
+                _signal_group(group, signal.SIGTERM)
+                asked.add(group)
+        time.sleep(0.005)
+    if names:
+        _tell(report, "ended " + "\t".join(names.values()))
 
 
 def main() -> None:
+    descriptors = [int(number) for number in sys.argv[1].split(",")]
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)  # only the lifeline ends the program
     _become_subreaper()
-    Supervisor([int(number) for number in sys.argv[1].split(",")], sys.argv[2:]).supervise()
+    overseer = os.fork()
+    if overseer:
+        _guard(overseer, descriptors[1])
+    else:
+        _become_subreaper()
+        Supervisor(descriptors, sys.argv[2:]).supervise()
     os._exit(0)
+
+
+def _guard(overseer: int, report: int) -> None:
+    """Wait for the overseer; if it was killed, end what it has left."""
+    _close_others({report})
+    _, status = os.waitpid(overseer, 0)
+    if os.WIFSIGNALED(status):
+        _tell(report, f"code {os.waitstatus_to_exitcode(status)}")
+        end_all(_all_collected, 0, report)
+
+
+def _all_collected() -> bool:
+    """Collect every child that has ended; whether none is left."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return False
+    return True
+
+
+def _tell(report: int, line: str) -> None:
+    """Report to the owner, if it still exists."""
+    with contextlib.suppress(OSError):
+        os.write(report, line.encode("utf-8", "replace") + b"\n")
 
 
 def _become_subreaper() -> None:
@@ -206,6 +249,8 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _signal_group(group: int, number: int) -> None:
+    if not group:
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 

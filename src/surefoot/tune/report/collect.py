@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SearchSpace, StudyBelief
 from surefoot.tails import TailDiagnosis, diagnose
+from surefoot.tune.comparison.compare import measured_verdict
 from surefoot.tune.definition.constraint_text import constraint_lines
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import escaped
@@ -35,6 +36,7 @@ from surefoot.tune.report.contents import (
 )
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
@@ -126,6 +128,9 @@ def collect(state: StudyState) -> Report:
         defaults=_against_defaults(state),
         units=study_file.units,
         estimand=model.estimand,
+        feasible=best.feasible,
+        measured_verdict=escaped(measured_verdict(study_file, best.params)),
+        failures=tuple(map(escaped, failure_lines(state))),
     )
 
 

@@ -131,6 +131,9 @@ class Report:
     effects: Effects = NO_EFFECTS
     defaults: str = ""  # how it differs from the default configuration, if there is one
     units: Units = field(default_factory=Units)
+    feasible: bool = True  # whether the constraints hold at the recommendation
+    measured_verdict: str = ""  # of `surefoot compare`, against the defaults
+    failures: tuple[str, ...] = ()  # the first one's reason, and what they share
     estimand: str = "location"  # of measurements, which is predicted
 
     @property

@@ -9,6 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import ENVIRONMENT
+from surefoot.tune.definition.grid import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
@@ -44,7 +45,8 @@ def check_compatible(
 ) -> str:
     """Check that a stored study has this study file's definition; nothing is written.
 
-    A changed objective is allowed, since a command that fails must be correctable.
+    A changed objective is allowed, since a command that fails must be correctable, and so is a
+    wider range of a number, in which all earlier trials are.
 
     Args:
         study_file: The study file.
@@ -53,7 +55,7 @@ def check_compatible(
         label: The storage's name for messages.
 
     Returns:
-        A note for the user if the objective has changed, else an empty text.
+        A note for the user on what has changed, else an empty text.
 
     Raises:
         StudyFileError: If direction, parameters, environment or risk differ.
@@ -69,18 +71,44 @@ def check_compatible(
         _check_foreign_trials(study_file, trials, label)
         return ""
     now = definition(study_file)
+    notes, different = [], []
     for table, missing in TABLES.items():
         before, after = stored.get(table) or {}, now.get(table) or {}
-        for key in [*before, *after]:
-            if before.get(key) != after.get(key):
-                shown, was = _show(after.get(key), missing), _show(before.get(key), missing)
-                raise _differs(study_file, f"{table}.{key}", shown, was, label)
+        for key in dict.fromkeys([*before, *after]):
+            old, new = before.get(key), after.get(key)
+            if old == new:
+                continue
+            if _is_widened(old, new):
+                notes.append(f"the range of {key}")
+            else:
+                different.append((f"{table}.{key}", _show(new, missing), _show(old, missing)))
+    if different:
+        others = [key for key, _, _ in different[1:]]
+        raise _differs(study_file, *different[0], label, others)
     if stored["objective"] != now["objective"]:
-        return (
-            f"the objective has changed since {label} was created; earlier measurements stay in "
-            "the model"
-        )
-    return ""
+        notes.insert(0, "the objective")
+    if not notes:
+        return ""
+    return (
+        f"{', '.join(notes)} {'has' if len(notes) == 1 else 'have'} changed since {label} was "
+        "created; earlier measurements stay in the model"
+    )
+
+
+def _is_widened(before: object, after: object) -> bool:
+    """Whether a number's range contains its earlier one, on the same grid, with all else equal."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return False
+    ends = ("low", "high")
+    if any(
+        not isinstance(one.get(end), int | float) for one in (before, after) for end in ends
+    ) or {key: before[key] for key in before if key not in ends} != {
+        key: after[key] for key in after if key not in ends
+    }:
+        return False
+    wider = after["low"] <= before["low"] and before["high"] <= after["high"]
+    step = before.get("step")
+    return wider and (not step or is_on_grid(before["low"], after["low"], step))
 
 
 def _check_attributes(
@@ -127,11 +155,20 @@ def _check_foreign_trials(study_file: StudyFile, trials: Sequence[FrozenTrial], 
                 raise _differs(study_file, f"parameters.{name}", shown, str(before), label)
 
 
-def _differs(study_file: StudyFile, key: str, now: str, before: str, label: str) -> StudyFileError:
+def _differs(
+    study_file: StudyFile,
+    key: str,
+    now: str,
+    before: str,
+    label: str,
+    others: Sequence[str] = (),
+) -> StudyFileError:
+    also = f" ({', '.join(others)} differ{'s' * (len(others) == 1)} too)" if others else ""
     return study_file.error(
         key,
-        f"got {now}, but the study in {label} has {before}; restore the old value, or choose "
-        "another study.name or study.storage for a new study",
+        f"got {now}, but the study in {label} has {before}{also}; restore the old value, or choose "
+        "another study.name or study.storage for a new study, to which `surefoot import` adds the "
+        "old one's measurements",
     )
 
 

@@ -86,14 +86,15 @@ def check_stop(state: StudyState, rounds: int, begun: int, confirm: int) -> Stud
         probability = probability_left(state, section.gain)
     except NotReady:
         return state
-    low = int(stored.get("low", 0)) + 1 if probability < 1.0 - section.confidence else 0
+    # Where no configuration is known to satisfy the constraints, all is left to gain.
+    low = probability < 1.0 - section.confidence and state.recommendation.feasible
     found: dict[str, Any] = {
         **_identity(state, rounds),
         "begun": begun,
         "probability": probability,
-        "low": low,
+        "low": int(stored.get("low", 0)) + 1 if low else 0,
     }
-    if low >= IN_A_ROW:
+    if found["low"] >= IN_A_ROW:
         found["target"] = min(rounds, begun + confirm)
     return state.with_attribute(STOP, found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
 
 Result = TypeVar("Result")
+DISCONNECTIONS = 10  # in a row, after which a connection that is ended is an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,24 +121,27 @@ class OpenedStudy:
     ) -> Result:
         """The result of a function that uses the storage.
 
-        It is called again if the database server ends a connection in it.
+        It is called again while the database server ends the connections in it.
 
         Args:
             doing: Names what it does, for the error.
             do: The function.
-            before: Called before the second time, to undo what the first one has written.
+            before: Called before each further time, to undo what the last one has written.
 
         Raises:
             StorageFailed: If the storage fails.
         """
         with storage_errors(self.location, doing):
-            try:
-                return do()
-            except Exception as error:  # Optuna and surefoot raise their own from the driver's
-                if not is_disconnection(error):
-                    raise
-            before()
-            return do()
+            for ended in itertools.count():
+                try:
+                    if ended:
+                        self.storage.remove_session()  # with its transaction, which cannot go on
+                        before()
+                    return do()
+                except Exception as error:  # Optuna and surefoot raise their own from the driver's
+                    if not is_disconnection(error) or ended >= DISCONNECTIONS:
+                        raise
+            raise AssertionError
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep
@@ -200,7 +205,8 @@ def create_study(
             raise study_file.error(
                 "study.storage",
                 f"{location.label} is the storage of study {names[0]!r}, not of {name!r}; "
-                "choose another storage, or restore study.name",
+                "choose another storage, to which `surefoot import` adds that study's "
+                "measurements, or restore study.name",
             )
         study = optuna.create_study(
             study_name=name,

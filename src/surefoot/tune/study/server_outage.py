@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, PendingRollbackError
 
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
@@ -126,6 +126,8 @@ class Outages:
 def is_disconnection(error: BaseException | None) -> bool:
     """Whether an error, or one that it was raised from, is the end of a connection."""
     while error is not None:
+        if isinstance(error, PendingRollbackError):  # after one that something has caught
+            return True
         if isinstance(error, DBAPIError) and error.connection_invalidated:
             return True
         error = error.__cause__ or error.__context__

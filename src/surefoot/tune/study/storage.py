@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -38,6 +39,11 @@ _LIBPQ = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,  # milliseconds
 }
+# What Optuna and drivers raise for content that is not theirs, such as an infinite integer.
+_UNREADABLE = (
+    *(TypeError, ValueError, ArithmeticError),
+    *(LookupError, AttributeError, AssertionError),
+)
 OPTUNA_TABLES = (
     *("studies", "study_directions", "study_user_attributes", "study_system_attributes"),
     *("trials", "trial_params", "trial_values", "trial_user_attributes"),
@@ -82,7 +88,7 @@ def locate(study_file: StudyFile) -> Location:
     """
     given = study_file.study.storage
     if given is None:
-        path = study_file.folder / f"{study_file.study.name}.db"
+        path = _beside(study_file, f"{study_file.study.name}.db")
         return Location(study_file, URL.create("sqlite", database=str(path)), path)
     try:
         url = make_url(given)
@@ -93,6 +99,13 @@ def locate(study_file: StudyFile) -> Location:
             f"got {shown_storage(given)}, expected an Optuna storage URL, "
             "SCHEME://USER:PASSWORD@HOST:PORT/NAME",
         ) from None
+    if backend in ("redis", "rediss", "grpc"):
+        raise study_file.error(
+            "study.storage",
+            f"got {shown_storage(given)}, which Optuna opens from Python only, not from a URL; "
+            "expected postgresql://, mysql://, sqlite:/// or "
+            "journal:///FILE",
+        )
     if driver not in ("sqlite", "sqlite+pysqlite", "journal"):
         if _cuts_password(given, url):
             raise study_file.error(
@@ -106,7 +119,16 @@ def locate(study_file: StudyFile) -> Location:
             "study.storage",
             f"got {shown_storage(given)}, expected {backend}:///FILE, without a host and options",
         )
-    return Location(study_file, url, study_file.folder / url.database, driver == "journal")
+    return Location(study_file, url, _beside(study_file, url.database), driver == "journal")
+
+
+def _beside(study_file: StudyFile, name: str) -> Path:
+    """A file by its path from the study file; from the file that it links to if only that exists.
+
+    So a study is found through a symbolic link to its study file.
+    """
+    here, there = (path.parent / name for path in (study_file.path, study_file.path.resolve()))
+    return there if there.exists() and not here.exists() else here
 
 
 def server_options(url: URL) -> dict[str, Any]:
@@ -193,7 +215,7 @@ def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial
         return study.get_trials(deepcopy=False)
     except UnicodeError:
         raise
-    except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+    except _UNREADABLE as error:
         raise location.study_file.error(
             "study.storage",
             f"{location.label}: a trial cannot be read: {reason(location, error)}; restore the "
@@ -225,6 +247,8 @@ def _open(location: Location, create: bool) -> BaseStorage:
             options = server_options(location.url)
             storage = RDBStorage(url, options, skip_table_creation=not create)
             if create:  # to tune; whoever looks at a study is told at once
+                # Optuna warns, with the statement, of what is tried again here.
+                logging.getLogger("optuna.storages").setLevel(logging.ERROR)
                 OUTAGES.wait_at(storage.engine, partial(unanswered, location), connected=True)
             return storage
         if location.journal:
@@ -233,7 +257,7 @@ def _open(location: Location, create: bool) -> BaseStorage:
     except (NoSuchModuleError, ImportError) as error:
         message = f"{location.label}: {reason(location, error)}"
         raise location.study_file.error("study.storage", message) from None
-    except (TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
+    except _UNREADABLE as error:
         # What the URL's options make of a driver's arguments, and what is no journal.
         raise location.study_file.error(
             "study.storage",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +46,7 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
     and the lock ends with its process, even by `kill -9`. (`filelock` needs a file that it may
     write to.) If the storage is a PostgreSQL or MySQL server, the study is also locked there, so
     that processes of all machines exclude each other. If another process holds a lock for long, a
-    line on standard error says so, once.
+    message says so, once.
 
     Args:
         location: The study file and its storage.
@@ -89,13 +88,11 @@ def _lock(file: IO[bytes], name: str) -> None:
 @cache
 def _note_waiting(name: str) -> None:
     """Say it once in a process: with many workers it is usual."""
-    print(
+    OUTAGES.say(
         printable(
             f"{name}: waiting for another process, which is choosing a configuration or is "
             "suspended while it does"
-        ),
-        file=sys.stderr,
-        flush=True,
+        )
     )
 
 

@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 from surefoot.integrations.optuna import CONSTRAINTS
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
@@ -36,6 +37,7 @@ class AgainstDefaults:
         change: The recommendation's value less that one, as predicted jointly.
         lower: Lower end of the confidence interval of the change.
         upper: Upper end.
+        positive: Whether all measurements are positive, so that nothing is less by more than 100 %.
     """
 
     params: dict[str, Any]
@@ -43,6 +45,7 @@ class AgainstDefaults:
     change: float
     lower: float
     upper: float
+    positive: bool = False
 
     def __str__(self) -> str:
         ends = (self.lower, self.upper)
@@ -50,8 +53,10 @@ class AgainstDefaults:
         certain = self.lower * self.upper > 0.0
         if share > 10.0 or (share <= 0.005 and certain):  # which would be 0 %
             return f"{self.change:+.4g} ({ends[0]:+.4g} to {ends[1]:+.4g})"
-        shares = sorted(100.0 * end / abs(self.value) for end in ends)
-        change = 100.0 * self.change / abs(self.value)
+        least = -100.0 if self.positive and self.value > 0.0 else -math.inf
+        change, *shares = (
+            max(100.0 * one / abs(self.value), least) for one in (self.change, *sorted(ends))
+        )
         return f"{change:+.0f} % ({shares[0]:+.0f} to {shares[1]:+.0f} %)"
 
 
@@ -71,6 +76,7 @@ class Summary:
         warnings: Contradictions between the measurements and the model, a sentence each.
         units: Units of the objective and of the parameters.
         effects: Effects of worker and time, a sentence each; all predictions are without them.
+        failures: The first failure's reason and what failures share, a sentence each.
         over_environment: Names of the constraints that were measured, in a study with an
             environment, over which they hold with the recommendation's `feasibility`.
     """
@@ -84,6 +90,7 @@ class Summary:
     warnings: tuple[str, ...] = ()
     units: Units = field(default_factory=Units)
     effects: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
     over_environment: tuple[str, ...] = ()
 
     @property
@@ -125,6 +132,7 @@ def summarise(opened: OpenedStudy) -> Summary:
         **{"recommended": None, **found},
         risk=study_file.risk_description,
         units=study_file.units,
+        failures=failure_lines(state),
         over_environment=constraints_over_environment(state),
     )
 
@@ -184,4 +192,5 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
         return None
     value = float(belief.predict([defaults])[0][0])
     change = belief.difference(state.recommendation.params, defaults)
-    return AgainstDefaults(defaults, value, *change)
+    positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
+    return AgainstDefaults(defaults, value, *change, positive)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ IGNORED = ("", "number", "weight", STARTED, "datetime_complete")
 IGNORED_PREFIXES = ("user_attrs_", "system_attrs_")  # of Optuna's `trials_dataframe`
 OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same table
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
+PAUSE = 5.0  # seconds between two messages
 UNFINISHED = ("running", "waiting", "pruned", "interrupted")
 _DURATION = re.compile(r"(?:(\d+) days? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 
@@ -50,6 +52,7 @@ class Imported:
         present: Rows that were trials of the study already.
         skipped: Rows of trials that were not finished.
         ignored: Columns that were not used.
+        outside: Trials of another study with values outside the present ranges.
     """
 
     trials: int
@@ -57,9 +60,12 @@ class Imported:
     present: int
     skipped: int
     ignored: tuple[str, ...] = ()
+    outside: int = 0
 
 
-def import_table(path: Path | str, table: Path | str) -> Imported:
+def import_table(
+    path: Path | str, table: Path | str, note: Callable[[str], None] = lambda text: None
+) -> Imported:
     """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
 
     Columns are named `params_NAME`, as `export` and Optuna's `trials_dataframe` write them, or like
@@ -77,6 +83,7 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     Args:
         path: The study file.
         table: The CSV file.
+        note: Shows every few seconds how far it is.
 
     Returns:
         How many trials were added.
@@ -91,14 +98,37 @@ def import_table(path: Path | str, table: Path | str) -> Imported:
     study_file = StudyFile.load(path)
     rows = _Rows(study_file, Path(table))
     trials = rows.trials()
-    opened = create_study(study_file)
+    added = add_trials(study_file, trials, rows.skipped, note=note)
+    return replace(added, ignored=tuple(rows.ignored))
+
+
+def add_trials(
+    study_file: StudyFile,
+    trials: Sequence[tuple[FrozenTrial, datetime | None]],
+    skipped: int,
+    outside: int = 0,
+    *,
+    note: Callable[[str], None],
+) -> Imported:
+    """Add finished trials to a study, but for those that it has; it is created if need be.
+
+    Args:
+        study_file: The study file.
+        trials: Each trial, and when its measurement began, None where it is unknown.
+        skipped: Trials that were left out as unfinished.
+        outside: Trials that were left out for their parameters.
+        note: Shows every few seconds how far it is.
+    """
+    opened, due = create_study(study_file), time.monotonic() + PAUSE
     with storage_errors(opened.location, "importing"), opened.lock():
         new = new_rows(trials, opened.read().trials)
-        for trial in new:
+        for count, trial in enumerate(new):
+            if time.monotonic() >= due:
+                note(f"imported {count:,} of {len(new):,} trials")
+                due = time.monotonic() + PAUSE
             opened.study.add_trial(trial)
     failed = sum(trial.state == TrialState.FAIL for trial in new)
-    present = len(trials) - len(new)
-    return Imported(len(new), failed, present, rows.skipped, tuple(rows.ignored))
+    return Imported(len(new), failed, len(trials) - len(new), skipped, outside=outside)
 
 
 class _Rows:

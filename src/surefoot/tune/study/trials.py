@@ -27,6 +27,7 @@ from surefoot.integrations.optuna import (
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
+from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
@@ -197,9 +198,9 @@ class StudyTrials:
         else:
             self.opened.study.tell(trial.number, state=TrialState.FAIL)
 
-    def interrupt_lost(self) -> None:
-        """Mark the running trials whose process is gone as interrupted."""
-        self.opened.attempt(
+    def interrupt_lost(self) -> list[int]:
+        """Mark the running trials whose process is gone as interrupted; returns their numbers."""
+        return self.opened.attempt(
             "marking interrupted trials", lambda: self._interrupt_lost(self.opened.read())
         )
 
@@ -253,10 +254,12 @@ class StudyTrials:
         fixed: dict[str, Any] = {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
-        queued = [trial for trial in trials if trial.state == TrialState.WAITING]
-        if queued:
+        for queued in (trial for trial in trials if trial.state == TrialState.WAITING):
+            if wrong := self._misfit(queued.system_attrs.get(FIXED, {})):
+                self._reject(queued, wrong)
+                continue
             for name, value in attributes.items():
-                self.opened.storage.set_trial_user_attr(self._id(queued[0]), name, value)
+                self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
             return
         if not self._has_defaults(trials):
             fixed = {FIXED: self.study_file.defaults}
@@ -270,6 +273,28 @@ class StudyTrials:
         for params in following:
             self.opened.study.enqueue_trial(dict(params))
 
+    def _misfit(self, params: Mapping[str, Any]) -> str:
+        """Fault of a configuration that the user has queued, empty if it can be measured."""
+        space = self.study_file.space
+        for name, value in params.items():
+            if name not in space.scales:
+                return f"{shown(name)} is not a parameter"
+            parameter = space.named.parameters.get(name)
+            if parameter is not None and not parameter.contains(value):
+                return f"{name} is {shown(value)}, expected {parameter.describe()}"
+        missing = [name for name in space.active(params) if name not in params]
+        violated = () if missing else space.violated(params)
+        return f"it violates {shown(violated[0])}" if violated else ""
+
+    def _reject(self, queued: FrozenTrial, wrong: str) -> None:
+        """End a trial that the user has queued and that cannot be measured; it is no round."""
+        for key, value in {
+            INTERRUPTED: True,
+            FAILURE: f"queued, and not measured: {wrong}",
+        }.items():
+            self.opened.storage.set_trial_user_attr(self._id(queued), key, value)
+        self.opened.storage.set_trial_state_values(self._id(queued), TrialState.FAIL)
+
     def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the default configuration, if there is one, was measured or is being measured."""
         defaults = self.study_file.defaults
@@ -278,19 +303,19 @@ class StudyTrials:
             for trial in trials
         )
 
-    def _interrupt_lost(self, state: StudyState) -> bool:
-        """Whether there were running trials whose process is gone; they are marked."""
-        lost = False
+    def _interrupt_lost(self, state: StudyState) -> list[int]:
+        """Numbers of the running trials whose process is gone; they are marked."""
+        lost: list[int] = []
         for trial in state.trials:
             owner = trial_owner.owner_of(trial)
             if owner is None or trial.state != TrialState.RUNNING:
                 continue
             if trial_owner.is_elsewhere(owner):
                 if self._silent.is_silent(trial):
-                    lost = True
+                    lost.append(trial.number)
                     self.interrupt(trial, "nothing was heard of the machine that ran it")
             elif trial_owner.is_gone(owner):
-                lost = True
+                lost.append(trial.number)
                 self.interrupt(trial, "the process that ran it is gone")
         return lost
 

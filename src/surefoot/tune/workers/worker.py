@@ -1,7 +1,7 @@
 """One of several processes that tune the same study; started by `surefoot tune --workers`.
 
 Exits with 0 when the study is complete or a stop was requested, otherwise with one line on standard
-error.
+error. Lines on standard output are messages, which its parent shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import torch
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model
 from surefoot.tune.study.server_outage import OUTAGES
@@ -27,6 +28,10 @@ from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.workers.cluster import LOCAL, ClusterObjective
 from surefoot.tune.workers.worker_loop import TooManyFailures, tune
 from surefoot.types import SurefootError
+
+
+def _say(text: str) -> None:
+    print(printable(text).replace("\n", " "), flush=True)
 
 
 def main(given: Sequence[str]) -> int:
@@ -45,7 +50,7 @@ def main(given: Sequence[str]) -> int:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     kept = KeptProcesses(*map(int, arguments.kept.split(",")))
     import_model()
-    OUTAGES.connected = True  # by the parent
+    OUTAGES.connected, OUTAGES.say = True, _say  # by the parent
     stop = Stop()
     try:
         with stop_on_signals(stop):
@@ -63,7 +68,7 @@ def main(given: Sequence[str]) -> int:
                 objective = objective_of(study_file, kept)
             else:
                 objective = ClusterObjective(arguments.backend, arguments.name, study_file)
-            tune(trials, objective, stop)
+            tune(trials, objective, stop, note=_say)
     except SurefootError as error:
         print(error, file=sys.stderr)
         return TooManyFailures.exit_code if isinstance(error, TooManyFailures) else 1

@@ -14,8 +14,9 @@ from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
+from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
-from surefoot.tune.study.trial_attributes import failure_reason, trial_environment, trial_output
+from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.types import SurefootError
@@ -32,12 +33,10 @@ class TooManyFailures(SurefootError):
     @classmethod
     def after(cls, streak: list[FrozenTrial]) -> TooManyFailures:
         last = streak[-1]
-        output = printable(trial_output(last)).strip().splitlines()
-        printed = f"; it printed: {output[-1][:200]}" if output else ""
         return cls(
             f"{len(streak)} failures in a row, the last (trial {last.number}): "
-            f"{printable(failure_reason(last))}{printed}; all trials are kept, and the same "
-            "command resumes the study"
+            f"{explained_failure(last)}; all trials are kept, and the same command resumes the "
+            "study"
         )
 
 

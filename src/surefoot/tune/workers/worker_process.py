@@ -34,6 +34,8 @@ def _watch() -> None:
 
 
 if __name__ == "__main__":
+    # A parent that was told to stop passes it on, also while the imports below would lose it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent(int(sys.argv[1]))
     # Where surefoot was found in the parent's working directory.
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[3]))

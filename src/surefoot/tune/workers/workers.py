@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from surefoot.tune.measuring.measurement import describe_exit
 from surefoot.tune.measuring.supervised_process import Tail
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.tune.workers.worker_loop import TooManyFailures
@@ -23,6 +26,7 @@ from surefoot.types import SurefootError
 
 POLL = 0.3  # seconds between looks at the storage
 SCRIPT = Path(__file__).with_name("worker_process.py")
+SILENT = 30.0  # seconds before a message is shown again
 GRACE = 20.0  # seconds for a worker to end its command and record that
 
 
@@ -41,7 +45,7 @@ class Worker:
         kept: KeptProcesses,
         options: Sequence[str],
     ) -> None:
-        self._errors = Tail(4096)
+        self._errors, self._messages = Tail(4096), queue.SimpleQueue[str]()
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-P", str(SCRIPT), str(os.getpid())),
@@ -55,12 +59,13 @@ class Worker:
             ],
             pass_fds=kept.descriptors,
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        threading.Thread(target=self._listen, daemon=True).start()
 
     @property
     def alive(self) -> bool:
@@ -73,6 +78,14 @@ class Worker:
         lines = printable(self._errors.text()).strip().splitlines()
         killed = self.process.returncode < 0
         return lines[-1] if lines and not killed else describe_exit(self.process.returncode)
+
+    def messages(self) -> list[str]:
+        """The messages that have come since the last call."""
+        new = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                new.append(self._messages.get_nowait())
+        return new
 
     def end(self) -> None:
         """End it with its command; returns when it is gone."""
@@ -90,6 +103,10 @@ class Worker:
         stream = self.process.stderr
         while stream is not None and (data := stream.read1(4096)):  # type: ignore[attr-defined]
             self._errors.add(data)
+
+    def _listen(self) -> None:
+        for line in self.process.stdout or ():
+            self._messages.put(line.decode("utf-8", "replace").rstrip("\n"))
 
 
 def tune_with_workers(
@@ -117,6 +134,7 @@ def tune_with_workers(
     """
     workers: list[Worker] = []
     forwarded = False
+    alone, OUTAGES.say = OUTAGES.say, once_in_a_while(note)  # all processes see the same outages
     try:
         for index, own in enumerate(options):
             stop.check()
@@ -128,6 +146,8 @@ def tune_with_workers(
         while alive:
             with stop.interruptible():
                 time.sleep(POLL)
+                for text in [text for one in workers for text in one.messages()]:
+                    OUTAGES.say(text)
                 finished()
                 waiting.look()
             if stop.requested and not forwarded:
@@ -147,7 +167,27 @@ def tune_with_workers(
                 one.process.terminate()
         for one in workers:
             one.end()
+        OUTAGES.say = alone
         trials.interrupt_lost()
+
+
+def once_in_a_while(
+    note: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> Callable[[str], None]:
+    """The same function, but for texts that it had in the last `SILENT` seconds.
+
+    Args:
+        note: Shows a message.
+        clock: The present time, in seconds.
+    """
+    shown: dict[str, float] = {}
+
+    def note_once(text: str) -> None:
+        if clock() - shown.get(text, -SILENT) >= SILENT:
+            shown[text] = clock()
+            note(text)
+
+    return note_once
 
 
 def _check_exit(ended: Worker, alive: list[Worker], note: Callable[[str], None]) -> None:

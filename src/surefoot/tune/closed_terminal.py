@@ -1,0 +1,74 @@
+"""Output to a terminal that was closed: the run that wrote to it goes on, or ends as it was told.
+
+A write to such a terminal is an error, which comes before the SIGHUP of its closing or, under
+`nohup` and in the background of a shell, without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import termios
+from typing import Any, TextIO, cast
+
+from rich.console import Console
+
+_OUTPUTS = (1, 2)
+
+
+def console_of(quiet: bool) -> Console:
+    """The console of standard output, which goes nowhere once its terminal is closed."""
+    return Console(file=cast(TextIO, _StandardOutput()), quiet=quiet)
+
+
+def forget_closed_terminal() -> None:
+    """Let standard output and standard error that lead to a closed terminal lead nowhere."""
+    for descriptor in _OUTPUTS:
+        if _is_closed(descriptor):
+            with contextlib.suppress(OSError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        termios.tcgetattr(descriptor)
+    except termios.error as error:
+        return bool(error.args[0] == errno.EIO)
+    return False
+
+
+class _StandardOutput:
+    """The present `sys.stdout`; but for writing, everything is its own."""
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._forget(error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._forget(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def _stream(self) -> TextIO:
+        # Itself while Rich passes on what others print during a live display.
+        return cast(TextIO, getattr(sys.stdout, "rich_proxied_file", sys.stdout))
+
+    def _forget(self, error: OSError) -> None:
+        """Raise the error unless the terminal is closed; what is buffered is written nowhere."""
+        if error.errno != errno.EIO:
+            raise error
+        forget_closed_terminal()

@@ -1,0 +1,114 @@
+"""Why trials have failed, and what the failed ones have in common, in words."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optuna.trial import FrozenTrial
+
+from surefoot.tune.plain_text import printable
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import (
+    failure_reason,
+    is_failed_round,
+    is_round,
+    trial_output,
+)
+
+_RELATIONS = {"=": operator.eq, ">=": operator.ge, "<=": operator.le}
+_LEAST = 3  # failures, of which something in common is said
+_CHANCE = 0.01  # probability of a common property where failures have nothing to do with it
+
+
+def explained_failure(trial: FrozenTrial) -> str:
+    """Why a trial failed, in one line: its reason, and the last line that it printed."""
+    reason = printable(failure_reason(trial))
+    printed = printable(trial_output(trial)).strip().splitlines()
+    last = printed[-1].strip()[:200] if printed else ""
+    return reason if not last or last in reason else f"{reason}: {last}"
+
+
+def failure_lines(state: StudyState) -> tuple[str, ...]:
+    """Sentences on the failed rounds: how many, the first one's reason, what they share."""
+    rounds = [trial for trial in state.trials if is_round(trial)]
+    failed = [trial for trial in rounds if is_failed_round(trial)]
+    if not failed:
+        return ()
+    first = f"trial {failed[0].number}: {explained_failure(failed[0])}"
+    if len(failed) == 1:
+        lines = [f"1 of {len(rounds)} trials failed, {first}."]
+    else:
+        lines = [f"{len(failed)} of {len(rounds)} trials failed, the first, {first}."]
+    if shared := shared_property(failed, rounds):
+        lines.append(shared)
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class _Property:
+    """A property of configurations: a parameter's value, or an end of its range."""
+
+    name: str
+    value: Any
+    relation: str = "="
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.relation} {_text(self.value)}"
+
+    def holds(self, params: Mapping[str, Any]) -> bool:
+        """Whether a configuration has it."""
+        if self.name not in params:
+            return False
+        return bool(_RELATIONS[self.relation](params[self.name], self.value))
+
+
+def shared_property(failed: Sequence[FrozenTrial], rounds: Sequence[FrozenTrial]) -> str:
+    """A value or a range that all failed trials have and few others; empty if that may be chance.
+
+    By the hypergeometric distribution, for as many properties as are looked at.
+
+    Args:
+        failed: The failed trials.
+        rounds: They and all others.
+    """
+    if len(failed) < _LEAST or len(failed) == len(rounds):
+        return ""
+    properties = list(_properties([trial.params for trial in failed]))
+    best, least = "", _CHANCE / max(len(properties), 1)
+    for one in properties:
+        having = sum(one.holds(trial.params) for trial in rounds)
+        # The probability that as many trials, drawn at random, all have it.
+        chance = math.comb(having, len(failed)) / math.comb(len(rounds), len(failed))
+        if chance < least:
+            others = having - len(failed)
+            best, least = f"All {len(failed)} have {one}, as {_measured(others)}.", chance
+    return best
+
+
+def _measured(number: int) -> str:
+    if number == 0:
+        return "no trial with a measurement has"
+    return f"{number} with a measurement {'has' if number == 1 else 'have'}"
+
+
+def _properties(failed: Sequence[dict[str, Any]]) -> Iterator[_Property]:
+    """What all failed configurations have: a value of a parameter, or an end of its range."""
+    names = [name for name in failed[0] if all(name in params for params in failed)]
+    for name in names:
+        values = [params[name] for params in failed]
+        if all(value == values[0] for value in values):
+            yield _Property(name, values[0])
+        elif all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+            yield _Property(name, min(values), ">=")
+            yield _Property(name, max(values), "<=")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return printable(value if isinstance(value, str) else json.dumps(value))

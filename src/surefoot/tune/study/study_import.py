@@ -1,0 +1,134 @@
+"""Measurements of another study become trials of a study, as after a change of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState, create_trial
+from sqlalchemy.engine import URL
+
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.storage import Location, connect, readable_trials, storage_errors
+from surefoot.tune.study.table_import import Imported, add_trials
+from surefoot.tune.study.trial_attributes import (
+    IMPORTED,
+    OWNER,
+    is_round,
+    trial_environment,
+    trial_start,
+)
+from surefoot.types import InvalidInput
+
+_SQLITE, _JOURNAL = b"SQLite format 3\0", b'{"op_code"'
+
+
+def is_storage(path: Path) -> bool:
+    """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)).startswith((_SQLITE, _JOURNAL))
+    except OSError:
+        return False
+
+
+def import_study(
+    path: Path | str, storage: Path | str, note: Callable[[str], None] = lambda text: None
+) -> Imported:
+    """Add the finished trials of the study in a storage to a study, which is created if need be.
+
+    A parameter that a trial lacks has its default. Trials with values outside the present ranges
+    are left out, and so are those that the study has already.
+
+    Args:
+        path: The study file.
+        storage: An SQLite file or a journal of Optuna, with one study or one of the same name.
+        note: Shows every few seconds how far it is.
+
+    Returns:
+        How many trials were added.
+
+    Raises:
+        StudyFileError: If the study file is invalid or its storage holds another study.
+        InvalidInput: If the other study has another direction or a parameter that the study file
+            lacks, or one that is new has no default; nothing is added.
+        StorageFailed: If a storage cannot be read or written.
+    """
+    study_file, file = StudyFile.load(path), Path(storage).absolute()
+    journal = is_storage(file) and not file.read_bytes().startswith(_SQLITE)
+    location = Location(study_file, URL.create("sqlite", database=str(file)), file, journal)
+    with storage_errors(location, "reading"):
+        opened = connect(location, create=False)
+        names = optuna.get_all_study_names(opened)
+        name = study_file.study.name if study_file.study.name in names else names[0]
+        if len(names) != 1 and name != study_file.study.name:
+            raise InvalidInput(
+                f"{file}: contains the studies {', '.join(map(shown, names))}, expected one, or "
+                f"one that is named {study_file.study.name!r}"
+            )
+        study = optuna.load_study(study_name=name, storage=opened)
+        trials = readable_trials(study, location)
+    directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
+    if directions != [wanted]:
+        raise InvalidInput(f"{file}: the study is to {', '.join(directions)}, expected {wanted}")
+    rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
+    adopted = [_adopted(study_file, trial, f"{name} {trial.number}", file) for trial in rounds]
+    fitting = [(one, trial_start(one)) for one in adopted if one is not None]
+    skipped, outside = len(trials) - len(rounds), len(rounds) - len(fitting)
+    return add_trials(study_file, fitting, skipped, outside, note=note)
+
+
+def _adopted(
+    study_file: StudyFile, trial: FrozenTrial, identity: str, file: Path
+) -> FrozenTrial | None:
+    """A trial as one of the study; None if its values are outside the present ranges."""
+    space, params = study_file.space, dict(trial.params)
+    if unknown := [name for name in params if name not in space.scales]:
+        raise InvalidInput(
+            f"{file}: trial {trial.number} has the parameter {shown(unknown[0])}, which "
+            f"{study_file.path.name} lacks: its measurements depend on it"
+        )
+    while missing := [name for name in space.active(params) if name not in params]:
+        params[missing[0]] = _default(study_file, missing[0], file)
+    params = space.restricted(params)
+    distributions = {name: space.distributions[name] for name in params}
+    if not all(_contains(study_file, name, value) for name, value in params.items()):
+        return None
+    if space.violated(params):
+        return None
+    attributes: dict[str, Any] = {
+        key: value for key, value in trial.user_attrs.items() if key != OWNER
+    }
+    adopted = create_trial(
+        state=trial.state,
+        value=trial.value if trial.state == TrialState.COMPLETE else None,
+        params=params,
+        distributions=distributions,
+        user_attrs=attributes | {IMPORTED: identity},
+    )
+    adopted.datetime_start, adopted.datetime_complete = (
+        trial.datetime_start,
+        trial.datetime_complete,
+    )
+    environment = study_file.study_environment
+    if environment is not None and trial.state == TrialState.COMPLETE:
+        environment.encode(trial_environment(trial))  # refuses one that is not of the study
+    return adopted
+
+
+def _default(study_file: StudyFile, name: str, file: Path) -> Any:
+    default = study_file.parameters[name].default
+    if default is None:
+        raise InvalidInput(
+            f"{study_file.path.name}: parameters.{name} is new to the study in {file}, expected a "
+            "`default`: the value that it had in the earlier measurements"
+        )
+    return default
+
+
+def _contains(study_file: StudyFile, name: str, value: Any) -> bool:
+    parameter = study_file.space.named.parameters.get(name)
+    return parameter is None or parameter.contains(value)

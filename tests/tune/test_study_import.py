@@ -1,0 +1,115 @@
+"""A study whose parameters were changed: a wider range, or a new study that takes over."""
+
+from __future__ import annotations
+
+import pytest
+from optuna.trial import TrialState
+
+from support.study_doubles import COMMAND, Scripted, all_of, trials_of
+from surefoot.tune import StudyFileError, open_study
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import table_import
+from surefoot.tune.study.study_import import import_study, is_storage
+from surefoot.tune.workers.worker_loop import tune
+from surefoot.types import InvalidInput
+
+RENAMED = ('"hill"', '"valley"')
+NEW = ("[parameters]", '[parameters]\nlevel = { type = "int", low = 1, high = 9, default = 6 }')
+DEFAULTS = (
+    ("low = 512", "default = 512, low = 512"),
+    ("low = 0", "default = 0.5, low = 0"),
+    ('"FULL"]', '"FULL"], default = "OFF"'),
+)
+WITH_LEVEL = {"command": f"{COMMAND} {{level}}"}
+
+
+def measured_study(write_study, *replacements):
+    path = write_study(*replacements)
+    trials = trials_of(path, rounds=5)
+    results = [Measurement(float(index), 0.1) for index in range(4)] + [Failure("no", "", 0.1)]
+    tune(trials, Scripted(results), Stop())
+    return path, all_of(trials)
+
+
+@pytest.mark.parametrize("storage", ["", 'storage = "journal:///STUDY.log"'])
+def test_measurements_are_taken_over_with_the_default_of_a_new_parameter(
+    write_study, tmp_path, storage
+):
+    kept = ("rounds = 8", f"rounds = 8\n{storage}")
+    _, before = measured_study(write_study, kept)
+    old = next(file for file in tmp_path.iterdir() if is_storage(file))
+    path = write_study(RENAMED, NEW, *DEFAULTS, **WITH_LEVEL)
+    assert import_study(path, old).trials == 5
+    after = open_study(path).study.get_trials()
+    assert [one.params for one in after] == [{"level": 6, **one.params} for one in before]
+    assert [one.value for one in after] == [0.0, 1.0, 2.0, 3.0, None]
+    assert after[-1].user_attrs["failure"] == "no"
+    assert [one.datetime_start for one in after] == [one.datetime_start for one in before]
+    again = import_study(path, old)
+    assert (again.trials, again.present) == (0, 5)
+    assert is_storage(old)
+    assert not is_storage(path)
+
+
+def test_what_is_outside_a_narrower_range_is_left_out(write_study, tmp_path):
+    _, before = measured_study(write_study)
+    path = write_study(RENAMED, ("high = 1 ", "high = 0.5 "))
+    done = import_study(path, tmp_path / "hill.db")
+    inside = [one.params for one in before if one.params["share"] <= 0.5]
+    assert 0 < len(inside) < 5
+    assert (done.trials, done.outside) == (len(inside), 5 - len(inside))
+    assert [one.params for one in open_study(path).study.get_trials()] == inside
+
+
+@pytest.mark.parametrize(
+    ("replacements", "command", "message"),
+    [
+        (
+            [("[parameters]", NEW[1].replace(", default = 6", ""))],
+            WITH_LEVEL["command"],
+            r"parameters.level is new .* `default`",
+        ),
+        (
+            [('mode = { type = "categorical", choices = ["OFF", "NORMAL", "FULL"] }', "")],
+            COMMAND.replace("{mode}", ""),
+            "has the parameter 'mode', which STUDY.toml lacks",
+        ),
+        ([("minimize", "maximize")], COMMAND, "the study is to minimize, expected maximize"),
+    ],
+)
+def test_a_study_that_cannot_be_taken_over_is_refused(
+    write_study, tmp_path, replacements, command, message
+):
+    measured_study(write_study)
+    path = write_study(RENAMED, *replacements, command=command)
+    with pytest.raises(InvalidInput, match=message):
+        import_study(path, tmp_path / "hill.db")
+    assert not (tmp_path / "valley.db").exists()
+
+
+def test_a_wider_range_needs_no_new_study(write_study):
+    measured_study(write_study)
+    path = write_study(("high = 1 ", "high = 4 "))
+    trials = trials_of(path, rounds=7)
+    assert trials.opened.note.startswith("the range of share has changed since ")
+    tune(trials, Scripted(), Stop())
+    assert [one.state for one in all_of(trials)].count(TrialState.COMPLETE) == 6
+    assert not open_study(path).note
+    with pytest.raises(StudyFileError, match=r"restore the old value, or choose .*import"):
+        open_study(write_study(("high = 1 ", "high = 0.5 ")))
+
+
+def test_all_differences_are_named(write_study):
+    measured_study(write_study)
+    path = write_study(("high = 1 ", "high = 0.5 "), ('"FULL"', '"FULL", "EXTRA"'))
+    with pytest.raises(StudyFileError, match=r"parameters.share: .* \(parameters.mode differs too"):
+        open_study(path)
+
+
+def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
+    measured_study(write_study)
+    monkeypatch.setattr(table_import, "PAUSE", 0.0)
+    said = []
+    import_study(write_study(RENAMED), tmp_path / "hill.db", said.append)
+    assert said == [f"imported {count} of 5 trials" for count in range(5)]
