@@ -91,7 +91,13 @@ def test_storms_in_the_process(tmp_path, name, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "storage", "count"), [("kill", "sqlite", 2), ("terminate", "journal", 1)]
+    ("name", "storage", "count"),
+    [
+        ("kill", "sqlite", 2),
+        ("terminate", "journal", 1),
+        ("signals", "sqlite", 1),
+        ("terminal", "sqlite", 1),
+    ],
 )
 def test_runs_that_are_ended_at_random_moments(tmp_path, monkeypatch, name, storage, count):
     monkeypatch.setattr(tune_runs, "MEASURING", 1.0)

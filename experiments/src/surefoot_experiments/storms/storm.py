@@ -25,6 +25,8 @@ from surefoot_experiments.storms.servers import STORAGES, case_of
 STORMS = (
     "kill",
     "terminate",
+    "signals",
+    "terminal",
     "workers",
     "study-files",
     "calls",

@@ -1,17 +1,23 @@
-"""Runs of `surefoot tune` that are killed or terminated at random moments, and resumed."""
+"""Runs of `surefoot tune` that get signals or lose their terminal at random moments, and resume."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -24,8 +30,17 @@ from surefoot_experiments.storms.records import Event
 from surefoot_experiments.storms.servers import STORAGES, case_of
 from surefoot_experiments.storms.study_text import study_text
 
-Kind = Literal["kill", "terminate", "workers"]
-SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
+Kind = Literal["kill", "terminate", "signals", "terminal", "workers"]
+_INT, _TERM, _HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+SEQUENCES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "kill": ((signal.SIGKILL,),),
+    "terminate": ((_TERM,),),
+    "signals": (
+        *((_INT,), (_INT, _INT), (_INT, _INT, _INT), (_INT, _TERM), (_TERM, _TERM), (_HUP,)),
+        (signal.SIGSTOP, signal.SIGCONT, _TERM),
+    ),
+    "terminal": ((_HUP,),),  # by closing it
+}
 ROUNDS = 100_000  # more than a storm reaches
 STARTING = 6.0  # seconds in which a run is starting
 LATEST_RESULT = 90.0  # seconds until the first result, at the latest
@@ -39,6 +54,8 @@ echo $$ $1 >> begun
 sleep 30 &
 echo "$(date +%s%N | tail -c 13).$$"
 """
+SETUP = 'setup = "sh ledger.sh up"\nteardown = "sh ledger.sh down"\n'
+LEDGER = "echo $1 >> ledger\n"
 TABLES = """
 [parameters]
 x = { type = "float", low = 0, high = 1 }
@@ -53,8 +70,9 @@ def events(
     """The events of a storm, each after it took place.
 
     Args:
-        kind: `kill` (kill -9) or `terminate` (SIGTERM) of a run, which the next event resumes;
-            `workers` for the death of the parent of workers that are starting.
+        kind: `kill` (kill -9), `terminate` (SIGTERM), `signals` (a sequence of signals) or
+            `terminal` (its terminal is closed) of a run, which the next event resumes; `workers`
+            for the death of the parent of workers that are starting.
         count: Number of events.
         seed: Seed of the moments.
         workers: Worker processes.
@@ -68,7 +86,9 @@ def events(
     ):
         folder = Path(name)
         (folder / "bench.sh").write_text(BENCH)
-        (folder / "study.toml").write_text(study_text(TABLES, rounds=ROUNDS, storage=url))
+        (folder / "ledger.sh").write_text(LEDGER)
+        text = study_text(TABLES, rounds=ROUNDS, storage=url)
+        (folder / "study.toml").write_text(text.replace("timeout = 20\n", f"timeout = 20\n{SETUP}"))
         case = case_of(storage, workers)
         reported: dict[int, float] = {}
         for index in range(count):
@@ -79,7 +99,8 @@ def events(
             if kind == "workers":
                 found = _end_parent(folder, random, workers)
             else:
-                found = _end_run(folder, random, workers, SIGNALS[kind], reported)
+                numbers = random.choice(SEQUENCES[kind])
+                found = _end_run(folder, random, workers, numbers, reported, kind == "terminal")
             yield Event(
                 kind,
                 case,
@@ -92,17 +113,36 @@ def events(
 
 
 def _end_run(
-    folder: Path, random: Random, workers: int, number: int, reported: dict[int, float]
+    folder: Path,
+    random: Random,
+    workers: int,
+    numbers: Sequence[int],
+    reported: dict[int, float],
+    in_terminal: bool,
 ) -> dict:
-    """Start a run, end it by a signal at a random moment, and check what it leaves."""
+    """Start a run, end it by signals at a random moment, and check what it leaves."""
     mark = uuid.uuid4().hex
     command = [sys.executable, "-m", "surefoot", "tune", "study.toml", "--workers", str(workers)]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        terminal, own = pty.openpty() if in_terminal else (None, out.fileno())
         process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, MARK: mark}, stdout=out, stderr=err
+            command,
+            cwd=folder,
+            env={**os.environ, MARK: mark},
+            stdin=own if in_terminal else subprocess.DEVNULL,
+            stdout=own,
+            stderr=err,
+            preexec_fn=partial(_lead, in_terminal),
         )
-        _wait_at_random(process, folder / "out", random, workers)
-        process.send_signal(number)
+        if terminal is None:
+            _wait_at_random(process, folder / "out", random, workers)
+            for index, number in enumerate(numbers):
+                time.sleep(random.uniform(0.0, 1.0) if index else 0.0)
+                process.send_signal(number)
+        else:
+            os.close(own)
+            _read_for(terminal, random.uniform(0.0, STARTING * (1 + workers / 4) + MEASURING))
+            os.close(terminal)
         try:
             code = process.wait(LATEST_END)
         except subprocess.TimeoutExpired:
@@ -112,10 +152,17 @@ def _end_run(
     reported.update((int(trial), float(value)) for trial, value in shown)
     problems = [f"{name} ({pid}) survived" for pid, name in left.items()]
     # A process that is terminated before its handlers are installed ends by the signal itself.
-    expected = {-number, 128 + number}
+    ending = [number for number in numbers if number not in (signal.SIGSTOP, signal.SIGCONT)]
+    expected = {*(-number for number in ending), *(128 + number for number in ending)}
     raw = int(code not in expected) + (folder / "err").read_text(errors="replace").count(
         "Traceback"
     )
+    ledger = folder / "ledger"
+    steps = ledger.read_text().split() if ledger.exists() else []
+    ledger.unlink(missing_ok=True)
+    if len(ending) == 1 and ending != [signal.SIGKILL] and "up" in steps and "down" not in steps:
+        raw += 1
+        problems.append("no teardown")
     if raw:
         how = f"no end within {LATEST_END:g} s" if code is None else f"exit code {code}"
         problems.append(f"{how}: {(folder / 'err').read_text(errors='replace')[-300:]}")
@@ -135,6 +182,24 @@ def _end_run(
         "raw": raw,
         "detail": "; ".join(problems),
     }
+
+
+def _lead(in_terminal: bool) -> None:
+    """In a new process: default signals, and the terminal as the one that controls it."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # ignored under nohup, and in the background
+        signal.signal(number, signal.SIG_DFL)
+    if in_terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _read_for(terminal: int, seconds: float) -> None:
+    """Read what is shown in a terminal for some seconds, or until its last user ends."""
+    deadline = time.monotonic() + seconds
+    with contextlib.suppress(OSError):
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([terminal], [], [], left)[0] and not os.read(terminal, 65536):
+                return
 
 
 def _wait_at_random(process: subprocess.Popen, out: Path, random: Random, workers: int) -> None:
