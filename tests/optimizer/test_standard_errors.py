@@ -9,7 +9,8 @@ from reference import covariance, gaussian_process
 from reference.agreement import agree
 from surefoot.estimators import Constants
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit, TrainingData
-from surefoot.regression.units import RewardUnits, Warp
+from surefoot.regression.transforms import Chain, Warp
+from surefoot.regression.units import RewardUnits
 
 RIDGE = 0.05
 FORMULA = covariance.squared_exponential(np.array([0.2]))
@@ -175,7 +176,7 @@ def test_fitted_noise_is_what_the_errors_leave():
 
 
 def test_errors_are_scaled_like_small_differences_of_the_rewards():
-    units = RewardUnits(center=3.0, scale=2.0, warp=Warp(anchor=5.0, knee=1.0))
+    units = RewardUnits(center=3.0, scale=2.0, warp=Chain((Warp(anchor=5.0, knee=1.0),)))
     rewards = torch.tensor([-4.0, 4.5, 9.0], dtype=torch.float64)
     step = torch.full_like(rewards, 1e-6)
     difference = units.transform(rewards + step) - units.transform(rewards)

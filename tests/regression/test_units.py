@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.transforms import UNCHANGED, UNWARPED, Chain, Warp
 from surefoot.regression.units import RewardUnits
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -46,7 +46,7 @@ def test_without_a_knee_rewards_stay_as_they_are():
     assert not UNWARPED.log_slope(rewards).any()
 
 
-@pytest.mark.parametrize("warp", [UNWARPED, Warp(1.0, 2.0)])
+@pytest.mark.parametrize("warp", [UNCHANGED, Chain((Warp(1.0, 2.0),))])
 def test_one_reward_is_transformed_as_many_are(warp):
     units = RewardUnits(center=0.5, scale=3.0, warp=warp)
     rewards = torch.tensor([-1e12, -4.0, 0.0, 1e12], dtype=torch.float64)

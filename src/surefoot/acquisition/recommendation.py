@@ -46,6 +46,7 @@ _LEAST_COMPARED, _MOST_COMPARED = 8, 4096  # designs
 _CANDIDATES = 64  # for the first location, after failures
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
 _SAFE = 0.97
+_ROUNDING = 1e-9  # of logarithms of probabilities, within which they are equal
 
 
 def check_by(name: str, by: object) -> None:
@@ -125,7 +126,10 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
     designs = _allowed(belief)
     assured = designs[belief.is_assured(designs)]
     if not len(assured):
-        return designs[int(belief.feasibility(designs).argmax())]
+        with torch.no_grad():
+            logs = belief.represented.log_feasibility(designs)
+        likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
+        return likely[best_row(within.reported.mean, likely)]
     return assured[best_row(within.reported.mean, assured)]
 
 

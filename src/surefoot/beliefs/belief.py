@@ -21,6 +21,7 @@ from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estiman
 from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
+from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior, joint
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
 _VALUES = 1024  # that represent a continuous environment where a risk is reported
+_PROBABLE = 0.5  # probability that constraints hold, from which a design is likely to be feasible
 _POSITIVE = (1e-300, 1e300)  # range of values whose logarithms are compared
 _NONE = torch.zeros(0, 0, dtype=torch.float64)
 _NO_SITES = torch.zeros(0, dtype=torch.int64)
@@ -85,6 +87,7 @@ class Belief:
         estimand: Functional of the rewards at a design that is reported.
         units: Transformation from the units to report in to reward units.
         unstable_sites: Indices (k,) of the sites whose replicates differ too much.
+        shared_failures: Values that failed measurements share, and no success has.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
         band: The bounds at each point, given posterior and width.
@@ -112,6 +115,7 @@ class Belief:
     estimand: RewardFunctional = LOCATION
     units: Chain = UNCHANGED
     unstable_sites: Tensor = _NO_SITES
+    shared_failures: SharedValues = NOTHING_SHARED
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     band: Band = SYMMETRIC
@@ -294,7 +298,8 @@ class Belief:
 
         Returns:
             Shares (1024,) of the magnitude of its predicted value; negative where no other design
-            is better. A design counts where the drawn constraints hold.
+            is better. A design counts where the drawn constraints hold. Where it is not known that
+            they hold at the given one, there is nothing to improve on yet: all are infinite.
 
         Raises:
             InvalidInput: If the space has no such design, or it has an environment.
@@ -471,12 +476,14 @@ class Belief:
         Where measurements have failed, a failure counts as the lowest value of any site: of mean -
         |width| * deviation, or of the lower bound where there is an environment. What an upper
         bound exceeds the best feasible design by counts with the probability that all constraints
-        hold; see `constrained`.
+        hold; see `constrained`. While no design probably satisfies them, it is `log_feasibility`.
         """
         if self.constraints.probability.is_certain:
             return self._bound(x, width, self.success)
         if width <= 0.0:  # to recommend, where a violation is worse than any value
             return self._bound(x, width, self.feasible)
+        if self.seeks_feasibility:
+            return self.log_feasibility(x)
         return self.constrained(x, self._bound(x, width, self.success), self._means)
 
     def constrained(self, x: Tensor, values: Tensor, at_designs: Tensor) -> Tensor:
@@ -496,11 +503,39 @@ class Belief:
         """
         if self.constraints.probability.is_certain:
             return values
+        if self.seeks_feasibility:
+            return self.log_feasibility(x)
         lowest = at_designs.min()
         best = (lowest + self._holds * (at_designs - lowest)).max()
         gain = values - best
         chance = self.over_environment(self.constraints.probability, x)
         return best + torch.where(gain > 0.0, chance * gain, gain)
+
+    @cached_property
+    def seeks_feasibility(self) -> bool:
+        """Whether no measured design probably satisfies all constraints.
+
+        The search is then for a first one that does, whatever its value.
+        """
+        certain = self.constraints.probability.is_certain
+        return not certain and bool((self._holds < _PROBABLE).all())
+
+    def log_feasibility(self, x: Tensor) -> Tensor:
+        """Logarithm (n,) of the probability that all is well at designs x (n, dx).
+
+        All is well where the measurement succeeds and all constraints hold. Where nothing has held
+        so far, that is most probable far from what was measured, or close to the limits.
+
+        References:
+            Gelbart, Snoek and Adams 2014, "Bayesian optimization with unknown constraints",
+            Section 3.2, for the search while nothing feasible is known.
+        """
+        points = self.space.inputs(x, self.z)
+        logs = self.constraints.log_probability(points)
+        if not self.success.is_certain:
+            logs = logs + self.success(points).clamp_min(_POSITIVE[0]).log()
+        weights = self.weights_at(x).to(logs).clamp_min(_POSITIVE[0]).log()
+        return (logs.reshape(len(x), -1) + weights).logsumexp(-1)
 
     def over_environment(self, chance: Score, x: Tensor) -> Tensor:
         """A probability at model inputs, (n, d) -> (n,), over Z at designs x (n, dx): (n,)."""

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import joint_draws
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
@@ -24,6 +26,7 @@ UNLIKELY = 0.05
 """Probability that all constraints hold, below which a point of the initial design is left out."""
 
 _LEAST = 1e-9  # deviation of a constraint, relative to its values
+_REPEATED = 2  # values equal to a limit, which is not by chance
 _TINY = 1e-300  # probability whose powers have finite derivatives
 _OF_95 = 1.96  # standard deviations of a 95 % interval
 
@@ -61,9 +64,23 @@ class ConstraintBelief:
     margin: OutcomeBelief
 
     def probability(self, points: Tensor) -> Tensor:
-        """Probability (n,) that the constraint holds at inputs (n, d), without noise."""
+        """Probability (n,) that the constraint holds at inputs (n, d), without noise.
+
+        Where a single measurement holds that the model takes for an outlier, it is one or the model
+        is wrong, with even odds.
+        """
         mean, deviation = self._moments(points)
-        return torch.special.ndtr((mean - self._at_limit) / deviation)
+        chance = torch.special.ndtr((mean - self._at_limit) / deviation)
+        return torch.lerp(chance, torch.ones_like(chance), self._doubt(points))
+
+    def log_probability(self, points: Tensor) -> Tensor:
+        """Logarithm (n,) of the probability, which tells apart what is all but impossible."""
+        mean, deviation = self._moments(points)
+        log_chance = torch.special.log_ndtr((mean - self._at_limit) / deviation)
+        if not bool(self._is_disputed.any()):
+            return log_chance
+        doubt = self._doubt(points)
+        return torch.logaddexp(torch.log1p(-doubt) + log_chance, doubt.clamp_min(_TINY).log())
 
     def assurance(self, points: Tensor) -> Tensor:
         """The probability (n,), on a scale where 0.95 is the confidence asked for.
@@ -89,8 +106,45 @@ class ConstraintBelief:
 
     @cached_property
     def _at_limit(self) -> float:
-        """Value of the posterior where the margin is 0."""
-        return float(self.margin.transform(torch.zeros((), dtype=torch.float64)))
+        """Value of the posterior from which on the constraint holds.
+
+        That where the margin is 0; where the limit is met with equality, as by a quantity that is 0
+        or 1, half way from there to the closest value that violates it. A single value that is
+        equal to the limit may have been so by chance, if others are within it.
+        """
+        margins, units = self.margin.observations.rewards, self.margin.transform
+        limit = float(units(margins.new_zeros(())))
+        equal = int((margins == 0.0).sum())
+        if equal < (_REPEATED if bool((margins > 0.0).any()) else 1):
+            return limit
+        below = margins[margins < 0.0]
+        if not len(below):
+            return limit - self.margin.posterior.scale
+        return 0.5 * (limit + float(units(below.max())))
+
+    @cached_property
+    def _is_disputed(self) -> Tensor:
+        """Mask (S,) of sites whose only measurement holds, and is an outlier of the model."""
+        margin, observations = self.margin, self.margin.observations
+        doubted = (margin.weights < OUTLIER_WEIGHT).to(observations.rewards.device)
+        alone = observations.counts[observations.site] == 1.0
+        found = observations.site[doubted & alone & (observations.rewards >= 0.0)]
+        disputed = torch.zeros_like(observations.counts, dtype=torch.bool)
+        disputed[found] = True
+        with torch.no_grad():
+            return disputed & (self._moments(observations.sites)[0] < self._at_limit)
+
+    def _doubt(self, points: Tensor) -> Tensor:
+        """Probability (n,) that the model is wrong: half at a disputed site, 0 at any other."""
+        disputed = self._is_disputed
+        if not bool(disputed.any()):
+            return points.new_zeros(len(points))
+        kernel, sites = self.margin.fitted.kernel, self.margin.observations.sites
+        near, other = (
+            -kernels.correlation(kernel, points, some).amax(-1).clamp_min(_TINY).log()
+            for some in (sites[disputed], sites[~disputed])
+        )
+        return 0.5 * other / (near + other).clamp_min(_TINY)
 
     def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and deviation (n,) of the margin, as it is transformed."""
@@ -139,6 +193,11 @@ class ConstraintBeliefs:
     def probability(self) -> Probability:
         """Probability that all constraints hold, as a function of inputs (n, d)."""
         return Probability(tuple(partial(self._chance, name) for name in self.measured))
+
+    def log_probability(self, points: Tensor) -> Tensor:
+        """Logarithm (n,) of the probability that all constraints hold at inputs (n, d)."""
+        logs = [one.log_probability(points) for one in self.beliefs.values()]
+        return torch.stack(logs).sum(0)
 
     @cached_property
     def assurance(self) -> Probability:

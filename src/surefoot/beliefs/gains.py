@@ -41,6 +41,8 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
     _check_no_environment(belief)
     generator = torch.Generator().manual_seed(0)
     points = _candidates(belief.space.design, over.cpu(), generator).to(over.device)
+    if not bool(belief.is_assured(over)):
+        return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
     reported = belief.reported
     with torch.no_grad():
         mean, deviation = reported.posterior.mean_and_deviation(points)

@@ -87,7 +87,7 @@ class OutcomeBelief:
     @property
     def transform(self) -> Chain:
         """Transformation from rewards to the units of the posterior."""
-        return Chain((self.fitted.warp,))
+        return self.fitted.warp
 
     @cached_property
     def noise(self) -> Noise:

@@ -148,8 +148,8 @@ class Feasibility:
         return self._outcomes if points is self._arms else self._outcomes_at(points)
 
     def _outcomes_at(self, points: Tensor) -> LocalOutcomes:
-        success = _correlation(self._kernel, points, self._succeeded)
-        failure = _correlation(self._kernel, points, self._failed)
+        success = kernels.correlation(self._kernel, points, self._succeeded)
+        failure = kernels.correlation(self._kernel, points, self._failed)
         return LocalOutcomes(
             (success.pow(_REACH) * self._counts).sum(-1),
             failure.pow(_REACH).sum(-1),
@@ -170,7 +170,7 @@ class Feasibility:
         return float((counts * rate).sum() / counts.sum())
 
     def _of_arms(self, site: Tensor) -> Tensor:
-        return _correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
+        return kernels.correlation(self._kernel, self._arms, site.unsqueeze(0))[:, 0]
 
 
 def _begins(sites: Tensor, former: Tensor) -> bool:
@@ -183,9 +183,3 @@ def _on_grid(weights: Tensor) -> Tensor:
 
 def _largest(correlations: Tensor) -> Tensor:  # (n, s) -> (n,)
     return correlations.amax(-1) if correlations.shape[-1] else correlations.sum(-1)
-
-
-def _correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:  # (n, s)
-    rows = kernels.diagonal(kernel, points).clamp_min(1e-300).sqrt()
-    columns = kernels.diagonal(kernel, sites).clamp_min(1e-300).sqrt()
-    return (kernels.block(kernel, points, sites) / (rows[:, None] * columns)).clamp(0.0, 1.0)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
-from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.regression.units import RewardUnits
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Fitted:
     scale: float
     weights: Tensor
     empirical: bool = False
-    warp: Warp = UNWARPED
+    warp: Chain = UNCHANGED
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()

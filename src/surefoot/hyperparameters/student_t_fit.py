@@ -33,6 +33,7 @@ from surefoot.hyperparameters.laplace import (
     HyperparameterUncertainty,
     PosteriorMode,
 )
+from surefoot.hyperparameters.levels import apart_from, levels_of
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -51,7 +52,7 @@ from surefoot.regression.noise import (
     check_known_noise,
     precision,
 )
-from surefoot.regression.transforms import UNWARPED, Warp
+from surefoot.regression.transforms import ONE_LEVEL, UNWARPED, Chain, Levels, Warp
 from surefoot.regression.units import RewardUnits
 from surefoot.types import InvalidInput
 
@@ -73,9 +74,11 @@ _DOUBTED = 0.1  # precision of a reward below which an ascent is compared with o
 _SHORT_START = 0.3  # of the initial lengthscales: little noise and a rough function, or the reverse
 _ANCHOR = 0.9  # quantile of the rewards: what is good is told apart best
 _KNEES = (4.0, 1.0, 0.25, 0.06)  # of the distance from the anchor to the median
-_LEAST_NUMBER = 8  # of rewards, for which a transformation or another kernel is tried
+_LEAST_NUMBER = 8  # of rewards, for which transformations and other kernels are tried
 _STRONG_EVIDENCE = 3.0  # of either, in nats (Kass and Raftery 1995)
 _PASSES_TOGETHER = 8  # of the weights of all rewards, where a fit saw a part of them
+_JUMPING = 0.5  # smoothness of the kernel between levels
+_OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
@@ -140,6 +143,8 @@ class HyperparameterFit:
             for. Only replicates tell both apart. 0 for none.
         known_noise: Known part of the noise, which may depend on the point, in addition to the
             noise that is fitted.
+        limit: Least value with which a constraint holds. Where values are clipped at it, those
+            below are kept apart from it.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -171,6 +176,7 @@ class HyperparameterFit:
     other_nus: Sequence[float] = ()
     microscale: float = 0.0
     known_noise: KnownNoise = NO_KNOWN_NOISE
+    limit: float = math.inf
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -221,22 +227,20 @@ class HyperparameterFit:
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
             kernel = _kernel(start, self.nu, data)
             return Fitted(kernel, start.noise, 4.0, 0.0, 1.0, rewards)
+        apart = apart_from(self.limit, rewards)
+        data = replace(data, rewards=apart(rewards))
         subset = _subset(len(rewards), _MAX_STARTED)
-        plain = best = self._start(data, subset, UNWARPED)
-        for warp in _warps(rewards) if self.warped else []:
-            other = self._start(data, subset, warp)
-            if other.score <= best.score:
-                break
-            best = other
-        if best.score < plain.score + _STRONG_EVIDENCE:
-            best = plain
+        best = self._start(data, subset, ONE_LEVEL, UNWARPED, self.nu)
+        if self.warped and len(rewards) >= _LEAST_NUMBER:
+            best = self._compressed(best, data, subset)
+            best = self._on_levels(best, data, subset)
         evidence, y = best.evidence, best.y[subset]
         optimum, *rivals = self._converged(best.optima, evidence, y)
         weights = best.cautious.clone()
         weights[subset] = optimum.weights
         if len(rewards) > _MAX_STARTED:
             subset, rivals = _subset(len(rewards), _MAX_FITTED), []
-            evidence, y = self._evidence(data, subset, best.units), best.y[subset]
+            evidence, y = self._evidence(data, subset, best.units, evidence.nu), best.y[subset]
             near = replace(optimum, weights=weights[subset])
             optimum = self._ascend(near, evidence, y, *_NEARBY)
         optimum, evidence, others = self._with_smoothness(optimum, evidence, y)
@@ -251,11 +255,34 @@ class HyperparameterFit:
             best.units.center + best.units.scale * (optimum.shift + effects.level),
             best.units.scale,
             weights.to(data.points.device),
-            warp=best.units.warp,
+            warp=Chain((apart, *best.units.warp.parts)),
             effects=effects,
             rivals=rivals,
             others=others if len(subset) == len(rewards) else (),
         )
+
+    def _on_levels(self, plain: _WarpedStart, data: TrainingData, subset: Tensor) -> _WarpedStart:
+        """The start with levels that the rewards are on, if the evidence favours them."""
+        levels = levels_of(data.rewards)
+        if levels.is_identity:
+            return plain
+        smooth, rough = (
+            self._start(data, subset, levels, UNWARPED, nu) for nu in (self.nu, _JUMPING)
+        )
+        other = smooth if smooth.score >= rough.score + _STRONG_EVIDENCE else rough
+        # Where a level lies is as improbable a priori as an outlier there.
+        score = other.score - _OUTLYING * levels.log_shortening
+        return other if score >= plain.score + _STRONG_EVIDENCE else plain
+
+    def _compressed(self, plain: _WarpedStart, data: TrainingData, subset: Tensor) -> _WarpedStart:
+        """The start with large distances compressed, if the evidence favours it."""
+        best = plain
+        for warp in _warps(data.rewards):
+            other = self._start(data, subset, ONE_LEVEL, warp, self.nu)
+            if other.score <= best.score:
+                break
+            best = other
+        return best if best.score >= plain.score + _STRONG_EVIDENCE else plain
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """Change of the posterior by integration over hyperparameters and precisions.
@@ -376,7 +403,7 @@ class HyperparameterFit:
         def evidence_at(rewards: Tensor) -> Evidence:
             conditions = data.workers[rewards], data.times[rewards]
             effects = tuple(one.on(*conditions) for one in evidence.effects)
-            return replace(self._evidence(data, rewards, units), nu=evidence.nu, effects=effects)
+            return replace(self._evidence(data, rewards, units, evidence.nu), effects=effects)
 
         completed, others = weights.clone(), torch.ones_like(weights, dtype=torch.bool)
         others[known] = False
@@ -447,23 +474,34 @@ class HyperparameterFit:
                 return optimum, evidence
         return optimum, evidence
 
-    def _evidence(self, data: TrainingData, subset: Tensor, units: RewardUnits) -> Evidence:
-        """The evidence in some of the rewards."""
+    def _evidence(
+        self, data: TrainingData, subset: Tensor, units: RewardUnits, nu: float | None
+    ) -> Evidence:
+        """The evidence in some of the rewards, under a kernel of some smoothness."""
         prior = LENGTHSCALE_PRIORS[self.lengthscales]
         errors = units.error_variances(data.rewards[subset], data.sems[subset])
-        return Evidence(data.unit[subset], data.group, self.nu, prior, errors)
+        return Evidence(data.unit[subset], data.group, nu, prior, errors)
 
-    def _start(self, data: TrainingData, subset: Tensor, warp: Warp) -> _WarpedStart:
-        """Where the search begins under a transformation of the rewards, and its evidence."""
-        rewards = data.rewards
-        center, scale = self._location_and_scale(warp(rewards), data.sems)
-        units = RewardUnits(center, scale, warp=warp)
-        y, evidence = units.transform(rewards), self._evidence(data, subset, units)
-        cautious = torch.ones_like(y) if self.dof == GAUSSIAN else cautious_weights(y)
+    def _start(
+        self, data: TrainingData, subset: Tensor, levels: Levels, warp: Warp, nu: float | None
+    ) -> _WarpedStart:
+        """Where the search begins under transformations of the rewards, and its evidence.
+
+        Rewards far from the median are doubted, but not for being on another level.
+        """
+        rewards, chain = data.rewards, Chain((levels, warp))
+        center, scale = self._location_and_scale(chain(rewards), data.sems)
+        units = RewardUnits(center, scale, warp=chain)
+        y, evidence = units.transform(rewards), self._evidence(data, subset, units, nu)
+        cautious = (
+            torch.ones_like(y)
+            if self.dof == GAUSSIAN
+            else cautious_weights(warp(levels.joined(rewards)))
+        )
         optima = self._optima(evidence, y[subset], cautious[subset])
         least = optima[0].bound - _RIVAL
         optima = _distinct([one for one in optima if not one.bound < least])
-        volume = float(warp.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
+        volume = float(chain.log_slope(rewards[subset]).sum()) - len(subset) * math.log(scale)
         score = optima[0].bound + volume
         return _WarpedStart(units, y, cautious, evidence, optima, score)
 
@@ -600,8 +638,6 @@ def _warps(rewards: Tensor) -> list[Warp]:
     Knees are in units of the distance from the anchor to the median reward; to that of the smaller
     ones where half of the rewards are equal, as rounded ones are where a search has converged.
     """
-    if len(rewards) < _LEAST_NUMBER:
-        return []
     anchor, middle = (float(rewards.quantile(q)) for q in (_ANCHOR, 0.5))
     if middle == anchor and bool((rewards < anchor).any()):
         middle = float(rewards[rewards < anchor].median())

@@ -4,7 +4,7 @@ The constructors return GPyTorch modules in float64 without gradients. Any other
 can be passed to an optimizer as well.
 """
 
-from surefoot.kernels.evaluation import block, diagonal, validated
+from surefoot.kernels.evaluation import block, correlation, diagonal, validated
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.kernel_check import check
 from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
@@ -18,6 +18,7 @@ __all__ = [
     "PrecomputedKernel",
     "block",
     "check",
+    "correlation",
     "custom",
     "diagonal",
     "from_recipe",

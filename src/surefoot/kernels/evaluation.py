@@ -16,6 +16,7 @@ from surefoot.types import InvalidInput
 
 _TRIED = 8  # points of the space that a kernel is tried at
 _SYMMETRY = 1e-8  # relative to the largest value
+_TINY = 1e-300  # prior variance that is divided by
 
 
 def block(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
@@ -64,6 +65,29 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
     """
     variance = constant_diagonal(kernel)
     return kernel(points, points, diag=True) if variance is None else variance.expand(len(points))
+
+
+def correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:
+    """Prior correlations, 0 where they are negative.
+
+    Args:
+        kernel: A GPyTorch kernel.
+        points: Points (n, d).
+        sites: Other points (s, d).
+
+    Returns:
+        Correlations (n, s) between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from surefoot import kernels
+        >>> x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+        >>> correlation(kernels.linear(), x, x).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
+    rows = diagonal(kernel, points).clamp_min(_TINY).sqrt()
+    columns = diagonal(kernel, sites).clamp_min(_TINY).sqrt()
+    return (block(kernel, points, sites) / (rows[:, None] * columns)).clamp(0.0, 1.0)
 
 
 def validated(kernel: Kernel, space: Space) -> Kernel:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from surefoot.beliefs.probability import CERTAIN, Probability
+from surefoot.beliefs.shared_values import SharedValues
 from surefoot.beliefs.success import Feasibility
 from surefoot.regression.observations import Observations
 from surefoot.spaces import Arms, Space
@@ -48,7 +49,8 @@ class Failures:
         """
         if not self.inputs and not len(unstable):
             return CERTAIN
-        return Probability((self._feasibility(kernel, observations, unstable),))
+        found = self._feasibility(kernel, observations, unstable)
+        return Probability((found, self.shared_values(observations)))
 
     def of_recommendation(
         self, kernel: Kernel, observations: Observations, unstable: Tensor, *, measured: bool
@@ -65,7 +67,18 @@ class Failures:
         if not self.inputs and not len(unstable):
             return CERTAIN
         found = self._feasibility(kernel, observations, unstable)
-        return Probability((found.of_measured if measured else found.of_recommendation,))
+        alone = found.of_measured if measured else found.of_recommendation
+        return Probability((alone, self.shared_values(observations)))
+
+    def shared_values(self, observations: Observations) -> SharedValues:
+        """Values of single variables that failures share.
+
+        Args:
+            observations: The successes.
+        """
+        if not self.inputs:
+            return SharedValues()
+        return SharedValues.of(self.space, observations.sites, torch.stack(self.inputs))
 
     def _feasibility(
         self, kernel: Kernel, observations: Observations, unstable: Tensor

@@ -27,6 +27,7 @@ from surefoot.beliefs.estimands import estimand_of
 from surefoot.beliefs.model import Hyperparameters
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
+from surefoot.beliefs.shared_values import SharedValues
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import arguments, saved_run
@@ -444,6 +445,11 @@ class Optimizer:
         return self._told.outcomes.beliefs
 
     @property
+    def shared_failures(self) -> SharedValues:
+        """Values of discrete variables that failed measurements share, and no success has."""
+        return self._told.failures.shared_values(self._history.observations)
+
+    @property
     def width(self) -> float:
         """beta, the multiplier of the standard deviation in the next bounds."""
         return self._history.width
@@ -581,6 +587,7 @@ class Optimizer:
             estimand_of(reporting.estimand, lambda: outcome.residuals),
             unstable_sites=unstable,
             band=outcome.band,
+            shared_failures=told.failures.shared_values(outcome.observations),
         )
 
     @property

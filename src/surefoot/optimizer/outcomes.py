@@ -23,6 +23,8 @@ from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, Constraint, Measurement, Outcome
 from surefoot.widths import srinivas
 
+_FIT = HyperparameterFit(lengthscales="short", warped=True)
+
 
 @dataclass(eq=False)
 class _History:
@@ -106,7 +108,7 @@ class Outcomes:
             if name not in self._states:
                 history = self.histories[name]
                 self._states[name] = _State(
-                    self._model,
+                    self._model_of(self._declared(name)),
                     history.observations.frozen,
                     history.fitted_to,
                 )
@@ -143,6 +145,14 @@ class Outcomes:
     def _empty(self) -> Observations:
         return Observations(self.space.dimension, self.space.lower.device)
 
+    def _model_of(self, outcome: Outcome) -> Model:
+        """Model of an outcome as a goal: of a constraint the margin, which holds from 0 on."""
+        return self._limited if outcome.role == "constraint" else self._model
+
+    @cached_property
+    def _limited(self) -> Model:
+        return replace(self._model, hyperparameters=replace(_FIT, limit=0.0))
+
     @cached_property
     def _model(self) -> Model:
         """Model of a goal, whose intervals are wide where little is known.
@@ -152,7 +162,7 @@ class Outcomes:
         """
         return Model(
             self.space,
-            HyperparameterFit(lengthscales="short", warped=True),
+            _FIT,
             Nystrom(PivotedCholesky()),
             StudentT(),
             srinivas(),

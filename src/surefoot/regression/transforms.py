@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+_KEPT_MARGIN = 0.45  # of a shortened gap
 _MAX_KNEES = 300.0  # of a warped value, whose inverse would overflow
 
 
@@ -171,6 +172,101 @@ class Warp:
 
 
 UNWARPED = Warp()
+
+
+@dataclass(frozen=True)
+class Levels:
+    r"""Gaps of other lengths between levels that values agree on.
+
+    A quantity that jumps, such as the memory of a program by the encoding that it chooses, has
+    values on a few levels, whose distance may be hundreds of times their spread. A stationary
+    process with a jump that large is rough everywhere, and outliers of a constant explain the
+    values better. Where no value lies, a distance carries no information: each gap becomes
+    `length`, and all else keeps its differences. In a gap that becomes shorter the slope is 1 near
+    the levels, too, so that a value just off a level stays off it.
+
+    Args:
+        gaps: Lower and upper end of each gap, in increasing order.
+        length: Length of each gap in transformed values.
+        resolution: Standard error of every value, for levels without any spread of their own.
+
+    References:
+        Snelson, Rasmussen and Ghahramani 2004, "Warped Gaussian processes".
+
+    Example:
+        >>> import torch
+        >>> levels = Levels(gaps=((1.0, 101.0),), length=4.0)
+        >>> levels(torch.tensor([0.5, 101.0, 103.0], dtype=torch.float64)).tolist()
+        [0.5, 5.0, 7.0]
+    """
+
+    gaps: tuple[tuple[float, float], ...] = ()
+    length: float = 0.0
+    resolution: float = 0.0
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether there is one level only."""
+        return not self.gaps
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether there is one level only."""
+        return self.is_identity
+
+    @property
+    def log_shortening(self) -> float:
+        """Sum of the logarithms of the factors by which gaps are shorter."""
+        return sum(math.log((high - low) / self.length) for low, high in self.gaps)
+
+    def joined(self, values: Tensor) -> Tensor:
+        """Values (...) as they would be on one level: only those off all levels are far away."""
+        for low, high in reversed(self.gaps):
+            values = torch.where(values > low, low + (values - high).clamp_min(0.0), values)
+        return values
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """Transformed values (...)."""
+        transformed = values
+        for low, high in self.gaps:
+            near, middle, slope = self._parts(low, high)
+            within = (values - low - near).clamp(0.0, middle)
+            transformed = transformed + (slope - 1.0) * within
+        return transformed
+
+    def inverse(self, transformed: Tensor) -> Tensor:
+        """The values (...) that become these."""
+        values, moved = transformed, 0.0
+        for low, high in self.gaps:
+            near, middle, slope = self._parts(low, high)
+            within = (transformed - (low + moved) - near).clamp(0.0, slope * middle)
+            values = values + (1.0 / slope - 1.0) * within
+            moved += self.length - (high - low)
+        return values
+
+    def log_slope(self, values: Tensor) -> Tensor:
+        """Logarithm of the derivative at values (...): 0 but within gaps."""
+        slopes = torch.zeros_like(values)
+        for low, high in self.gaps:
+            near, _, slope = self._parts(low, high)
+            inside = (values > low + near) & (values < high - near)
+            slopes = torch.where(inside, math.log(slope), slopes)
+        return slopes
+
+    def errors(self, values: Tensor, errors: Tensor) -> Tensor:
+        """Errors (...) times the slope, and the resolution."""
+        own = self.log_slope(values).exp() * errors
+        return own if self.resolution == 0.0 else own.square().add(self.resolution**2).sqrt()
+
+    def _parts(self, low: float, high: float) -> tuple[float, float, float]:
+        """Of a gap, the parts of slope 1 at either end, the rest, and the slope there."""
+        gap = high - low
+        near = _KEPT_MARGIN * self.length if self.length < gap else 0.0
+        middle = gap - 2.0 * near
+        return near, middle, (self.length - 2.0 * near) / middle
+
+
+ONE_LEVEL = Levels()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from surefoot.regression.transforms import UNWARPED, Affine, Chain, Warp
+from surefoot.regression.transforms import UNCHANGED, Affine, Chain
 
 MAX_DEVIATIONS = 1e6  # standardised rewards are clamped to +- this many
 
@@ -36,12 +36,12 @@ class RewardUnits:
     center: float = 0.0
     scale: float = 1.0
     empirical: bool = False
-    warp: Warp = UNWARPED
+    warp: Chain = UNCHANGED
 
     @cached_property
     def chain(self) -> Chain:
         """The transformation, without the limit of `transform`."""
-        return Chain((self.warp, Affine(self.center, self.scale)))
+        return self.warp.then(Affine(self.center, self.scale))
 
     @property
     def is_identity(self) -> bool:

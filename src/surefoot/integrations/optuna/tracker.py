@@ -433,14 +433,13 @@ class StudyTracker:
     def _ask(self, part: Part) -> Query:
         """The next query.
 
-        Points of the initial design are left out that seem to be infeasible, or that were measured
-        before, by a process with the same seed.
+        Points of the initial design are left out that seem to be infeasible or to fail, or that
+        were measured before, by a process with the same seed.
         """
         within = self._within(part)
         while self.optimizer.in_initial_design:
             query = self.optimizer.ask(within=within)
-            inputs = self._inputs(query)
-            if not self._is_known(query) and not self.optimizer.constraints.rule_out(inputs):
+            if not (self._is_known(query) or self._is_in_vain(query)):
                 return query
             self.optimizer.forget(query, failed=False)
         return self.optimizer.ask(within=within)
@@ -448,6 +447,11 @@ class StudyTracker:
     def _within(self, part: Part) -> Box | None:
         """The part for the optimizer, None for all of its space."""
         return None if part.box is self.encoding.box else part.box.to(self._device)
+
+    def _is_in_vain(self, query: Query) -> bool:
+        """Whether a query probably violates the constraints, or fails."""
+        inputs, known = self._inputs(query), self.optimizer
+        return known.constraints.rule_out(inputs) or known.shared_failures.rule_out(inputs)
 
     def _is_known(self, query: Query) -> bool:
         """Whether a trial has measured what a query asks for, or is measuring it."""

@@ -1,0 +1,115 @@
+"""Values that failed measurements share and no success has: a category that always fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from surefoot.spaces import Arms, Space
+
+_PRIOR = 0.2  # probability that a value of a variable always fails, shared by all its values
+_PSEUDO = (1.0, 2.0)  # failures and measurements in the rate of failures without the value
+_LEAST = 1e-3  # that rate: more failures cost no more to explain by chance
+_SHOWN = 0.5  # probability from which a value seems to fail
+
+
+@dataclass(frozen=True, eq=False)
+class SharedValue:
+    """A value of one variable with which measurements fail.
+
+    Args:
+        columns: Coordinates (c,) of the variable.
+        value: Coordinates of the value (c,).
+        failures: Failures that have it; no success has.
+        probability: Probability that it always fails.
+    """
+
+    columns: list[int]
+    value: Tensor
+    failures: int
+    probability: float
+
+    def has(self, points: Tensor) -> Tensor:
+        """Mask (n,) of points (n, d) with this value."""
+        return (points[:, self.columns] == self.value).all(-1)
+
+
+@dataclass(frozen=True)
+class SharedValues:
+    """Values of discrete variables with which measurements seem to fail, whatever the others are.
+
+    That one value always fails explains failures that share it at the price of its prior
+    probability; otherwise each has happened by chance, at the rate of failures without the value.
+    What one value explains is not explained again by another.
+
+    Args:
+        found: The values, the most probable first.
+    """
+
+    found: tuple[SharedValue, ...] = ()
+
+    @classmethod
+    def of(cls, space: Space, succeeded: Tensor, failed: Tensor) -> SharedValues:
+        """The values that failures share.
+
+        Args:
+            space: Space of the inputs.
+            succeeded: Sites (s, d) with successes.
+            failed: Inputs (f, d) that have failed.
+        """
+        if isinstance(space, Arms):
+            return cls()
+        found: list[SharedValue] = []
+        while len(failed):
+            possible = [
+                one
+                for columns, values in space.discrete
+                for value in failed[:, columns].unique(dim=0)
+                if bool((values == value).all(-1).any())  # not of an inactive variable
+                if (one := _judged(columns, value, len(values), succeeded, failed)).failures
+            ]
+            if not possible:
+                break
+            best = max(possible, key=lambda one: one.probability)
+            odds = best.probability / (1.0 - best.probability)
+            rivals = sum(
+                one.probability / (1.0 - one.probability)
+                for one in possible
+                if bool((one.has(failed) & best.has(failed)).any())
+            )
+            chance = odds / (1.0 + rivals)
+            if chance < _SHOWN:
+                break
+            found.append(SharedValue(best.columns, best.value, best.failures, chance))
+            failed = failed[~best.has(failed)]
+        return cls(tuple(found))
+
+    def rule_out(self, inputs: Tensor) -> bool:
+        """Whether measurements at inputs (n, d) probably fail, on average."""
+        return float(self(inputs).mean()) < _SHOWN
+
+    def __call__(self, points: Tensor) -> Tensor:
+        """Probability (n,) that points (n, d) have none of the values."""
+        chance = points.new_ones(len(points))
+        for one in self.found:
+            chance = torch.where(one.has(points), (1.0 - one.probability) * chance, chance)
+        return chance
+
+
+NOTHING_SHARED = SharedValues()
+
+
+def _judged(
+    columns: list[int], value: Tensor, number: int, succeeded: Tensor, failed: Tensor
+) -> SharedValue:
+    """One of a number of values of a variable, compared with chance alone."""
+    one = SharedValue(columns, value, 0, 0.0)
+    here = int(one.has(failed).sum())
+    if not here or bool(one.has(succeeded).any()):
+        return one
+    elsewhere = len(failed) - here
+    rate = (elsewhere + _PSEUDO[0]) / (elsewhere + len(succeeded) + _PSEUDO[1])
+    odds = _PRIOR / number / max(rate, _LEAST) ** here
+    return SharedValue(columns, value, here, odds / (1.0 + odds))

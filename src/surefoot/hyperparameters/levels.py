@@ -1,0 +1,71 @@
+"""Levels that values agree on, found by the gaps between them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import Tensor
+
+from surefoot.regression.transforms import ONE_LEVEL, Levels
+
+_DISTANCE = 4.0  # of neighboring levels once transformed, in standard deviations of a level
+_MOST_GAPS = 8
+_LEAST_SHARED = 2  # values that a level has
+_ROUNDING = 1e-12  # of values, within which they are equal
+
+
+def levels_of(values: Tensor) -> Levels:
+    """Transformation that brings levels near, the identity where values are on one.
+
+    Values are cut at their largest gaps, at as many as leave gaps larger than `_DISTANCE` standard
+    deviations of the values between them. A part with one value is no level: it agrees with none.
+
+    Args:
+        values: Values (n,).
+    """
+    ordered = values.sort().values
+    gaps = ordered.diff()
+    widest = gaps.argsort(descending=True)[:_MOST_GAPS]
+    least = _ROUNDING * float(ordered.abs().max())
+    found = ONE_LEVEL
+    for number in range(1, len(widest) + 1):
+        cuts = widest[:number].sort().values
+        narrowest = float(gaps[cuts].min())
+        if not narrowest > least:
+            break
+        parts = ordered.tensor_split((cuts + 1).tolist())
+        spread = _pooled_deviation(parts)
+        levels = [part for part in parts if len(part) >= _LEAST_SHARED]
+        if len(levels) < 2 or not narrowest > _DISTANCE * spread:
+            continue
+        between = tuple((float(lower[-1]), float(upper[0])) for lower, upper in pairwise(levels))
+        if spread > least:
+            found = Levels(between, _DISTANCE * spread)
+        else:
+            length = min(high - low for low, high in between)
+            found = Levels(between, length, length / _DISTANCE)
+    return found
+
+
+def apart_from(limit: float, values: Tensor) -> Levels:
+    """Transformation that keeps values equal to a limit apart from those below it.
+
+    Where values are clipped at their limit, as `max(0, violation)` is, the distance to those below
+    says nothing of how far the limit is from being violated: it becomes the median violation.
+
+    Args:
+        limit: The limit, infinite for none.
+        values: Values (n,).
+    """
+    below = limit - values[values < limit]
+    clipped = bool((values == limit).any()) and not bool((values > limit).any())
+    if not (clipped and len(below)):
+        return ONE_LEVEL
+    return Levels(((limit - float(below.min()), limit),), float(below.median()))
+
+
+def _pooled_deviation(parts: tuple[Tensor, ...]) -> float:
+    """Standard deviation of values about the mean of their part."""
+    squares = sum(float((part - part.mean()).square().sum()) for part in parts)
+    free = sum(len(part) - 1 for part in parts)
+    return (squares / max(free, 1)) ** 0.5

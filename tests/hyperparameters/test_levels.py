@@ -1,0 +1,96 @@
+"""Levels that values agree on are structure, single values far from all others are outliers."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from surefoot.hyperparameters import HyperparameterFit, TrainingData
+from surefoot.hyperparameters.levels import apart_from, levels_of
+from surefoot.regression.transforms import ONE_LEVEL, Levels
+
+NUMBER = 40
+
+
+def _points(dimension: int, seed: int = 3) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(NUMBER, dimension, dtype=torch.float64, generator=generator)
+
+
+def _noise(seed: int = 0) -> torch.Tensor:
+    return torch.randn(NUMBER, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def _fitted(points: torch.Tensor, rewards: torch.Tensor) -> torch.Tensor:
+    unit = torch.ones(points.shape[1], dtype=torch.float64)
+    data = TrainingData(points, rewards, 0.0 * unit, unit)
+    return HyperparameterFit(lengthscales="short", warped=True).fit(data).weights
+
+
+GAPS = st.lists(
+    st.tuples(st.floats(0.5, 10.0), st.floats(0.1, 100.0)), min_size=1, max_size=4
+)  # distance from the gap before, and width
+
+
+@given(GAPS, st.floats(0.01, 200.0), st.floats(-20.0, 500.0), st.floats(1e-6, 50.0))
+def test_levels_keep_the_order_and_are_undone_by_their_inverse(widths, length, low, step):
+    gaps, end = [], 0.0
+    for distance, width in widths:
+        gaps.append((end + distance, end + distance + width))
+        end = gaps[-1][1]
+    levels = Levels(tuple(gaps), length)
+    values = torch.tensor([low, low + step], dtype=torch.float64)
+    transformed = levels(values)
+    assert float(transformed[0]) < float(transformed[1])
+    torch.testing.assert_close(levels.inverse(transformed), values, rtol=0.0, atol=1e-7)
+
+
+def test_the_slope_of_levels_is_their_derivative():
+    levels = Levels(((1.0, 11.0), (12.0, 52.0)), 2.0)
+    at = torch.tensor([0.5, 1.5, 6.0, 11.5, 12.2, 30.0, 60.0], dtype=torch.float64)
+    at.requires_grad_()
+    (slope,) = torch.autograd.grad(levels(at).sum(), at)
+    torch.testing.assert_close(levels.log_slope(at).exp(), slope)
+
+
+def test_levels_are_found_between_groups_and_not_between_single_values():
+    groups = torch.tensor([0.0, 0.1, 0.2, 5.0, 90.0, 90.1], dtype=torch.float64)
+    assert levels_of(groups).gaps == ((0.2, 90.0),)
+    assert levels_of(torch.tensor([0.0, 0.1, 0.2, 0.1, 90.0, 200.0])) is ONE_LEVEL
+    assert levels_of(torch.linspace(0.0, 1.0, 30)) is ONE_LEVEL
+    assert levels_of(torch.full((9,), 3.0)) is ONE_LEVEL
+
+
+@pytest.mark.parametrize("power", [-200, 200])
+def test_levels_are_those_of_any_unit(power):
+    values = torch.where(_points(1)[:, 0] > 0.6, 5.0, 12.0) + 0.01 * _noise()
+    found, other = levels_of(values), levels_of(values * 2.0**power)
+    scaled = tuple((low * 2.0**power, high * 2.0**power) for low, high in found.gaps)
+    assert other == Levels(scaled, found.length * 2.0**power)
+
+
+def test_values_at_their_limit_are_kept_apart_from_those_below_it():
+    clipped = torch.tensor([-1e-3, -0.5, -2.0, 0.0, 0.0], dtype=torch.float64)
+    assert apart_from(0.0, clipped)(clipped).tolist() == [-1e-3, -0.5, -2.0, 0.499, 0.499]
+    assert apart_from(0.0, torch.tensor([-1.0, 0.0, 1.0])) is ONE_LEVEL  # not clipped
+    assert apart_from(0.0, torch.zeros(3)) is ONE_LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dimension", "edge"), [(1, 0.8), (2, 0.75), (4, 0.75), (6, 0.8)])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_few_values_on_another_level_are_no_outliers(dimension, edge, sign):
+    points = _points(dimension)
+    above = points[:, 0] > edge
+    weights = _fitted(points, sign * torch.where(above, 2.65, -3.89) + 0.004 * _noise())
+    assert float((weights[above] > 0.5).double().mean()) > 0.7
+
+
+@pytest.mark.slow
+def test_values_far_from_all_others_stay_outliers_beside_levels():
+    points = _points(2)
+    rewards = torch.where(points[:, 0] > 0.6, 2.65, -3.89) + 0.05 * _noise()
+    rewards[::13] -= torch.tensor([20.0, 35.0, 60.0, 90.0], dtype=torch.float64)
+    weights = _fitted(points, rewards)
+    assert float(weights[::13].max()) < 0.1
+    assert float(weights.median()) > 0.5

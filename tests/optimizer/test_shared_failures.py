@@ -1,0 +1,50 @@
+"""A value with which every measurement fails is known after one or two of them."""
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.beliefs.shared_values import SharedValues
+
+ON = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
+OFF = ON.flip(-1)
+
+
+def _space(numbers: int) -> sf.Box:
+    return sf.Box([0.0] * (numbers + 2), [1.0] * (numbers + 2), choices=[(numbers, numbers + 1)])
+
+
+def _points(number: int, switch: torch.Tensor, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    rest = torch.rand(number, 2, dtype=torch.float64, generator=generator)
+    return torch.cat([rest, switch.expand(number, -1)], -1)
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "failed", "least", "most"),
+    [(4, 1, 0.4, 1.0), (4, 2, 0.0, 0.5), (4, 5, 0.0, 0.02)],
+)
+def test_a_value_that_always_fails_is_learned(succeeded, failed, least, most):
+    found = SharedValues.of(_space(2), _points(succeeded, OFF, 0), _points(failed, ON, 1))
+    chance = found(torch.cat([_points(3, ON, 2), _points(3, OFF, 3)]))
+    assert least <= float(chance[:3].max()) <= most
+    assert bool((chance[3:] == 1.0).all())
+
+
+def test_failures_by_chance_exclude_no_value():
+    failed = torch.cat([_points(2, ON, 1), _points(2, OFF, 2)])
+    succeeded = torch.cat([_points(5, ON, 3), _points(5, OFF, 4)])
+    assert not SharedValues.of(_space(2), succeeded, failed).found
+
+
+def test_the_search_leaves_the_value_alone():
+    optimizer = sf.algorithms.robust_ucb(_space(1), initial=0, seed=0)
+    for x, switch in [(0.1, OFF), (0.4, OFF), (0.7, OFF), (0.9, OFF), (0.3, ON), (0.8, ON)]:
+        point = torch.cat([torch.tensor([x], dtype=torch.float64), switch[0]])
+        if switch is ON:
+            optimizer.forget(optimizer.expect(point), failed=True)
+        else:
+            optimizer.tell(point, x)
+    (shared,) = optimizer.shared_failures.found
+    assert (shared.failures, shared.columns, shared.value.tolist()) == (2, [1, 2], [0.0, 1.0])
+    assert optimizer.ask().point[1:].tolist() == [1.0, 0.0]
