@@ -185,7 +185,7 @@ class Optimizer:
             raise InvalidInput(
                 "`arms` and `within` were given, expected one of them: leave one out."
             )
-        among = None if arms is None else self.space.listed(arms)
+        among = None if arms is None else self.space.listed(arguments.rows(self.space, arms))
         part = self.space if within is None else arguments.part_of(self.space, within)
         return self._add_pending(self._choose(among, part))
 
@@ -280,7 +280,8 @@ class Optimizer:
         """Record many rewards at once, with one estimate.
 
         Args:
-            points: Queries, indices of arms (n,) or points (n, d).
+            points: Queries, indices of arms (n,), points (n, d) or configurations, also as a data
+                frame.
             rewards: Rewards (n,).
             environments: What they were measured under (n, dz), on a `Joint` space.
             sems: Standard errors (n,) of the rewards; by default 0.
@@ -295,7 +296,7 @@ class Optimizer:
             InvalidInput: With nothing changed, where `tell` would for one of them.
         """
         started = perf_counter()
-        y = checks.rewards(rewards)
+        y, points = checks.rewards(rewards), arguments.rows(self.space, points)
         z = arguments.environments_of(points, y, environments)
         errors = arguments.standard_errors(sems, len(y), self._history.model.estimator)
         limited = arguments.outcome_values(outcomes, len(y), self._told.outcomes.declared)

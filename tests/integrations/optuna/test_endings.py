@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import MedianPruner
 from optuna.storages import RDBStorage
 from optuna.trial import Trial, TrialState, create_trial
@@ -131,3 +131,34 @@ def test_declared_limits_are_kept_to_by_the_best_trial_of_the_study() -> None:
         study.tell(trial, x)
     assert study.best_trial.params == {"x": 3.0}
     assert study.trials[0].constraints == {"memory": 1.0, "rate": -1.0}
+
+
+SMALL = {"k": IntDistribution(1, 3), "mode": CategoricalDistribution(["a", "b"])}
+
+
+def small_study(trials: list[tuple[int, str, float]]) -> optuna.Study:
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    for k, mode, value in trials:
+        study.add_trial(
+            create_trial(value=value, params={"k": k, "mode": mode}, distributions=SMALL)
+        )
+    return study
+
+
+EVERY = [(k, mode, (k - 2.0) ** 2 + (mode == "a")) for k in (1, 2, 3) for mode in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("repeated", "message"), [(0.0, "repeats one and tells nothing new"), (0.1, r"repeats one\.")]
+)
+def test_a_small_space_that_has_been_measured_says_so_once(repeated: float, message: str) -> None:
+    study = small_study([*EVERY, (2, "b", repeated)])
+    with pytest.warns(UserWarning, match=f"all 6 configurations .* {message}") as caught:
+        for _ in range(2):
+            study.ask(SMALL)
+    assert len(caught) == 1
+
+
+def test_without_noise_no_configuration_is_repeated_while_others_are_left() -> None:
+    study = small_study([one for one in EVERY if one[:2] != (3, "a")] + [(2, "b", 0.0)])
+    assert study.ask(SMALL).params == {"k": 3, "mode": "a"}

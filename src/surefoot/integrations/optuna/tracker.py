@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box
+from surefoot.spaces.every_point import every_point
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 1000  # more than any trial makes
 _SAME = 1e-9  # of the unit cube; a storage may round numbers
+_SMALL = 1024  # configurations of a space that are listed
 _SAMPLE = 64  # environments, of one that is observed
 
 
@@ -48,6 +50,11 @@ class _Place:
 
     point: Tensor
     z: Tensor | None
+
+    @property
+    def key(self) -> bytes:
+        """Identity of the configuration."""
+        return _key(self.point)
 
     def is_near(self, other: _Place) -> bool:
         """Whether it is the same but for rounding."""
@@ -164,6 +171,8 @@ class StudyTracker:
         self._pending: dict[int, _Pending] = {}
         self._contents: dict[int, tuple[Any, ...]] = {}  # of the trials that were read
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
+        self._values: dict[bytes, list[float]] = {}  # that were measured, by their points
+        self._has_said_so = False
         self._measured: list[_Place] = []  # of the trials that were read
 
     def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
@@ -203,6 +212,9 @@ class StudyTracker:
             if one.has_value:
                 self.numbers.append(one.trial.number)
                 self._configurations |= one.configuration
+                if one.trial.state == TrialState.COMPLETE:
+                    for key in one.configuration:
+                        self._values.setdefault(key, []).append(float(one.trial.value or 0.0))
             self._measured += one.places
         while self._read_below in self._read:
             self._read.remove(self._read_below)
@@ -259,12 +271,12 @@ class StudyTracker:
             value, sem = float(trial.value or 0.0), _standard_error(trial)
             values[OBJECTIVE] = self.sign * (math.log(value) if self.log else value)
             sem = min(sem / value, checks.LARGEST) if self.log else sem
-            configuration = {(point + 0.0).numpy().tobytes(): dict(trial.params)}
+            configuration = {_key(point): dict(trial.params)}
         elif trial.state == TrialState.PRUNED:
             predicted = self._predicted(trial)
             if predicted is not None:
                 values[OBJECTIVE], sem = self.sign * predicted.value, predicted.error
-                configuration = {(point + 0.0).numpy().tobytes(): dict(trial.params)}
+                configuration = {_key(point): dict(trial.params)}
         elif not is_ignored_failure(trial):
             failed = True
         measured = Measurement(where, values, z, sem, worker, time, failed)
@@ -340,7 +352,10 @@ class StudyTracker:
         """
         self._release(number)
         proposal = self._pending_of(self._ask(part))
-        if self._is_taken(proposal.place, number):
+        left = self._not_measured()
+        if self._is_taken(proposal.place, number) or (
+            self._is_noiseless and left and proposal.place.key not in left
+        ):
             proposal = self._pending_of(self._ask_elsewhere(proposal.query, part, number))
         return self._register(number, proposal, part)
 
@@ -426,6 +441,32 @@ class StudyTracker:
     def _fresh(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         return [t for t in trials[self._read_below :] if t.number not in self._read]
 
+    @cached_property
+    def _every(self) -> set[bytes]:
+        """All configurations of a small space without an environment, none of any other."""
+        points = every_point(self.encoding.box, _SMALL)
+        listed = [] if points is None or self.environment is not None else [*points]
+        return {_key(self.encoding.rounded(point)) for point in listed}
+
+    def _not_measured(self) -> set[bytes]:
+        """Configurations of a small space that were not measured; says once that none is left."""
+        left = self._every - self._values.keys()
+        if self._every and not left and not self._has_said_so:
+            self._has_said_so = True
+            again = "repeats one and tells nothing new" if self._is_noiseless else "repeats one"
+            warnings.warn(
+                f"all {len(self._every)} configurations of the search space have been measured: "
+                f"every further trial {again}. Stop the study, or extend its space.",
+                stacklevel=2,
+            )
+        return left
+
+    @property
+    def _is_noiseless(self) -> bool:
+        """Whether configurations that were measured several times had the same value each time."""
+        several = [len({*values}) for values in self._values.values() if len(values) > 1]
+        return bool(several) and max(several) == 1
+
     def _register(self, number: int, proposal: _Pending, part: Part) -> dict[str, Any]:
         self._pending[number] = proposal
         return part.values(self.configuration(proposal.query.point))
@@ -476,6 +517,8 @@ class StudyTracker:
             self.optimizer.forget(query, failed=False)
             return self.optimizer.ask(within=self._within(part))  # of the design, or at random
         taken = [p.place.point for other, p in self._pending.items() if other != number]
+        if self._is_noiseless and self._not_measured():
+            taken += [place.point for place in self._measured]
         free = alternatives(self.encoding, part.box, query.point.cpu(), taken, generator)
         if attempt:
             free = free[torch.randperm(len(free), generator=generator)[: (len(free) + 1) // 2]]
@@ -545,6 +588,11 @@ class StudyTracker:
 def _elsewhere_asked(point: Tensor, z: Tensor | None) -> Query:
     """A query that stands for a place, and not for one that is pending there for another trial."""
     return Query(-1, point, None, 1, z)
+
+
+def _key(point: Tensor) -> bytes:
+    """Identity of a point (d,), for which positive and negative zeros are the same."""
+    return (point + 0.0).cpu().numpy().tobytes()
 
 
 def _content(trial: FrozenTrial) -> tuple[Any, ...]:
