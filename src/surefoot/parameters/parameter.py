@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias
@@ -232,7 +233,7 @@ class Choice:
         object.__setattr__(self, "choices", tuple(self.choices))
         checks.truth("ordered", self.ordered)
         for number, one in enumerate(self.choices):
-            if any(is_same(one, other) for other in self.choices[:number]):
+            if self.index(one) != number:
                 raise InvalidParameter(
                     "", "choices", f"got {checks.shown(one)} twice, expected different ones"
                 )
@@ -257,10 +258,19 @@ class Choice:
 
     def index(self, value: object) -> int | None:
         """Number of the choice that a value is, None if it is none."""
+        try:
+            return self._numbers.get(_identity(value))
+        except TypeError:  # of a value that has no hash
+            same = (n for n, choice in enumerate(self.choices) if is_same(value, choice))
+            return next(same, None)
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        """Number of each choice, of several that are the same the first."""
+        numbers: dict[Any, int] = {}
         for number, choice in enumerate(self.choices):
-            if is_same(value, choice):
-                return number
-        return None
+            numbers.setdefault(_identity(choice), number)
+        return numbers
 
     def contains(self, value: object) -> bool:
         """Whether something is one of the choices."""
@@ -287,6 +297,13 @@ def is_same(value: Any, choice: Any) -> bool:
     if isinstance(value, str) and isinstance(choice, str):
         return value == choice
     return type(value) is type(choice) and value == choice
+
+
+def _identity(value: Any) -> tuple[Any, Any]:
+    """What is equal for two values if and only if they are the same, as `is_same` says."""
+    if is_number(value):
+        return Real, value if value == value else "NaN"
+    return (str if isinstance(value, str) else type(value)), value
 
 
 def special_values(values: object, whole: bool = False) -> tuple[Any, ...]:

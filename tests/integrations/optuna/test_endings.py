@@ -154,8 +154,7 @@ EVERY = [(k, mode, (k - 2.0) ** 2 + (mode == "a")) for k in (1, 2, 3) for mode i
 def test_a_small_space_that_has_been_measured_says_so_once(repeated: float, message: str) -> None:
     study = small_study([*EVERY, (2, "b", repeated)])
     with pytest.warns(UserWarning, match=f"all 6 configurations .* {message}") as caught:
-        for _ in range(2):
-            study.ask(SMALL)
+        [study.ask(SMALL), study.ask(SMALL)]
     assert len(caught) == 1
 
 

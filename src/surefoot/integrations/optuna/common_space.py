@@ -40,11 +40,12 @@ class CommonSpace:
         return cls(space, space.distributions)
 
     @classmethod
-    def of(cls, trials: Sequence[FrozenTrial]) -> CommonSpace:
+    def of(cls, trials: Sequence[FrozenTrial], before: CommonSpace | None = None) -> CommonSpace:
         """The varying parameters that all complete trials have in common, by name.
 
         Args:
             trials: Trials of a study, in order.
+            before: A space that is kept if it is the same.
 
         Returns:
             The space; of a number whose range was changed, the widest range.
@@ -62,7 +63,9 @@ class CommonSpace:
             for name, one in trial.distributions.items():
                 if name in widest and type(one) is type(widest[name]):
                     ranges.setdefault(name, one)
-        return cls(SearchSpace(widest), {name: ranges[name] for name in widest})
+        same = before is not None and before.space.scales == widest
+        space = before.space if same else SearchSpace(widest)  # type: ignore[union-attr]
+        return cls(space, {name: ranges[name] for name in widest})
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""

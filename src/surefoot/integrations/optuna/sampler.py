@@ -173,6 +173,7 @@ class SurefootSampler(BaseSampler):
         self._independent = RandomSampler(seed=self._draw_seed())
         self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
+        self._last_common: CommonSpace | None = None
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = threading.RLock()
@@ -509,7 +510,8 @@ class SurefootSampler(BaseSampler):
         """The varying parameters, those of `search_space` or those in common, by name."""
         if self._search_space is not None:
             return CommonSpace.declared(self._search_space)
-        return CommonSpace.of(trials)
+        self._last_common = CommonSpace.of(trials, self._last_common)
+        return self._last_common
 
     def _up_to_date(
         self, study: Study, search_space: SearchSpace, trials: Sequence[FrozenTrial]

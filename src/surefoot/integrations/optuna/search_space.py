@@ -118,6 +118,8 @@ class SearchSpace:
     def varying(self) -> SearchSpace:
         """The space of the parameters that have more than one value."""
         names = self.varying_names
+        if len(names) == len(self.scales):
+            return self
         scales = {name: self.scales[name] for name in names}
         return replace(
             self, scales=scales, ordered=[name for name in self.ordered if name in names]
