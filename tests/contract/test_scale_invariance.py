@@ -123,7 +123,10 @@ def test_coordinates_in_another_unit_give_the_same_answers(build: Build) -> None
 
 
 @pytest.mark.parametrize("policy", ["bound", "draw", "improvement"])
-def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(policy: str) -> None:
+@pytest.mark.parametrize("space", [box(), sf.Arms(ORIGIN + EXTENTS * UNIT)], ids=["box", "arms"])
+def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(
+    policy: str, space: sf.Arms | sf.Box
+) -> None:
     policies = {
         "bound": sf.acquisition.UpperConfidenceBound,
         "draw": sf.acquisition.ThompsonSampling,
@@ -132,7 +135,7 @@ def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(policy
 
     def played(reward: float) -> list[list[float]]:
         kernel = sf.kernels.scaled(sf.kernels.matern(2.5, [1.0, 9.0]), reward**2)
-        optimizer = sf.Optimizer(box(), kernel, ridge=0.01 * reward**2, policy=policies[policy]())
+        optimizer = sf.Optimizer(space, kernel, ridge=0.01 * reward**2, policy=policies[policy]())
         told(optimizer, reward, 1.0)
         return answers(optimizer, reward, 1.0)
 

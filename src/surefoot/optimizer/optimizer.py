@@ -406,8 +406,8 @@ class Optimizer:
         measured one for which that is most probable, as its `feasibility` says.
 
         Args:
-            by: "mean" for the largest posterior mean, "lower" for the largest lower bound, "rounds"
-                for the query whose lower bound was largest in the round in which it was chosen
+            by: "mean" for the largest value, "lower" for the largest lower end of its interval,
+                "rounds" for the query whose lower bound was largest in the round it was chosen in
                 (requires `acquisition.Recorded` as the policy); "cross-validated" for the largest
                 posterior mean if it predicts rewards that are left out
                 (`CrossValidation.is_predictive`), else the measured point of best average reward,

@@ -84,12 +84,13 @@ class ArmPosterior:
     @cached_property
     def deviation_of_arms(self) -> Tensor:
         """Posterior standard deviation of all arms (A,)."""
+        least = LEAST_VARIANCE * self.table.largest
         if not self.pulled:
-            deviation = self.start.clamp_min(LEAST_VARIANCE).sqrt_()
+            deviation = self.start.clamp_min(least).sqrt_()
             return deviation if self.scale == 1.0 else self.scale * deviation
         columns = self.table.columns
         variance = self._start_in_reward_units - ((columns @ self.fallen) * columns).sum(-1)
-        return variance.clamp_min_(self.scale**2 * LEAST_VARIANCE).sqrt_()
+        return variance.clamp_min_(self.scale**2 * least).sqrt_()
 
     @cached_property
     def elsewhere(self) -> FeaturePosterior:

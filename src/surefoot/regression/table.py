@@ -56,6 +56,11 @@ class Table:
         return self.transform.numel() == 0
 
     @cached_property
+    def largest(self) -> float:
+        """Largest prior variance of an arm."""
+        return float(self.prior.max())
+
+    @cached_property
     def features(self) -> Tensor:
         """Features of all arms (A, m)."""
         return self.columns if self._is_plain else self.columns @ self.transform.T
@@ -107,7 +112,7 @@ class Table:
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the residual process, which is 0 where the features represent all arms."""
-        most = _EXPLAINED * float(self.prior.max())
+        most = _EXPLAINED * self.largest
         if self._is_plain and float(self.residuals.max()) <= most:
             return no_residual(self.columns, self.dimension)
         return residual_draw(self.embedding, prior, self.columns)
