@@ -19,6 +19,14 @@ with extra("tune"):
     import typer
 
     from surefoot._commands import ask_tell, judge
+    from surefoot._commands.following import (
+        LogOption,
+        OnTrialOption,
+        PageOption,
+        WatchOption,
+        followers,
+        watch_page,
+    )
     from surefoot._commands.terminal import StudyArgument, one_line_errors
     from surefoot._commands.terminal import confidence as _confidence
     from surefoot._commands.terminal import integer as _integer
@@ -99,6 +107,9 @@ def tune(
         ),
     ] = "local",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
+    page: PageOption = None,
+    log: LogOption = None,
+    on_trial: OnTrialOption = None,
 ) -> None:
     """Measure configurations; resume a stopped study.
 
@@ -113,7 +124,15 @@ def tune(
         from surefoot.tune.display import rounds_text
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        outcome = run(study, rounds=rounds, workers=workers, backend=backend, quiet=quiet)
+        others = followers(study, page, log, on_trial)
+        outcome = run(
+            study,
+            rounds=rounds,
+            workers=workers,
+            backend=backend,
+            quiet=quiet,
+            followers=others,
+        )
         if not quiet:
             summary = outcome.summary
             typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
@@ -312,9 +331,13 @@ def report(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The HTML file to write.")
     ] = Path("report.html"),
+    watch: WatchOption = False,
 ) -> None:
     """Write a report as one HTML page."""
     with one_line_errors():
+        if watch:
+            watch_page(study, output)
+            return
         from surefoot.tune.report import write_report
 
         write_report(study, output)

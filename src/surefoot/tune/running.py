@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.definition.command_template import InvalidCommand, shell_note
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
+from surefoot.tune.following.followers import Follower, followed
 from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
 from surefoot.tune.measuring.objective import Objective, objective_of
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
@@ -58,6 +60,7 @@ def run(
     quiet: bool = False,
     sampler: BaseSampler | None = None,
     console: Console | None = None,
+    followers: Sequence[Follower] = (),
 ) -> Outcome:
     """Tune until the study has its rounds, those of earlier runs included.
 
@@ -74,6 +77,7 @@ def run(
         sampler: Optuna sampler of a run with one worker, by default surefoot's own. Another one may
             choose values between a special value and the scale of its parameter.
         console: Where to show the progress, by default standard output.
+        followers: What else is told of each trial, such as `event_log(path)`.
 
     Returns:
         How the run ended, and the results of the study.
@@ -126,7 +130,11 @@ def run(
         if not complete:
             import_model()
         # A terminal whose cursor is hidden has handlers that bring it back.
-        with stop_on_signals(stop), display_of(trials, console, quiet) as display:
+        with (
+            stop_on_signals(stop),
+            display_of(trials, console, quiet) as shown,
+            followed(shown, trials, followers) as display,
+        ):
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)

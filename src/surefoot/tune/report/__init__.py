@@ -9,8 +9,9 @@ from surefoot.tune.plain_text import storable
 from surefoot.tune.report.collect import collect
 from surefoot.tune.report.page import page
 from surefoot.tune.study.opened_study import open_study
+from surefoot.tune.study.state import StudyState
 
-__all__ = ["write_report"]
+__all__ = ["check_report", "write_report", "write_state"]
 
 
 def write_report(study_file: Path | str, output: Path | str) -> None:
@@ -30,7 +31,24 @@ def write_report(study_file: Path | str, output: Path | str) -> None:
         WriteFailed: If the output cannot be written.
     """
     output = Path(output)
+    check_report(output)
+    write_state(open_study(study_file).state(), output)
+
+
+def check_report(output: Path) -> None:
+    """Raise `InvalidInput` for a file that a report cannot be written to."""
     check_output(output, (".html", ".htm"))
-    text = page(collect(open_study(study_file).state()))
+
+
+def write_state(state: StudyState, output: Path, progress: str = "", reloads: bool = False) -> None:
+    """Write the report of a study as it is at one time; see `write_report`.
+
+    Args:
+        state: The study.
+        output: The HTML file to write.
+        progress: How far the study is, shown at the top.
+        reloads: Whether the page reloads itself.
+    """
+    text = page(collect(state), progress, reloads)
     with output_file(output) as partial:
         partial.write_text(storable(text), encoding="utf-8")

@@ -41,9 +41,17 @@ from surefoot.tune.report.figures import (
 )
 from surefoot.tune.report.formatting import number, setting, within
 
+RELOADS = 5  # seconds between two readings of a page that reloads itself
 
-def page(report: Report) -> str:
-    """The report as HTML."""
+
+def page(report: Report, progress: str = "", reloads: bool = False) -> str:
+    """The report as HTML.
+
+    Args:
+        report: What it says.
+        progress: How far the study is.
+        reloads: Whether the page reloads itself.
+    """
     view = report.environment
     width = report.value.upper - report.value.lower
     assets = files("surefoot.tune.report").joinpath("templates")
@@ -59,7 +67,8 @@ def page(report: Report) -> str:
             within(report.value.lower, width),
             report.units.of_value(within(report.value.upper, width)),
         ],
-        counts=_counts(report),
+        counts=" · ".join(filter(None, [progress, _counts(report)])),
+        reloads=RELOADS if reloads else 0,
         comparison=_comparison(report),
         convergence=_embed("convergence", convergence(report), convergence_text(report)),
         convergence_verdict=convergence_verdict(report),

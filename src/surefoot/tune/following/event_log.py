@@ -1,0 +1,106 @@
+"""A log of a run: one JSON object a line, appended as things happen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.tune.display import Display
+from surefoot.tune.following.followers import Follower, NewTrials
+from surefoot.tune.output_file import WriteFailed, check_output
+from surefoot.tune.study.trial_attributes import (
+    failure_reason,
+    is_interrupted,
+    trial_constraints,
+    trial_environment,
+    trial_seconds,
+    trial_sem,
+    trial_worker,
+)
+from surefoot.tune.study.trials import StudyTrials
+
+
+def event_log(path: Path) -> Follower:
+    """A follower that appends the events of a run to a file.
+
+    Each line is an object with `time`, `event` and what belongs to it: `started`, `measured`,
+    `failed`, `interrupted`, `note` and `ended`.
+
+    Args:
+        path: The file, which is created if it does not exist.
+
+    Raises:
+        InvalidInput: If it cannot be a file.
+    """
+    check_output(path)
+
+    def follow(trials: StudyTrials, display: Display) -> AbstractContextManager[Display]:
+        return _log(path, trials)
+
+    return follow
+
+
+@contextmanager
+def _log(path: Path, trials: StudyTrials) -> Iterator[Display]:
+    try:
+        stream = path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+    with stream:
+        log, study = _EventLog(stream, NewTrials(trials)), trials.study_file.study
+        log.write("started", study=study.name, direction=study.direction, rounds=trials.rounds)
+        try:
+            yield log
+        finally:
+            log.finished()
+            state = trials.opened.state()
+            log.write("ended", finished=state.finished, failed=state.failed)
+
+
+@dataclass(frozen=True)
+class _EventLog:
+    stream: IO[str]
+    new: NewTrials
+
+    def write(self, event: str, **content: Any) -> None:
+        now = datetime.now().isoformat(timespec="milliseconds")
+        self.stream.write(json.dumps({"time": now, "event": event, **content}) + "\n")
+        self.stream.flush()
+
+    def began(self) -> None:
+        return None
+
+    def finished(self) -> None:
+        for trial in self.new.look()[1]:
+            self.write(_event(trial), **_content(trial))
+
+    def note(self, text: str) -> None:
+        self.write("note", text=text)
+
+
+def _event(trial: FrozenTrial) -> str:
+    if is_interrupted(trial):
+        return "interrupted"
+    return "measured" if trial.state == TrialState.COMPLETE else "failed"
+
+
+def _content(trial: FrozenTrial) -> dict[str, Any]:
+    """What is known of a trial, without what it has none of."""
+    known = {
+        "value": trial.value,
+        "sem": trial_sem(trial),
+        "worker": trial_worker(trial),
+        "seconds": trial_seconds(trial),
+        "failure": failure_reason(trial) or None,
+        "environment": trial_environment(trial) or None,
+        "constraints": trial_constraints(trial) or None,
+    }
+    given = {name: one for name, one in known.items() if one is not None}
+    return {"number": trial.number, "params": trial.params, **given}

@@ -1,0 +1,137 @@
+"""The report of a study while it is measured: a page that is rewritten, and reloads itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from surefoot.tune.display import Display
+from surefoot.tune.following.followers import Follower, NewTrials
+from surefoot.tune.report import check_report, write_state
+from surefoot.tune.study.opened_study import OpenedStudy, open_study
+from surefoot.tune.study.schedule import Schedule
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import is_round
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.types import NotReady
+
+POLL = 2.0  # seconds between looks at the study
+RECENT = 10  # ends of trials by which the pace is estimated
+
+
+def live_page(path: Path) -> Follower:
+    """A follower that rewrites the report after each trial.
+
+    Args:
+        path: The HTML file.
+
+    Raises:
+        InvalidInput: If it cannot be one.
+    """
+    check_report(path)
+
+    def follow(trials: StudyTrials, display: Display) -> AbstractContextManager[Display]:
+        return _writing(_LivePage(path, trials.rounds, NewTrials(trials)))
+
+    return follow
+
+
+@contextmanager
+def _writing(page: _LivePage) -> Iterator[Display]:
+    page.write(page.new.look()[0])
+    try:
+        yield page
+    finally:
+        page.write(page.new.look()[0], ended=True)
+
+
+@dataclass(frozen=True)
+class _LivePage:
+    path: Path
+    rounds: int
+    new: NewTrials
+
+    def began(self) -> None:
+        return None
+
+    def finished(self) -> None:
+        state, new = self.new.look()
+        if new:
+            self.write(state)
+
+    def note(self, text: str) -> None:
+        return None
+
+    def write(self, state: StudyState, ended: bool = False) -> bool:
+        return write_page(state, self.path, self.rounds, ended)
+
+
+def write_page(state: StudyState, path: Path, rounds: int, ended: bool = False) -> bool:
+    """Write the report, which reloads itself unless the study has ended.
+
+    Args:
+        state: The study.
+        path: The HTML file.
+        rounds: Rounds to reach.
+        ended: Whether nothing more is to come.
+
+    Returns:
+        Whether there is a report; there is none before the first measurement.
+    """
+    try:
+        write_state(state, path, progress_text(state, rounds), reloads=not ended)
+    except NotReady:
+        return False
+    return True
+
+
+def watch(
+    study_file: Path, path: Path, wrote: Callable[[StudyState], None], sleep: Callable = time.sleep
+) -> None:
+    """Rewrite the report whenever a trial has ended, until the study has all its rounds.
+
+    Args:
+        study_file: The study file.
+        path: The HTML file.
+        wrote: Called when the page has been written.
+        sleep: Waits between two looks, in seconds.
+
+    Raises:
+        As `write_report`; but a study without a measurement is waited for.
+    """
+    check_report(path)
+    opened: OpenedStudy = open_study(study_file)
+    rounds, seen = opened.study_file.study.rounds, -1
+    while True:
+        state = opened.state()
+        ended = state.finished >= Schedule(state, rounds).target()
+        if state.finished != seen or ended:
+            seen = state.finished
+            if write_page(state, path, rounds, ended):
+                wrote(state)
+        if ended:
+            return
+        sleep(POLL)
+
+
+def progress_text(state: StudyState, rounds: int) -> str:
+    """How far a study is, and when it will end at the pace of its latest trials."""
+    target = Schedule(state, rounds).target()
+    text = f"{state.finished} of {target} rounds"
+    ends = sorted(one.datetime_complete or datetime.min for one in state.trials if is_round(one))
+    ends = ends[-RECENT:]
+    left = target - state.finished
+    if left <= 0 or len(ends) < 2:
+        return text
+    seconds = left * (ends[-1] - ends[0]).total_seconds() / (len(ends) - 1)
+    return f"{text}, about {_duration(seconds)} left at {ends[-1]:%H:%M}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
