@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from surefoot._internal.html import as_html, value_text
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -83,6 +85,13 @@ class Query:
     environment: Tensor | None = None
     owner: str = field(default="", repr=False)
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        repeats = self.repeats if self.repeats > 1 else None
+        where = {"configuration": self.params or self.point, "arm": self.arm}
+        return as_html(
+            f"Query {self.id}", {**where, "environment": self.environment, "repeats": repeats}
+        )
 
 
 OBJECTIVE = "objective"
@@ -173,6 +182,20 @@ class Recommendation:
     feasibility: float = 1.0
     estimand: str = "location"
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What a person wants to see of it, by name."""
+        value = "value" if self.estimand == "location" else self.estimand
+        return {
+            "configuration": self.params or self.point,
+            "arm": self.arm,
+            f"predicted {value}": value_text(self.value, self.lower, self.upper),
+            "constraints hold": f"{self.feasibility:.0%}" if self.feasibility < 1.0 else None,
+        }
+
+    def _repr_html_(self) -> str:
+        return as_html("Recommendation", self.rows)
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import ESTIMANDS, Estimand
+from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.beliefs import gains
 from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
@@ -22,6 +23,7 @@ from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
 from surefoot.regression.posterior import Moments, Posterior, joint
@@ -119,6 +121,23 @@ class Belief:
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     band: Band = SYMMETRIC
+
+    def _repr_html_(self) -> str:
+        return as_html("Belief", self.rows)
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What a person wants to see of the measurements and their noise, by name."""
+        fitted, weights = self.hyperparameters, self.weights
+        outliers = int((weights < OUTLIER_WEIGHT).sum())
+        noise = fitted.noise**0.5 * fitted.scale
+        return {
+            "measurements": f"{len(weights)}, {outliers} treated as outliers",
+            "noise": f"Student-t, scale {noise:.3g}, {fitted.dof:.3g} degrees of freedom",
+            "effects taken out": list(self.effects),
+            "unstable configurations": len(self.unstable) or None,
+            "pending queries": len(self.pending) or None,
+        }
 
     # Predictions
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition import Policy, ScoreRule, UpperConfidenceBound
 from surefoot.acquisition.plan import Plan
@@ -439,6 +440,12 @@ class Optimizer:
                 '`by="lower"` for another `risk`.'
             )
         return recommend(belief, rule, self._state.cloned)
+
+    def _repr_html_(self) -> str:
+        pending = {"pending queries": [query.id for query in self.pending]}
+        if not len(self.history):
+            return as_html("Optimizer", pending, ["No reward yet."])
+        return as_html("Optimizer", {**self.recommend().rows, **self.belief().rows, **pending})
 
     @property
     def constraints(self) -> ConstraintBeliefs:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from surefoot._internal.html import as_html, value_text
 from surefoot.types import Constraint
 
 
@@ -32,6 +33,19 @@ class StudyRecommendation:
     feasibility: float = 1.0
     feasible: bool = True
     estimand: str = "location"
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What a person wants to see of it, by name."""
+        value = "value" if self.estimand == "location" else self.estimand
+        return {
+            "configuration": self.params,
+            f"predicted {value}": value_text(self.value, self.lower, self.upper),
+            "constraints hold": "" if self.feasibility == 1.0 else f"{self.feasibility:.0%}",
+        }
+
+    def _repr_html_(self) -> str:
+        return as_html("Recommendation", self.rows)
 
 
 @dataclass(frozen=True)

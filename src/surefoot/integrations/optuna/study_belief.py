@@ -14,6 +14,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
+from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
@@ -76,6 +77,12 @@ class StudyBelief:
     over: RiskOverEnvironment | None = None
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] | None = None
+
+    def _repr_html_(self) -> str:
+        with warnings.catch_warnings():  # of what the row about constraints says
+            warnings.simplefilter("ignore")
+            best = self.recommend()
+        return as_html("Belief of the study", {**best.rows, **self.belief.rows})
 
     @cached_property
     def values(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from surefoot._internal.html import as_html
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
 from surefoot.tune.measuring.measurement import Failure, Measurement
@@ -88,6 +89,9 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON values; infinite ends of intervals are None."""
         return _finite(asdict(self))
+
+    def _repr_html_(self) -> str:
+        return as_html("Comparison", {"A": self.a, "B": self.b}, self.lines())
 
     def lines(self) -> list[str]:
         """The result in words."""

@@ -39,7 +39,7 @@ class Rules:
     pool: int = 60
     most: int = 60
     looked_for: float = 1.0
-    patience: float = 1.0
+    patience: float = 0.5
 
     def __post_init__(self) -> None:
         checks.choice("direction", self.direction, "minimize", "maximize")

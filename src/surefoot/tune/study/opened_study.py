@@ -73,6 +73,11 @@ class OpenedStudy:
     recommended: dict[int, StudyRecommendation] = field(default_factory=dict, repr=False)
     _beliefs: dict[int, StudyBelief] = field(default_factory=dict, repr=False)
 
+    def _repr_html_(self) -> str:
+        from surefoot.tune.study.summary import summarise  # which needs this module
+
+        return summarise(self).html(self.study_file.study.name)
+
     @property
     def study_file(self) -> StudyFile:
         """The checked study file."""

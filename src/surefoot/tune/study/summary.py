@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from optuna.trial import TrialState
 
+from surefoot._internal.html import as_html
 from surefoot.integrations.optuna import CONSTRAINTS
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.study.effects_text import effect_lines
@@ -92,6 +93,18 @@ class Summary:
     effects: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     over_environment: tuple[str, ...] = ()
+
+    def html(self, name: str) -> str:
+        """The summary as HTML, for notebooks.
+
+        Args:
+            name: Name of the study.
+        """
+        rows: dict[str, Any] = {} if self.recommended is None else self.recommended.rows
+        rows["against the defaults"] = None if self.defaults is None else str(self.defaults)
+        rows["trials"] = f"{self.trials}, {self.failed} of them failed"
+        notes = [*self.effects, *(f"Warning: {text}" for text in self.warnings)]
+        return as_html(f"Study {name}", rows, notes)
 
     @property
     def interval(self) -> tuple[float, float] | None:
