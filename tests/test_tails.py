@@ -228,3 +228,8 @@ def test_any_values_give_a_sound_diagnosis_or_a_reason(values):
 def test_what_are_no_numbers_is_refused(wrap, message):
     with pytest.raises(InvalidInput, match=message):
         diagnose(wrap(np.random.default_rng(0).normal(size=99)))
+
+
+def test_two_values_have_no_tail():
+    facts = dict(diagnose(np.array([1.0, 2.0] * 30)).facts())
+    assert facts["Tail index"] == "none, as the 8 largest deviations are equal"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from surefoot.tails.hill import TailIndex, checked_sample, tail_index
+from surefoot.tails.hill import LARGEST_INDEX, TailIndex, checked_sample, tail_index
 from surefoot.tails.kolmogorov_smirnov import SIMULATIONS, normality
 from surefoot.tails.moment import LEAST_ALPHA, Moment
 
@@ -73,16 +73,19 @@ class TailDiagnosis:
         return [
             ("Values", str(self.n)),
             ("Kolmogorov-Smirnov against the normal", f"{self.ks:.3f} ({self.p_text})"),
-            (
-                "Tail index",
-                f"{self.tail_index:.2f} (95 % interval {self.tail_lower:.2f} to "
-                f"{self.tail_upper:.2f}, from the {self.tail_count} largest deviations)",
-            ),
+            ("Tail index", self._tail_text()),
             ("Largest deviation / median absolute deviation", f"{self.largest_over_mad:.1f}"),
             ("Share of outliers (beyond 3.5 robust sd)", f"{100 * self.outlier_share:.1f} %"),
             ("Suggested algorithm", f"surefoot.algorithms.{self.algorithm}"),
             ("Suggested moment", _moment_text(self.moment)),
         ]
+
+    def _tail_text(self) -> str:
+        of = f"the {self.tail_count} largest deviations"
+        if self.tail_lower >= LARGEST_INDEX:
+            return f"none, as {of} are equal"
+        ends = f"{self.tail_lower:.2f} to {self.tail_upper:.2f}"
+        return f"{self.tail_index:.2f} (95 % interval {ends}, from {of})"
 
     def __str__(self) -> str:
         facts = self.facts()

@@ -12,6 +12,7 @@ from scipy import special
 from surefoot.types import InvalidInput
 
 Array = NDArray[np.float64]
+LARGEST_INDEX = 1e3  # where the largest deviations are equal: there is no tail
 _MIN_VALUES = 20  # for any statement about the tails
 
 
@@ -74,7 +75,7 @@ def tail_index(values: Array) -> TailIndex:
     if spread == 0:
         # All k deviations equal the next one: a bounded, two-valued sample. Its tail is lighter
         # than any power; a large number represents that.
-        return TailIndex(1e3, 1e3, 1e3, k)
+        return TailIndex(LARGEST_INDEX, LARGEST_INDEX, LARGEST_INDEX, k)
     index = 1 / spread
     lower, upper = index * special.gammaincinv(k, [0.025, 0.975]) / k
     return TailIndex(index, float(lower), float(upper), k)
