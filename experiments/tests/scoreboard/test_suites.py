@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from surefoot_experiments.scoreboard.space import Categorical, Float, Integer, Space, box
-from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own
+from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own, steps
 from surefoot_experiments.scoreboard.suites.bbob_noisy import FUNCTIONS, Function
 from surefoot_experiments.scoreboard.suites.cloud_knobs import infer
 from surefoot_experiments.scoreboard.task import CONFIRMATION, DEVELOPMENT, WRONG, noise
@@ -211,3 +211,12 @@ def test_the_recorded_systems_have_their_knobs():
 
 def test_a_box_has_named_coordinates():
     assert box([0, 1], [2, 3]).decode([0.5, 0.5]) == {"x0": 1.0, "x1": 2.0}
+
+
+@pytest.mark.parametrize("problem", steps.PROBLEMS)
+def test_the_least_value_of_a_jump_is_next_to_its_edge(problem):
+    jump, generator = steps.Jump(problem), np.random.default_rng(problem)
+    rows = generator.random((200, sum(one.width for one in jump.space.parameters)))
+    gaps = [jump.score(jump.space.decode(row))["gap"] for row in rows]
+    assert min(gaps) >= -1e-12
+    assert {gap > 0.5 * steps.JUMP for gap in gaps} == {True, False}

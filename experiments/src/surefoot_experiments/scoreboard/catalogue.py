@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from surefoot import InvalidInput
 from surefoot_experiments.scoreboard.environments import HERE
 from surefoot_experiments.scoreboard.rival import Rival
-from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own, simopt
+from surefoot_experiments.scoreboard.suites import bbob_noisy, cloud, multimodal, own, simopt, steps
 from surefoot_experiments.scoreboard.task import Task
 
 SUREFOOT, RANDOM = "surefoot", "random"
@@ -19,6 +19,7 @@ SUITES: dict[str, Callable[[Sequence[str]], list[Task]]] = {
     simopt.SUITE: simopt.tasks,
     multimodal.SUITE: multimodal.tasks,
     own.SUITE: own.tasks,
+    steps.SUITE: steps.tasks,
 }
 RIVALS = {
     one.name: one

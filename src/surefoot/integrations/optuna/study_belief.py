@@ -24,6 +24,7 @@ from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
     PredictedConstraint,
+    SharedFailure,
     StudyDrift,
     StudyRecommendation,
 )
@@ -104,6 +105,25 @@ class StudyBelief:
         """Configurations whose measurements differ too much, as values by parameter name."""
         points = self.belief.unstable
         return [{**self.configuration(point), **self.constant} for point in points]
+
+    @property
+    def seeks_feasibility(self) -> bool:
+        """Whether no measured configuration probably satisfies all constraints.
+
+        The sampler then searches for a first one that does, whatever its value.
+        """
+        return self.belief.seeks_feasibility
+
+    @property
+    def shared_failures(self) -> list[SharedFailure]:
+        """Values with which every trial seems to fail, whatever the other parameters are."""
+        parameters = self.encoding.parameters.items()
+        return [
+            SharedFailure(name, parameter.decode(one.value.cpu()), one.failures, one.probability)
+            for one in self.belief.shared_failures.found
+            for name, parameter in parameters
+            if parameter.columns == one.columns
+        ]
 
     @property
     def estimand(self) -> Estimand:

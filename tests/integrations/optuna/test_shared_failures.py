@@ -1,0 +1,30 @@
+"""What failed trials share is learned from the first of them, and said in a line."""
+
+import optuna
+import pytest
+
+from surefoot.integrations.optuna import SurefootSampler
+
+
+@pytest.mark.slow
+def test_a_category_that_always_fails_costs_a_few_trials():
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.suggest_int("n", 1, 8)
+        if trial.suggest_categorical("defrag", ["yes", "no"]) == "yes":
+            raise ValueError
+        trial.set_constraint("memory", x > 0.4)
+        return -x
+
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.optimize(objective, n_trials=16, catch=(ValueError,))
+    belief = study.sampler.belief(study)
+    failed = [t for t in study.trials if t.state == optuna.trial.TrialState.FAIL]
+    assert 1 <= len(failed) <= 4
+    assert [str(one) for one in belief.shared_failures] == [
+        f"{len(failed)} failures, all with defrag = yes"
+    ]
+    assert not belief.seeks_feasibility
+    best = belief.recommend()
+    assert best.feasible
+    assert best.params["x"] <= 0.4
