@@ -13,7 +13,7 @@ from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.unit_scales import factor, scale
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.model_checks import contradictions
-from surefoot.tune.study.trial_attributes import UNITS
+from surefoot.tune.study.trial_attributes import UNITS, study_units
 from surefoot.tune.workers.worker_loop import UnclearMeasurement, tune
 
 
@@ -122,6 +122,11 @@ def test_a_study_that_was_recorded_as_printed_goes_on(write_study):
     tune(trials_of(path, rounds=1), Scripted([Measurement(1.96, 0.1)]), Stop())
     tune(trials, Scripted([printed(2.5, ""), printed(2.5, "s")]), Stop())
     assert [trial.value for trial in all_of(trials)] == [1.96, 2.5, 2.5]
+
+
+@pytest.mark.parametrize("foreign", [3, "ms", ["ms"], {VALUE: 3}])
+def test_foreign_units_in_a_storage_are_none(foreign):
+    assert study_units({UNITS: foreign}) == {}
 
 
 def test_an_unclear_first_output_ends_the_run_and_does_not_count(write_study):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +24,13 @@ ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its 
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
+
+
+def study_units(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """The units of a study's first measurement by name, from its attributes; empty before it."""
+    recorded = attributes.get(UNITS)
+    items = recorded.items() if isinstance(recorded, dict) else ()
+    return {str(name): unit for name, unit in items if isinstance(unit, str)}
 
 
 def is_round(trial: FrozenTrial) -> bool:

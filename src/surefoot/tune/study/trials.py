@@ -42,6 +42,7 @@ from surefoot.tune.study.trial_attributes import (
     SECONDS,
     UNITS,
     is_round,
+    study_units,
 )
 
 FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
@@ -161,14 +162,14 @@ class StudyTrials:
     def _in_study_units(self, result: Measurement) -> Measurement | Failure:
         """The measurement in the study's units, which the first one decides."""
         study, declared = self.opened.study, declared_units(self.study_file)
-        known = study.user_attrs.get(UNITS, {})
+        known = study_units(study.user_attrs)
         if not result.units.keys() - known.keys():
             return in_study_units(result, declared, known)
         with self.opened.lock():  # one process at a time has the first measurement
-            known = study.user_attrs.get(UNITS, {})
-            trials = self.opened.read().trials
-            if not known and any(one.state == TrialState.COMPLETE for one in trials):
-                known = result.units  # earlier ones were recorded as they were printed
+            state = self.opened.read()
+            known = study_units(state.attributes)
+            if not known and any(one.state == TrialState.COMPLETE for one in state.trials):
+                known = dict(result.units)  # earlier ones were recorded as they were printed
             settled = in_study_units(result, declared, known)
             if isinstance(settled, Measurement):
                 study.set_user_attr(UNITS, {**settled.units, **known})
