@@ -3,7 +3,9 @@
 Before the first reward a random pair is asked; comparisons begin with the second round.
 """
 
+import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,6 +155,21 @@ class TestStableOpt:
         for _ in range(ROUNDS):
             assert left.round() == right.round()
         assert left.rewards == right.rewards
+
+
+@pytest.mark.parametrize("make", [v_ucb, cvar_ucb, stable_opt])
+def test_the_best_round_can_be_recommended(make: Any) -> None:
+    """That whose lower bound was largest when its design was chosen."""
+    case, level = CASES["se"], {} if make is stable_opt else {"level": 0.3}
+    optimizer = make(case.joint, case.kernel(), ridge=NOISE, recommendation="rounds", **level)
+    optimizer.tell(optimizer.ask(), 0.5)
+    rounds: list[tuple[float, list[float]]] = []
+    for number in range(5):
+        query, belief = optimizer.ask(), optimizer.belief().represented
+        lower = float(belief.risks(query.point.unsqueeze(0))[1])
+        rounds.append((lower, query.point.tolist()))
+        optimizer.tell(query, math.sin(3.0 * number))
+    assert optimizer.recommend().point.tolist() == max(rounds)[1]
 
 
 @pytest.mark.slow

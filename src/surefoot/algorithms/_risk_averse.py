@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from surefoot._internal import checks
-from surefoot.acquisition import Plan, Policy, Reporting
-from surefoot.acquisition.recommendation import By, check_by
+from surefoot.acquisition import Plan, Policy, Recorded, Reporting
+from surefoot.acquisition.recommendation import ROUNDS, By, check_by
 from surefoot.algorithms._defaults import initial_design_size, placed
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features, Nystrom, PivotedCholesky
@@ -60,7 +60,7 @@ def risk_averse(
         features=plain if features is None else features,
         estimator=estimator,
         width=width,
-        policy=policy,
+        policy=Recorded(policy) if recommendation == ROUNDS else policy,
         ridge=1.0 if ridge is None else ridge,
         plan=Plan(first if initial is None else initial),
         reporting=Reporting(recommendation),

@@ -8,6 +8,7 @@ import torch
 
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.acquisition.lacing import Lacing
+from surefoot.acquisition.recommendation import By
 from surefoot.algorithms._defaults import width_or
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
@@ -33,6 +34,7 @@ def cvar_ucb(
     ridge: float | None = None,
     scale: float = 1.0,
     initial: int | None = None,
+    recommendation: By = "mean",
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -62,6 +64,7 @@ def cvar_ucb(
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
             environment; by default none if a kernel is given.
+        recommendation: Rule of `recommend`, as for `v_ucb`: "mean", "lower", "rounds" or a score.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -99,6 +102,7 @@ def cvar_ucb(
         width=width_or(width, scale, srinivas(scale=scale)),
         ridge=ridge,
         initial=initial,
+        recommendation=recommendation,
         seed=seed,
         device=device,
     )

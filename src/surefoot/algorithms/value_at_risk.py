@@ -11,12 +11,11 @@ from surefoot._internal import checks
 from surefoot.acquisition import (
     LargestGap,
     Policy,
-    Recorded,
     ScorePolicy,
     SurrogateBound,
 )
 from surefoot.acquisition.lacing import Lacing
-from surefoot.acquisition.recommendation import ROUNDS, By
+from surefoot.acquisition.recommendation import By
 from surefoot.algorithms._defaults import width_or
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
@@ -119,8 +118,6 @@ def v_ucb(
     policy: Policy = LargestGap(lacing) if several else ScorePolicy(lacing=lacing)
     if surrogate:
         policy = SurrogateBound(lacing)
-    if recommendation == ROUNDS:
-        policy = Recorded(policy)
     return risk_averse(
         space,
         kernel,
@@ -148,6 +145,7 @@ def stable_opt(
     ridge: float | None = None,
     scale: float = 1.0,
     initial: int | None = None,
+    recommendation: By = "mean",
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -171,6 +169,7 @@ def stable_opt(
         scale: Factor of the default width.
         initial: Number of pairs of the initial design, spread over the designs and drawn from the
             environment; by default none if a kernel is given.
+        recommendation: Rule of `recommend`, as for `v_ucb`: "mean", "lower", "rounds" or a score.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -208,6 +207,7 @@ def stable_opt(
         width=width_or(width, scale, srinivas(scale=scale)),
         ridge=ridge,
         initial=initial,
+        recommendation=recommendation,
         seed=seed,
         device=device,
     )

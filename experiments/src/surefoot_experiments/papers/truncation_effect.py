@@ -59,7 +59,7 @@ class Corruption:
         return ArmProblem("corrupted", function, CorruptedArm(arm, self.size), 1.0), arm
 
 
-WORLD = Synthetic(scaling="[0, 1], by minimum and maximum", rewards="±10 on one arm")
+WORLD = Synthetic(least=0.0, rewards="±10 on one arm")
 CORRUPTION = Corruption()
 _STATED_WORLD = replace(
     WORLD,
@@ -201,7 +201,9 @@ EXPERIMENTS = [
             "the noise."
         ),
         setting=(
-            "f is a random function as in figure 1a, mapped to [0, 1] by its minimum and maximum. "
+            "f is a positive random function as in figure 1b, divided by its maximum: the "
+            "published curve is in [0.309, 1.004], and its plain mean reaches 1.61. Which function "
+            "it is, and which arm is corrupted, cannot be told from the text. "
             "The picture's interval is μ ± β_t σ, the one that the text speaks of "
             "(the caption has μ ± σ). Thin lines are the means of single trials: averaging makes "
             "the plain mean look better than any of them. The threshold t^(1/4) cuts 10 + f in all "
