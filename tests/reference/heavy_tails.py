@@ -54,6 +54,8 @@ def uniform_truncation_width(
     gain: float, v: float, alpha: float, B: float, lam: float, delta: float, t: int
 ) -> float:
     """notes/guarantees.md, Proposition 3, for the epoch whose rounds end at n >= t."""
+    if t == 0:
+        return B  # |f| <= B sigma
     ends = [1]
     while ends[-1] < t:
         ends.append(math.ceil(1.25 ** len(ends)))

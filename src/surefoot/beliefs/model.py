@@ -331,6 +331,7 @@ class Regressor:
             effective_dimension=partial(self._effective_dimension, posterior, observations),
             prior_variance=self.constants.prior_variance,
             threshold=estimate.threshold,
+            spent=estimate.spent,
             unexplained=partial(unexplained, sample, self.constants.prior_variance),
             misfit=partial(misfit, sample),
         )

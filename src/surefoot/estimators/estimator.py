@@ -50,6 +50,7 @@ class Estimate:
         last_truncated: Whether the last one did.
         prior_mean: Empirical-Bayes mean of the prior, in the units of the sample.
         prior_scale: Empirical-Bayes scale of the prior, of which the coefficients are multiples.
+        spent: Sum of powers of leverages on which a threshold depends; 0 where none does.
     """
 
     coefficients: Tensor
@@ -59,6 +60,7 @@ class Estimate:
     last_truncated: bool = False
     prior_mean: float = 0.0
     prior_scale: float = 1.0
+    spent: float = 0.0
 
     def prior_units(self, units: RewardUnits) -> RewardUnits:
         """Prior mean and output scale as units, from those of the sample."""

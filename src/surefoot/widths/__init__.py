@@ -16,6 +16,7 @@ from surefoot.widths.gaussian import bkb, chowdhury_gopalan, constant, srinivas
 from surefoot.widths.heavy_tailed import (
     adaptive_fourier,
     adaptive_nystrom,
+    leverage_truncated,
     truncated,
     truncated_uniform,
     tuning_free,
@@ -33,6 +34,7 @@ __all__ = [
     "chowdhury_gopalan",
     "constant",
     "dual_mixture",
+    "leverage_truncated",
     "sketch_determinant",
     "srinivas",
     "truncated",

@@ -10,6 +10,7 @@ from surefoot.tails import Moment
 from surefoot.tails.moment import check_moment
 from surefoot.types import InvalidInput
 from surefoot.widths.gaussian import projected
+from surefoot.widths.phases import Phase
 from surefoot.widths.progress import Progress
 
 
@@ -84,7 +85,7 @@ class truncated_uniform:  # noqa: N801
     Example:
         >>> progress = Progress(round=100, information_gain=12.5, dimension=20, ridge=1.0)
         >>> truncated_uniform(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
-        35.0...
+        35.975...
     """
 
     moment: Moment
@@ -97,6 +98,9 @@ class truncated_uniform:  # noqa: N801
         _check(self.norm_bound, None, self.delta, self.scale)
 
     def __call__(self, progress: Progress) -> float:
+        norm = _norm(self.norm_bound, self.moment, progress)
+        if progress.round == 0:
+            return self.scale * norm
         epoch, end = 0, 1
         while end < progress.round:  # the rounds of an epoch end at ceil(1.25^i)
             epoch, end = epoch + 1, math.ceil(1.25 ** (epoch + 1))
@@ -105,8 +109,51 @@ class truncated_uniform:  # noqa: N801
         noise = _pull_threshold(self.moment, end) * math.sqrt(spread / progress.ridge)
         bias = math.sqrt((1.0 + self.moment.alpha) / progress.ridge)
         bias *= _pull_threshold(self.moment, progress.round)
-        norm = _norm(self.norm_bound, self.moment, progress)
         return self.scale * (math.hypot(norm, noise) + bias)
+
+
+@dataclass(frozen=True)
+class leverage_truncated:  # noqa: N801
+    """Width of `LeverageTruncation`, for rewards with a bounded moment of order 1 + a.
+
+    Of the order of that of Lemma 1 of Chowdhury and Gopalan 2019, with the information gain in
+    place of the number of features, and proved for arms that depend on the rewards, and for any
+    kernel. The constants are those of the proof.
+
+    Args:
+        moment: Bound v on the raw moment of order 1 + a of the rewards.
+        norm_bound: Bound B on the RKHS norm ||f||, in reward units; None doubles it from
+            v^(1/(1+a)).
+        delta: Probability that the bounds fail in some round, in (0, 1); that of the estimator.
+        scale: Factor on the whole width; 1 is that of the theorem.
+
+    Raises:
+        InvalidInput: For an argument out of range.
+
+    References:
+        notes/guarantees.md, Proposition 4.
+
+    Example:
+        >>> progress = Progress(1, information_gain=0.3, dimension=20, ridge=1.0, spent=1.0)
+        >>> leverage_truncated(Moment(alpha=1.0, bound=2.0), norm_bound=1.0)(progress)
+        17.155...
+    """
+
+    moment: Moment
+    norm_bound: float | None = None
+    delta: float = 0.1
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_moment(self.moment)
+        _check(self.norm_bound, None, self.delta, self.scale)
+
+    def __call__(self, progress: Progress) -> float:
+        norm = _norm(self.norm_bound, self.moment, progress)
+        if progress.round == 0:
+            return self.scale * norm
+        phase = Phase.of(self.moment, self.delta, progress.spent)
+        return self.scale * (norm + phase.deviation / math.sqrt(progress.ridge))
 
 
 @dataclass(frozen=True)
