@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
+from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.study import storage
 from surefoot.tune.study.opened_study import create_study
@@ -94,6 +95,30 @@ def test_what_is_wrong_is_said_in_one_line(write_study, change, message):
     assert message in said
     assert "\n" not in said
     assert len(said) < len(str(path)) + 250
+
+
+def test_all_keys_that_are_wrong_are_named(write_study):
+    path = write_study(("low = 512", 'low = "a"'), ("high = 65536", "hihg = 65536"))
+    with pytest.raises(StudyFileError) as error:
+        StudyFile.load(path)
+    assert str(error.value).endswith("; then also: parameters.size.high, parameters.size.low")
+
+
+def test_a_command_may_be_a_list_of_arguments(write_study):
+    line = '"python bench.py {size} {share} {mode}"'
+    command = next(
+        text for text in write_study().read_text().splitlines() if text.startswith("command")
+    )
+    as_line = write_study((command, f"command = {line}"))
+    template = CommandTemplate.parse(StudyFile.load(as_line).objective.command)
+    as_list = write_study(
+        (command, 'command = ["python", "bench.py", "{size}", "{share}", "{mode}"]')
+    )
+    assert CommandTemplate.parse(StudyFile.load(as_list).objective.command) == template
+    with pytest.raises(
+        StudyFileError, match=r"objective.command: got \[1\], expected a command li"
+    ):
+        StudyFile.load(write_study((command, "command = [1]")))
 
 
 def test_every_section_may_be_missing(tmp_path: Path):

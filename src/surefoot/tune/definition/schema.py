@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from surefoot._internal.estimands import Estimand
 from surefoot.tune.definition.section import (
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 
 MOST_INITIAL = 10_000  # configurations of the initial design
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
+
+
+def _as_line(value: Any) -> Any:
+    """A list of arguments as a command line; anything else as it is."""
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return shlex.join(value)
+    return value
+
+
+CommandLine = Annotated[str, BeforeValidator(_as_line)]
 
 
 class StudySection(Section):
@@ -70,17 +81,19 @@ class ObjectiveSection(Section):
     Without either, the study is measured from outside, by `surefoot ask` and `surefoot tell`.
     """
 
-    command: str | None = Field(default=None, description="a command line")
+    command: CommandLine | None = Field(
+        default=None, description="a command line, or a list of arguments"
+    )
     function: str | None = Field(
         default=None, description="'module:name' of a function beside the study file"
     )
     timeout: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="a number of seconds above 0"
     )
-    setup: str | None = Field(
+    setup: CommandLine | None = Field(
         default=None, description="a command line that runs once, before the first trial"
     )
-    teardown: str | None = Field(
+    teardown: CommandLine | None = Field(
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")

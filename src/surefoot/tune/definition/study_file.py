@@ -391,17 +391,14 @@ def _too_large(value: Any, key: str = "") -> str:
 
 
 def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
-    """The first problem in one line, and how many more there are."""
+    """The first problem in one line, and the keys of the others."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing: only the first says what to correct.
     problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
     key, message = _problem(dict(problems[0]), raw)
-    more = len(problems) - 1
-    return _one_line(f"{without_any_password(key)}: {message}" + _others(more))
-
-
-def _others(more: int) -> str:
-    return f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+    others = {_problem(dict(problem), raw)[0] for problem in problems[1:]} - {key}
+    also = without_any_password(f"; then also: {', '.join(sorted(others))}") if others else ""
+    return _one_line(f"{without_any_password(key)}: {message}{also}")
 
 
 def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
