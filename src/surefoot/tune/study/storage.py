@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -128,7 +129,8 @@ def _beside(study_file: StudyFile, name: str) -> Path:
     So a study is found through a symbolic link to its study file.
     """
     here, there = (path.parent / name for path in (study_file.path, study_file.path.resolve()))
-    return there if there.exists() and not here.exists() else here
+    # Unlike `Path.exists`, it is false of a name that no file can have.
+    return there if os.path.exists(there) and not os.path.exists(here) else here
 
 
 def server_options(url: URL) -> dict[str, Any]:
