@@ -425,12 +425,36 @@ GOOD_X, GOOD_Y = measured(6)
         ((GOOD_X, GOOD_Y, -torch.ones_like(GOOD_Y)), "`train_Yvar` is -1"),
         ((GOOD_X, GOOD_Y * torch.nan), "`train_Y` is not finite in row 0"),
         ((GOOD_X[:0], GOOD_Y[:0]), r"`train_X` is of shape \(0, 2\)"),
-        (([[1.0]], GOOD_Y), "`train_X` is"),
+        (([[1.0]], GOOD_Y), "`train_X` is of type list"),
     ],
 )
 def test_data_that_do_not_go_together(given: tuple, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         RobustGP(*given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": UNIT.flip(0)}, "`bounds` is"),
+        ({"bounds": [0.0, 1.0]}, "expected lower and upper bounds"),
+        ({"integrated": 1}, "`integrated` is 1"),
+        ({"hyperparameters": "robust"}, "`hyperparameters` is"),
+    ],
+)
+def test_options_that_are_none(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        RobustGP(GOOD_X, GOOD_Y, **options)
+
+
+def test_inputs_and_outcomes_of_other_shapes_are_refused() -> None:
+    model = fitted()
+    for inputs in (UNIT[:, :1], UNIT[0]):
+        with pytest.raises(InvalidInput, match=r"expected \(..., q, 2\)"):
+            model.posterior(inputs)
+    for outcomes in (torch.zeros(2), torch.zeros(3, 1), torch.zeros(2, 2)):
+        with pytest.raises(InvalidInput, match=r"`Y` is of shape"):
+            model.condition_on_observations(UNIT, outcomes)
 
 
 # In use

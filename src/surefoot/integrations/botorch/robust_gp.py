@@ -122,12 +122,15 @@ class RobustGP(Model, GP, FantasizeMixin):
         train_Yvar: Tensor | None = None,
         outcome_transform: OutcomeTransform | None = None,
         input_transform: InputTransform | None = None,
-        bounds: Tensor | None = None,
+        bounds: Tensor | Sequence | None = None,
         integrated: bool = False,
         hyperparameters: HyperparameterFit | None = None,
     ) -> None:
         _check_data(train_X, train_Y, train_Yvar)
+        if hyperparameters is not None:
+            checks.instance("hyperparameters", hyperparameters, HyperparameterFit)
         super().__init__()
+        self._dimension = train_X.shape[-1]
         self._is_ensemble = checks.truth("integrated", integrated)
         if input_transform is not None:
             self.input_transform = input_transform.to(train_X)
@@ -142,7 +145,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         self.register_buffer("_points", points.detach(), persistent=False)
         self.register_buffer("_rewards", train_Y.detach(), persistent=False)
         self.register_buffer("_sems", sems.detach(), persistent=False)
-        ends = _ends(points) if bounds is None else torch.as_tensor(bounds).to(points)
+        ends = _ends(points) if bounds is None else _checked_bounds(bounds, points)
         self.register_buffer("_bounds", ends, persistent=False)
         self._rule = hyperparameters
         shape = torch.Size([] if self.num_outputs == 1 else [self.num_outputs])
@@ -265,6 +268,7 @@ class RobustGP(Model, GP, FantasizeMixin):
         Returns:
             Posterior of outcomes (..., q, m); of (..., 16, q, m) if `integrated`.
         """
+        self._check_inputs(X)
         self.eval()
         X = self.transform_inputs(X)
         points = X.to(self._points.device, torch.float64)
@@ -304,6 +308,12 @@ class RobustGP(Model, GP, FantasizeMixin):
         Returns:
             The model; the one at hand stays as it is.
         """
+        self._check_inputs(X)
+        if Y.ndim < 2 or Y.shape[-2:] != (X.shape[-2], self.num_outputs):
+            raise InvalidInput(
+                f"`Y` is of shape {tuple(Y.shape)}, expected (..., {X.shape[-2]}, "
+                f"{self.num_outputs}) at inputs of shape {tuple(X.shape)}."
+            )
         values, _ = self.outcome_transform(Y, X=X)
         return self._given(X, values, noise)
 
@@ -435,6 +445,13 @@ class RobustGP(Model, GP, FantasizeMixin):
         noise = torch.tensor([one.noise for one in fits], dtype=torch.float64)
         self.likelihood.noise = noise.unsqueeze(-1) if len(fits) > 1 else noise
 
+    def _check_inputs(self, X: Tensor) -> None:
+        if X.ndim < 2 or X.shape[-1] != self._dimension:
+            raise InvalidInput(
+                f"`X` is of shape {tuple(X.shape)}, expected (..., q, {self._dimension}): q points "
+                f"of {self._dimension} inputs."
+            )
+
     def _check_fits(self, fits: Sequence[Fitted]) -> None:
         dimension = self._points.shape[-1]
         came = {one.kernel.base_kernel.lengthscale.shape[-1] for one in fits}
@@ -465,6 +482,17 @@ def _ends(points: Tensor) -> Tensor:
     return torch.stack([low, torch.where(high > low, high, low + 1.0)])
 
 
+def _checked_bounds(bounds: Tensor | Sequence, points: Tensor) -> Tensor:
+    """Bounds (2, d) as a tensor; `InvalidInput` unless lower ones are below upper ones."""
+    ends = torch.as_tensor(bounds).to(points)
+    if ends.shape != (2, points.shape[-1]) or not bool((ends[0] < ends[1]).all()):
+        raise InvalidInput(
+            f"`bounds` is {checks.shown(ends.tolist())}, expected lower and upper bounds "
+            f"(2, {points.shape[-1]}), the lower ones below the upper ones."
+        )
+    return ends
+
+
 def _batches(further: _Further) -> tuple[torch.Size, torch.Size]:
     return further.points.shape[:-2], further.values.shape[:-2]
 
@@ -475,9 +503,10 @@ def _check_data(X: object, Y: object, Yvar: object) -> None:
     for name, value in given.items():
         if not isinstance(value, Tensor) or value.ndim != 2 or 0 in value.shape:
             shape = tuple(getattr(value, "shape", ()))
+            came = f"of shape {shape}" if shape else f"of type {type(value).__name__}"
+            columns = "d" if name == "train_X" else "m"
             raise InvalidInput(
-                f"`{name}` is {checks.shown(value) if not shape else f'of shape {shape}'}, "
-                f"expected a tensor (n, {'d' if name == 'train_X' else 'm'}) with n > 0: "
+                f"`{name}` is {came}, expected a tensor (n, {columns}) with n > 0: "
                 "batches of data sets are not supported, make a model of each."
             )
         if not bool(value.isfinite().all()):
