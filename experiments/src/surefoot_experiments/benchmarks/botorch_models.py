@@ -45,7 +45,7 @@ median of at least {well} measurements of others.
 
 `SingleTaskGP` has BoTorch's defaults, or a Matérn-5/2 kernel with the same lengthscale prior;
 relevance pursuit the same Matérn kernel, in the first run only. The robust conjugate process is
-that of the scoreboard. A dash was not run.
+that of the scoreboard. A dash was not run, or not timed.
 
 Run {date} on {cores} cores, CPU, one thread, the machine shared with other work. {versions}.
 """
@@ -209,7 +209,7 @@ def report(tables: Tables) -> str:
     rows = tables["runs"]
     groups = rows.groupby(["task", "model"], sort=False)[["error", "covered", "seconds"]].mean()
     cells = groups.apply(
-        lambda row: f"{number(row.error)} ({row.covered:.0%}), {row.seconds:.1f} s", axis=1
+        lambda row: f"{number(row.error)} ({row.covered:.0%}), {number(row.seconds)} s", axis=1
     )
     table = cells.unstack("model").reindex(columns=list(METHODS)).fillna("–")
     runs = rows.groupby("task", sort=False)["trial"].nunique()
