@@ -23,6 +23,7 @@ from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
+from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.state import StudyState
@@ -176,6 +177,9 @@ class Progress:
             if kind not in self._said:
                 self._said.add(kind)
                 self._notes.append(f"warning: {text}")
+        if (note := exhausted_note(state)) and "exhausted" not in self._said:
+            self._said.add("exhausted")
+            self._notes.append(note)
         if stop is not None and "stop" not in self._said:
             self._said.add("stop")
             self._notes.append(str(stop))
