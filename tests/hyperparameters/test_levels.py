@@ -54,8 +54,8 @@ def test_the_slope_of_levels_is_their_derivative():
 
 
 def test_levels_are_found_between_groups_and_not_between_single_values():
-    groups = torch.tensor([0.0, 0.1, 0.2, 5.0, 90.0, 90.1], dtype=torch.float64)
-    assert levels_of(groups).gaps == ((0.2, 90.0),)
+    groups = torch.tensor([0.0, 0.1, 0.2, 0.3, 5.0, 90.0, 90.1], dtype=torch.float64)
+    assert levels_of(groups).gaps == ((0.3, 90.0),)
     assert levels_of(torch.tensor([0.0, 0.1, 0.2, 0.1, 90.0, 200.0])) is ONE_LEVEL
     assert levels_of(torch.linspace(0.0, 1.0, 30)) is ONE_LEVEL
     assert levels_of(torch.full((9,), 3.0)) is ONE_LEVEL
@@ -94,3 +94,14 @@ def test_values_far_from_all_others_stay_outliers_beside_levels():
     weights = _fitted(points, rewards)
     assert float(weights[::13].max()) < 0.1
     assert float(weights.median()) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5.0, -5.0])
+def test_spikes_of_one_size_stay_outliers(size):
+    points = _points(2, seed=5)
+    rewards = torch.sin(3.0 * points[:, 0]) + 0.05 * _noise()
+    rewards[::13] += size
+    assert not levels_of(rewards).is_identity
+    weights = _fitted(points, rewards)
+    assert float(weights[::13].max()) < 0.1

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import torch
 from torch import Tensor
 
+from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
 _DISTANCE = 4.0  # of neighboring levels once transformed, in standard deviations of a level
 _MOST_GAPS = 8
 _LEAST_SHARED = 2  # values that a level has
+_LEAST_SHARE = 0.8  # of the values that are on levels, where there are any
 _ROUNDING = 1e-12  # of values, within which they are equal
 
 
@@ -36,7 +39,8 @@ def levels_of(values: Tensor) -> Levels:
         parts = ordered.tensor_split((cuts + 1).tolist())
         spread = _pooled_deviation(parts)
         levels = [part for part in parts if len(part) >= _LEAST_SHARED]
-        if len(levels) < 2 or not narrowest > _DISTANCE * spread:
+        shared = sum(map(len, levels)) >= _LEAST_SHARE * len(values)
+        if len(levels) < 2 or not (shared and narrowest > _DISTANCE * spread):
             continue
         between = tuple((float(lower[-1]), float(upper[0])) for lower, upper in pairwise(levels))
         if spread > least:
@@ -45,6 +49,22 @@ def levels_of(values: Tensor) -> Levels:
             length = min(high - low for low, high in between)
             found = Levels(between, length, length / _DISTANCE)
     return found
+
+
+def are_kept(levels: Levels, values: Tensor, weights: Tensor) -> bool:
+    """Whether a fit takes no level for outliers, by the median weight of its values.
+
+    Outliers may agree with each other, too: spikes of one size, at random points.
+
+    Args:
+        levels: The levels.
+        values: Values (n,).
+        weights: Weights (n,) of the fit.
+    """
+    middles = values.new_tensor([0.5 * (low + high) for low, high in levels.gaps])
+    level = torch.bucketize(values, middles)
+    medians = [float(weights[level == one].median()) for one in level.unique()]
+    return min(medians) >= OUTLIER_WEIGHT
 
 
 def apart_from(limit: float, values: Tensor) -> Levels:

@@ -33,7 +33,7 @@ from surefoot.hyperparameters.laplace import (
     HyperparameterUncertainty,
     PosteriorMode,
 )
-from surefoot.hyperparameters.levels import apart_from, levels_of
+from surefoot.hyperparameters.levels import apart_from, are_kept, levels_of
 from surefoot.hyperparameters.microscale import sampled_shares
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
@@ -272,7 +272,8 @@ class HyperparameterFit:
         other = smooth if smooth.score >= rough.score + _STRONG_EVIDENCE else rough
         # Where a level lies is as improbable a priori as an outlier there.
         score = other.score - _OUTLYING * levels.log_shortening
-        return other if score >= plain.score + _STRONG_EVIDENCE else plain
+        kept = are_kept(levels, data.rewards[subset], other.optima[0].weights)
+        return other if kept and score >= plain.score + _STRONG_EVIDENCE else plain
 
     def _compressed(self, plain: _WarpedStart, data: TrainingData, subset: Tensor) -> _WarpedStart:
         """The start with large distances compressed, if the evidence favours it."""
