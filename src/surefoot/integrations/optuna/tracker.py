@@ -351,7 +351,7 @@ class StudyTracker:
             Values by parameter name.
         """
         self._release(number)
-        proposal = self._pending_of(self._ask(part))
+        proposal = self._ask(part)
         left = self._not_measured()
         if self._is_taken(proposal.place, number) or (
             self._is_noiseless and left and proposal.place.key not in left
@@ -471,19 +471,21 @@ class StudyTracker:
         self._pending[number] = proposal
         return part.values(self.configuration(proposal.query.point))
 
-    def _ask(self, part: Part) -> Query:
+    def _ask(self, part: Part) -> _Pending:
         """The next query.
 
-        Points of the initial design are left out that seem to be infeasible or to fail, or that
-        were measured before, by a process with the same seed.
+        Points of the initial design are left out that seem to be infeasible, or that were measured
+        before, by a process with the same seed.
         """
         within = self._within(part)
         while self.optimizer.in_initial_design:
             query = self.optimizer.ask(within=within)
-            if not (self._is_known(query) or self._is_in_vain(query)):
-                return query
+            proposal = self._pending_of(query)
+            ruled_out = self.optimizer.constraints.rule_out(self._inputs(query))
+            if not self._is_known(proposal.place) and not ruled_out:
+                return proposal
             self.optimizer.forget(query, failed=False)
-        return self.optimizer.ask(within=within)
+        return self._pending_of(self.optimizer.ask(within=within))
 
     def _within(self, part: Part) -> Box | None:
         """The part for the optimizer, None for all of its space."""
@@ -494,9 +496,8 @@ class StudyTracker:
         inputs, known = self._inputs(query), self.optimizer
         return known.constraints.rule_out(inputs) or known.shared_failures.rule_out(inputs)
 
-    def _is_known(self, query: Query) -> bool:
-        """Whether a trial has measured what a query asks for, or is measuring it."""
-        place = self._pending_of(query).place
+    def _is_known(self, place: _Place) -> bool:
+        """Whether a trial has measured there, or is measuring."""
         measured = any(place.is_near(other) for other in self._measured)
         return measured or self._is_taken(place, -1)
 
