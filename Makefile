@@ -9,12 +9,13 @@ RESULTS := benchmark-results
 TABLES := experiments/src/surefoot_experiments/benchmarks
 
 .DELETE_ON_ERROR:
-.PHONY: help demo check quick test lint docs dist bench pictures clean
+.PHONY: help demo check quick test long lint docs dist bench pictures clean
 
 help:
 	@echo "make demo      tune SQLite on this machine, compare with its defaults, write a report"
 	@echo "make check     lint, types, import layers, and the tests that are not slow"
-	@echo "make test      every check: the above, then the slow tests"
+	@echo "make test      the above, then the slow tests; what a change must pass"
+	@echo "make long      the tests that take longer: each night, and before a release"
 	@echo "make lint      the checks without the tests"
 	@echo "make docs      the documentation site, in site/; needs no network once installed"
 	@echo "make dist      source distributions and wheels, checked, in dist/"
@@ -44,7 +45,10 @@ quick: $(READY)
 	$(BIN)/pytest -n 2 -m "not slow"
 
 test: check
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 -m "slow and not long"
+
+long: $(READY)
+	$(BIN)/pytest -n 2 -m long
 
 # Tools that only one target needs.
 $(READY)-%: $(READY)

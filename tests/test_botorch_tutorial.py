@@ -25,7 +25,7 @@ def run_with(seed: int) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_hold_95_percent_of_the_truth():
     runs = [run_with(seed) for seed in range(8)]
     transformed = [not names["model"].fits[0].warp.is_identity for names in runs]

@@ -93,7 +93,7 @@ def test_help_and_version():
     assert (code, out.split()[0]) == (0, "surefoot")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tune_shows_a_line_for_every_trial_and_recommends(study):
     path = study(rounds=3)
     code, out, err = surefoot("tune", path)
@@ -121,7 +121,7 @@ def test_fewer_rounds_than_there_are_measure_nothing(study):
     assert len(open_study(path).study.trials) == 12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_outliers_are_counted_during_the_initial_design(study):
     path = study("echo $1", rounds=13)
     fill(path, 10, failures=0)
@@ -423,7 +423,7 @@ def test_kill_9_loses_only_the_trial_in_flight_and_the_same_command_goes_on(stud
     assert len({trial.params["share"] for trial in after[:6]}) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_share_the_rounds_exactly(study):
     path = study("sleep 0.1; echo $1", rounds=5)
     code, out, err = surefoot("tune", path, "--workers", 2)

@@ -98,7 +98,7 @@ def in_short(text: str) -> str:
     return re.sub(r"^(rounds = |.* --runs )\d+", r"\g<1>6", text, flags=re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", walked_through())
 def test_commands_of_a_tutorial_run_on_its_files(page, tmp_path, monkeypatch):
     for name, text in TITLED.findall(page.read_text(encoding="utf-8")):

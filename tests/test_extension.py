@@ -141,7 +141,7 @@ def fits(part: str, space: str) -> bool:
 CASES = [(part, space) for part in PARTS for space in SPACES if fits(part, space)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("part", "space"), CASES)
 def test_a_part_of_ones_own_is_asked_told_saved_and_loaded(
     part: str, space: str, tmp_path: Path

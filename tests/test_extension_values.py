@@ -115,7 +115,7 @@ class Chebyshev:
         return maximise(score, belief, state.generator, among)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_objectives_with_a_policy_of_ones_own(tmp_path: Any) -> None:
     def measured(x: Tensor) -> tuple[float, dict[str, float]]:
         gain, cost = -float((x - 0.2).square().sum()), float((x - 0.8).square().sum())
@@ -246,7 +246,7 @@ def stateless(request: str) -> str:
     return json.dumps(answer)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_stateless_ask_and_tell() -> None:
     told: list[dict[str, Any]] = []
     request = {"box": [[0.0], [2.0]], "seed": 3, "told": told, "pending": []}

@@ -165,6 +165,7 @@ print(len(study.trials))
 """
 
 
+@pytest.mark.long
 def test_the_sampler_needs_optuna_only(with_optuna: Path) -> None:
     done = run(with_optuna, SAMPLER)
     assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr

@@ -65,6 +65,7 @@ def found() -> dict[str, object]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_import_changes_no_global_state(found: dict[str, object]) -> None:
     assert found["changed"] == []
 

@@ -30,7 +30,7 @@ def test_the_list_names_every_experiment_with_its_figure():
     assert "20 x 20,000 rounds" in lines[1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_experiment_is_played_and_its_page_named(tmp_path):
     code, out, err = run(
         "run", "heavy-tails-1c", "--trials", 1, "--rounds", 20, "--out", tmp_path, "--seed", 3
@@ -115,7 +115,7 @@ def test_what_is_wrong_ends_with_2_and_one_line_and_creates_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_of_them_make_a_gallery_that_needs_no_network(tmp_path, monkeypatch):
     two = {name: EXPERIMENTS[name] for name in ("heavy-tails-1c", "bkb-1")}
     monkeypatch.setitem(catalogue.GROUPS, "all", two)

@@ -84,7 +84,7 @@ def test_the_measurement_bounds_the_gaps_of_all_levels() -> None:
         opt.tell(query, objective(query.point, query.environment))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bare", "arms-density", "box", "box-density", "box-shifted"])
 def test_a_saved_run_goes_on_alike(name: str, tmp_path) -> None:
     opt = run(optimizer(name), 3)

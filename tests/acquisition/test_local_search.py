@@ -39,7 +39,7 @@ def test_neighbors_are_of_the_space_and_differ_in_few_variables() -> None:
     assert bool(different.any(0).any(0).all())  # every variable is changed in some
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_function_of_few_of_many_variables_is_maximised() -> None:
     box = mixed_box()
     truth = lambda x: float(-((x[0] - 0.3) ** 2) - (x[12] - 0.75).abs() + 0.5 * x[20])  # noqa: E731

@@ -65,7 +65,7 @@ def largest(var, dimension):
     return float(var(torch.cartesian_prod(*[axis] * dimension).reshape(-1, dimension)).max())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "var", "dimension"), [(wave, var_of_wave, 1), (hill, var_of_hill, 2)]
 )

@@ -117,7 +117,7 @@ def drive(optimizer: sf.Optimizer, rounds: int) -> list[list[float]]:
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -229,6 +229,7 @@ ALGORITHMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -249,7 +250,7 @@ def test_regret_falls_in_a_box(name: str) -> None:
     assert missed[-10:].mean() < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_regret_falls_under_outliers() -> None:
     optimizer = robust_ucb(sf.Arms(LINE), KERNEL, policy=ThompsonSampling(), ridge=0.1)
     random, best = np.random.default_rng(0), max(f(x) for x in LINE[:, 0])
@@ -262,6 +263,7 @@ def test_regret_falls_under_outliers() -> None:
     assert np.mean(missed[-50:]) < 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("design", "environment"),
     [

@@ -70,7 +70,7 @@ def run(optimizer: sf.Optimizer, rounds: int, seed: int = 0) -> list[list[float]
     return asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_the_points_are_those_of_the_paper(name: str) -> None:
     box, kernel, formula, lengthscale, branching, depth, xi = CASES[name]

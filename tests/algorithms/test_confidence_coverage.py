@@ -110,6 +110,7 @@ def failures(make: Make, build: Build) -> int:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", HEAVY)
 @pytest.mark.parametrize("build", FOR_HEAVY_TAILS.values(), ids=FOR_HEAVY_TAILS)
 def test_heavy_tails_are_covered(build: Build, noise: str) -> None:

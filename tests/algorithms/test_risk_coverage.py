@@ -83,7 +83,7 @@ class TestCoverage:
     PROBLEMS, ROUNDS = 40, 15
     ADMISSIBLE = int(stats.binom.isf(1e-7, PROBLEMS, DELTA))
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_the_interval_holds_the_value_at_risk_at_the_theorems_width(self) -> None:
         level = Fraction(3, 10)
         failures = uncovered(random_case, theorem, level, self.PROBLEMS, self.ROUNDS)

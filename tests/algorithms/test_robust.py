@@ -65,7 +65,7 @@ def test_the_default_learns_through_spikes(seed: int) -> None:
     assert float((weights[~spikes] > 0.5).double().mean()) > 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["line", "arms"])
 def test_the_default_finds_the_optimum_under_spikes(space: str) -> None:
     optimizer = robust_ucb(sf.Box([0.0], [1.0]) if space == "line" else sf.Arms(LINE), seed=0)

@@ -84,7 +84,7 @@ def test_later_measurements_change_it_only_where_it_is_asked_for_anew(name: str)
     assert not torch.equal(optimizer.belief().predict(LINE)[0], before.predict(LINE)[0])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @every
 @pytest.mark.parametrize(
     "estimator", [sf.LeastSquares(), TO_THE_END, sf.Huber()], ids=lambda one: type(one).__name__
@@ -306,7 +306,7 @@ def one_of(optimizer: sf.Optimizer) -> Any:
     return WORLD.points[1] if optimizer.space.has_environment else None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_that_was_asked_for_beliefs_asks_the_same(name: str) -> None:
     quiet, asked = RUNS[name](), RUNS[name]()
@@ -354,7 +354,7 @@ def test_what_designs_and_points_must_be() -> None:
         belief.predict([[0.5]], risk=sf.VaR(0.1))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("told_at_once", [False, True])
 def test_loading_a_constrained_run_fits_nothing(tmp_path, monkeypatch, told_at_once: bool) -> None:
     optimizer = sf.algorithms.robust_ucb(SPACES["box"], outcomes=LIMIT, seed=0)

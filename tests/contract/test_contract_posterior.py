@@ -127,7 +127,7 @@ class TestFullDictionary:
         close(variance, torch.from_numpy(deviation**2), 1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("cell", cells(in_pairs(BEYOND_REACH), is_slow))
 def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
     cell, endless = replace(cell, estimator="least-squares"), ENDLESS[cell.estimator]()
@@ -141,7 +141,7 @@ def test_an_endless_threshold_is_least_squares(cell: Cell) -> None:
 class TestOrder:
     """What a set of rewards says does not depend on how they came."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("cell", cells(in_pairs(UNORDERED), is_slow))
     def test_of_tells(self, cell: Cell) -> None:
         tolerance = 1e-6 if cell.estimator == "huber" else 1e-9

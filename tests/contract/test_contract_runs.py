@@ -119,7 +119,7 @@ def test_later_measurements_do_not_change_a_belief(cell: Cell) -> None:
         assert torch.equal(after[name], value), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @some
 def test_a_copy_goes_on_with_the_same_run(cell: Cell) -> None:
     play, half = Play(cell.build(), cell.batch), rounds(cell) // 2

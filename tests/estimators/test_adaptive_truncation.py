@@ -98,7 +98,7 @@ few = settings(max_examples=8, deadline=None, database=None, derandomize=True)
 class TestCheapAdaptiveTruncationIsTheLiteralOne:
     """After every tell, with all pulls summed anew in every direction."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @roots
     @pytest.mark.parametrize(
         ("kernel", "chosen"),
@@ -153,7 +153,7 @@ class TestCheapAdaptiveTruncationIsTheLiteralOne:
             info = optimizer.tell(points[t - 1], float(y))
             heavy.check(optimizer, info, features(optimizer, points[:t]), root)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @roots
     @alphas
     def test_in_a_long_run(self, alpha: float, root: Root) -> None:

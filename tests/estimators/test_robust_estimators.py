@@ -105,7 +105,7 @@ def test_huber_weights_are_threshold_over_residual() -> None:
     assert set(np.flatnonzero(weights < 0.5)) >= {5, 21, 34, 50}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dof", [4.0, 2.0, 20.0])
 def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
     site, rewards = spiky()
@@ -120,7 +120,7 @@ def test_student_t_is_the_variational_fixed_point(dof: float) -> None:
     np.testing.assert_allclose(ours[site], variance, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dof", [4.0, 1e9])
 def test_what_few_features_leave_is_independent_at_each_site(dof: float) -> None:
     # The fully independent training conditional: the process with covariance Q + diag(K - Q).

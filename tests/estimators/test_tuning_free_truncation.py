@@ -82,7 +82,7 @@ def test_it_is_the_literal_estimate(number: int) -> None:
     assert optimizer.width == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bounds_hold_where_tails_are_regular() -> None:
     """At every arm and time; the bound has room: without a factor 0.05 it would never fail."""
     truth = torch.sin(6.0 * LINE[:, 0])

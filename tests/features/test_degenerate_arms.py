@@ -99,7 +99,7 @@ class TestDegenerateArms:
         agree(mean(optimizer), sketched.mean(rewards))
         agree(variance(optimizer), 0.1 * sketched.variance())
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("ridge", [1.0, 0.01])
     def test_an_arm_of_which_the_kernel_makes_nothing(self, ridge: float, seed: int) -> None:

@@ -45,7 +45,7 @@ class TestTheorem1:
     bounds on the size below the number of pulls.
     """
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_variances_are_within_a_factor_of_the_exact_ones(self, tmp_path: Path) -> None:
         case, ridge, horizon, runs, rounds = line(160, 1.0), 500.0, 10_000, 30, 16
         a, q = budgeted.alpha(ACCURACY), budgeted.oversampling(horizon, DELTA, ACCURACY)
@@ -100,7 +100,7 @@ class TestTheorem1:
         assert largest > 1.0 + 1e-5  # the dictionaries do leave something out
         assert failures <= admissible(runs, DELTA)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_dictionaries_are_within_the_bound_on_their_size(self) -> None:
         """From the first round on; lambda = 10^4 kappa^2, so that the bound is below t.
 

@@ -114,7 +114,7 @@ class TestChances:
                 p = expected[i] if i == j else expected[i] * expected[j]
                 assert stats.binomtest(together[i, j], draws, p).pvalue > ERROR / tests, (i, j)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @inclusions
     def test_next_dictionary_of_a_fixed_history(self, inclusion: str, tmp_path: Path) -> None:
         """One more reward told to many copies of one optimiser, each with a seed of its own."""
@@ -141,7 +141,7 @@ class TestChances:
             p = min(expected[arm], 1.0)
             assert stats.binomtest(found[arm], copies, p).pvalue > ERROR / 13, arm
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @inclusions
     @pytest.mark.parametrize("space", [None, sf.Box([0.0], [1.0])], ids=["arms", "box"])
     def test_every_round_of_a_run(self, space: sf.Box | None, inclusion: str) -> None:

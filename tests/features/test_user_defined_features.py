@@ -55,6 +55,7 @@ def kernel() -> Any:
 SPACES = {"arms": sf.Arms(ARMS), "box": sf.Box([-1.0], [1.0])}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize(
     "estimator",

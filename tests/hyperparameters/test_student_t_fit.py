@@ -145,7 +145,7 @@ def test_pooled_lengthscales_differ_where_few_variables_matter():
     assert 5.0 * float(scales[3]) < float(others.min())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_rewards_of_a_search_that_has_converged_are_the_best(seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -178,7 +178,7 @@ def test_a_draw_gains_with_the_probability_that_constraints_hold(optimizer, prob
     torch.testing.assert_close(gains, probability * (drawn(x) - best))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_feasible_region_that_is_better_is_found():
     optimizer = sf.algorithms.robust_ucb(
         sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes={"c": sf.Constraint(maximum=0.0)}, seed=0

@@ -35,14 +35,14 @@ def shown(optimizer: sf.Optimizer) -> list[float]:
     return [float(value) for value in (*ends, *mean, *deviation, *optimizer.belief().weights)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(1, len(REWARDS) + 1))
 def test_it_does_not_depend_on_when_rewards_were_told(number: int) -> None:
     rewards = REWARDS[:number]
     assert shown(told(rewards, False)) == pytest.approx(shown(told(rewards, True)), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_look_leaves_no_trace(tmp_path: Path) -> None:
     watched, alone = (robust_ucb(sf.Box([0.0], [1.0]), seed=0) for _ in range(2))
     for reward in [*REWARDS, *REWARDS[:4]]:
@@ -56,7 +56,7 @@ def test_a_look_leaves_no_trace(tmp_path: Path) -> None:
         assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("arms", [3, 6])
 def test_a_run_on_fewer_arms_than_the_initial_design_can_be_continued(
     arms: int, tmp_path: Path

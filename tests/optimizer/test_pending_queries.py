@@ -104,7 +104,7 @@ class TestPending:
         assert optimizer.history.counts.tolist() == [3.0]
         assert optimizer.history.sums.tolist() == [6.0]
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "cell",
         [

@@ -72,7 +72,7 @@ def play(make: Callable[[], sf.Optimizer], setting: Callable[[], Any], path: Any
     return numbers + asked.point.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_run_is_the_same_under_any_setting(run: str, setting: str, tmp_path: Any) -> None:

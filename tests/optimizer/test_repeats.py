@@ -12,6 +12,7 @@ from surefoot.hyperparameters import GivenHyperparameters
 
 
 class TestRepeats:
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "part",
         ["batches", *(pytest.param(name, marks=pytest.mark.slow) for name in ("exact", "sketch"))],

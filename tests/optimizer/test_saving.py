@@ -82,7 +82,7 @@ def asked(optimizer: sf.Optimizer, rounds: int = ROUNDS, first: int = 0) -> torc
     return torch.stack(points)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("space", "features", "estimator"), CASES)
 def test_a_run_saved_within_a_batch_goes_on_the_same(
     space: str, features: str, estimator: str, tmp_path: Path
@@ -127,7 +127,7 @@ def test_a_run_saved_within_a_batch_goes_on_the_same(
         assert loaded.tell(query, 0.0).width == optimizer.tell(query, 0.0).width
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("space", [sf.Arms(LINE), sf.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_a_run_with_fitted_hyperparameters_goes_on_the_same(
     space: sf.Arms | sf.Box, tmp_path: Path

@@ -234,7 +234,7 @@ def test_an_estimator_without_use_for_errors_refuses_them():
     one.tell(query, 1.0, sem=0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kernel",
     [pytest.param(True, id="given"), pytest.param(False, id="fitted", marks=pytest.mark.slow)],

@@ -20,7 +20,7 @@ def same_posterior(left: sf.Optimizer, right: sf.Optimizer, **tolerance: float) 
 class TestUnusualRewards:
     """Rewards that are constant, repeated, huge or tiny."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("cell", in_turn(["box", "bare", "arms", "mixed"], 1))
     def test_a_thousand_copies_of_a_point(self, cell: Cell) -> None:
         optimizer = cell.build()

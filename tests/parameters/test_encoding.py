@@ -59,7 +59,7 @@ def spaces(draw: st.DrawFn) -> Space:
         return Space(found)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(spaces(), st.integers(0, 99))
 def test_configurations_and_points_correspond(space, seed):
@@ -75,7 +75,7 @@ def test_configurations_and_points_correspond(space, seed):
         assert list(place.params) == space.active(place.params)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(spaces(), st.integers(0, 99))
 def test_points_anywhere_are_moved_to_where_the_rules_hold(space, seed):

@@ -30,7 +30,7 @@ def _value(params) -> float:
     return -((params["x"] - 0.9) ** 2) - (params["y"] - 0.8) ** 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [
@@ -94,7 +94,7 @@ def test_configurations_are_told_expected_forgotten_and_asked_among():
     assert optimizer.recommend(by="lower").params["kind"] in ("u", "v")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_carries_the_space(tmp_path):
     optimizer = algorithms.robust_ucb(MIXED, seed=3, initial=3)
     for _ in range(4):
@@ -132,7 +132,7 @@ def test_an_adaptive_partition_refuses_rules():
         sf.Optimizer(UNIT, KERNEL, policy=policy)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "rule", ["a + b <= 10", lambda p: p["a"] + p["b"] <= 10], ids=["text", "function"]

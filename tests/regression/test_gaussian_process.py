@@ -65,7 +65,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.mark.parametrize("ridge", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
 class TestAgainstFormulas:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_mean_and_variance_are_those_of_the_gaussian_process(
         self, case: Case, ridge: float
     ) -> None:

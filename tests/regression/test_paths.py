@@ -71,7 +71,7 @@ FEATURES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "features",
     [
@@ -189,7 +189,7 @@ def test_draws_are_differentiable_functions() -> None:
     assert torch.autograd.gradcheck(path, points)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("space", [SQUARE, sf.Arms(TRIED)], ids=["box", "arms"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_prior_draws_have_the_covariance_of_the_kernel(space: Any, name: str) -> None:

@@ -10,7 +10,7 @@ from surefoot.algorithms import gp_ucb
 class TestPosterior:
     """The variance falls with rewards, and greedy features keep their number."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("cell", cells(FIXED_GEOMETRY, slow=("exact-huber", "sketch-huber")))
     def test_variance_is_not_negative_and_falls_with_data(self, cell: Cell) -> None:
         optimizer = cell.build(ridge=0.01)

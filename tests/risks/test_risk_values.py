@@ -45,7 +45,7 @@ def check_values(case: Case) -> None:
 
 
 class TestValues:
-    @pytest.mark.slow
+    @pytest.mark.long
     @seeds
     @examples(10)
     def test_every_risk_is_its_definition(self, seed: int) -> None:

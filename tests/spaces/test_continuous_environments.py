@@ -127,7 +127,7 @@ class TestSurrogate:
         risk = sf.VaR(0.2)
         return sf.Optimizer(self.SPACE, KERNEL, risk=risk, policy=policy, ridge=0.01, seed=3)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("lacing", ["prob", "unif"])
     def test_it_asks_within_the_space_and_the_same_again_also_when_loaded(
         self, lacing: str, tmp_path: Path

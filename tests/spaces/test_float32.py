@@ -25,7 +25,7 @@ def test_beyond_the_rounding_of_a_bound_a_point_is_outside() -> None:
         box.locate([0.30001])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_asked_point_in_float32_finds_its_query() -> None:
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.1], [1.0, 0.3]), seed=0)
     for _ in range(13):

@@ -151,7 +151,7 @@ def play(
 class TestResampling:
     """A dictionary goes on growing after a query that came to nothing."""
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize(("name", "failed"), [("bbkb", True), ("bbkb", False), ("bkb", True)])
     def test_after_one_forgotten_query(self, name: str, failed: bool) -> None:
         def build() -> sf.Optimizer:

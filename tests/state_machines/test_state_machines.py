@@ -55,19 +55,19 @@ def test_arms_at_length(subject: Subject) -> None:
     drive(subject, examples=5, steps=25, foreign=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @named({f"box-{name}": subject for name, subject in BOXES.items()}, JOINT)
 def test_boxes_and_environments_at_length(subject: Subject) -> None:
     drive(subject, examples=5, steps=20, foreign=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @named(DRAWN)
 def test_functions_drawn_from_the_posterior_at_length(subject: Subject) -> None:
     drive(subject, examples=4, steps=20, foreign=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @named({f"learnt-{name}": subject for name, subject in LEARNT.items()})
 def test_kernels_that_are_learnt(subject: Subject) -> None:
     drive(subject, examples=3, steps=10)

@@ -175,7 +175,7 @@ def test_a_stop_ends_the_command_on_the_worker(write_study, threads, tmp_path):
     assert isinstance(threads.calls[-1].result(), ClusterFailed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_driver_loses_nothing_and_its_command_ends(write_study, tmp_path):
     """A Dask scheduler with two workers; the resumed run uses both."""
     pytest.importorskip("distributed")

@@ -397,7 +397,7 @@ time.sleep(0.3)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_comparison_keeps_its_runs_and_continues(write_study, number):
     path = write_study(bench=SLOW + "print(sys.argv[2])\n")

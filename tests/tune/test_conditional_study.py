@@ -49,7 +49,7 @@ def _trials(path, rounds: int) -> StudyTrials:
     return StudyTrials(opened, rounds, "a run", "here/w0")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_best_branch_and_special_value_are_found_across_a_kill(write_study):
     path, objective = write_study(*BOTH), Branch()
     tune(_trials(path, 8), objective, Stop())

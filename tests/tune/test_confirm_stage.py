@@ -64,7 +64,7 @@ def confirmed(tmp_path_factory) -> tuple[OpenedStudy, Valley]:
     return open_study(folder / "STUDY.toml"), objective
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_last_share_goes_to_a_few_known_configurations(confirmed):
     opened, objective = confirmed
     study = opened.study
@@ -112,7 +112,7 @@ def test_defaults_and_recommendation_are_measured_again_during_the_search(write_
     assert objective.asked.count(DEFAULT) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     path = write_study(having("[confirm]", "share = 0.25", "every = 0"))
     tune(trials_of(path, rounds=12), Valley(), Stop())
@@ -126,7 +126,7 @@ def test_a_longer_study_goes_on_searching_and_confirms_again(write_study):
     assert ConfirmStage.current(opened.state()) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
 
@@ -146,7 +146,7 @@ def test_an_interrupted_stage_goes_on_with_the_same_candidates(write_study):
     assert all(params in before["candidates"] for params in resumed.asked)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_candidate_that_fails_is_not_recommended(write_study):
     path = write_study(having("[confirm]", "share = 0.5", "every = 0"))
     objective = Valley()

@@ -197,7 +197,7 @@ def test_a_run_records_them_and_a_report_shows_them(write_study, tmp_path):
     assert "holds with probability" in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("measured", [True, False])
 def test_what_is_known_of_them_over_an_environment(write_study, tmp_path, measured):
     path = write_study(

@@ -74,7 +74,7 @@ def test_a_trial_that_somebody_has_queued_comes_before(write_study):
     assert objective.asked == [queued, DEFAULTS]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_recommendation_is_compared_with_them(write_study):
     path = write_study(*ALL)
     tune(trials_of(path, rounds=18), Hill(), Stop())

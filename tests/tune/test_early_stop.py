@@ -35,7 +35,7 @@ def test_the_first_check_waits_for_ten_rounds_a_parameter():
     assert [early_stop.first_check(number) for number in (1, 2, 5)] == [15, 20, 50]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability):
     probability[:] = [0.5, 0.01, 0.2, 0.01, 0.01]
     trials = trials_of(write_study(STOP), rounds=60)
@@ -51,7 +51,7 @@ def test_the_search_ends_and_what_it_found_is_confirmed(write_study, probability
     assert sum(CONFIRM in trial.user_attrs for trial in state.trials) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     probability[:] = [0.01]
     path = write_study(STOP)
@@ -64,7 +64,7 @@ def test_it_stays_ended_and_goes_on_for_more_rounds(write_study, probability):
     assert len(again.asked) == 24 - 9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", [40, 30, 12, 8, 3])
 def test_it_stays_ended_for_fewer_rounds(write_study, probability, rounds):
     probability[:] = [0.01]
@@ -114,7 +114,7 @@ class Bowl(Scripted):
         return Measurement(value + outlier, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_valley_is_found_flat_in_spite_of_outliers(write_study):
     path = write_study(STOP)
     objective = Bowl()

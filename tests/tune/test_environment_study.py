@@ -109,7 +109,7 @@ def test_a_failure_that_the_setting_is_not_to_blame_for_is_not_held_against_it(w
     assert marked == [False, True, False, False]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -202,7 +202,7 @@ def true_risk(share: float) -> float:
     return 8 * (load - 0.5) * (0.8 - share) + 2 * (share - 0.3) ** 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("observed", [False, True])
 def test_minimising_takes_the_upper_tail_and_says_so(tmp_path, observed):
     changes = [OBSERVED, ("hill_module:measure", "hill_module:seen")] if observed else []

@@ -43,7 +43,7 @@ def test_anything_else_is_an_error_that_names_the_key(write_study):
         open_study(write_study(with_estimand("mode")))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_estimand_may_be_changed_and_is_named_beside_every_value(write_study):
     path = write_study()
     tune(trials_of(path, rounds=30), Pauses(), Stop())

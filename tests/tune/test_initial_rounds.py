@@ -29,7 +29,7 @@ class Valley(Scripted):
         return Measurement(1.0 + (params["share"] - 0.3) ** 2, 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("line", "all_spread"), [("initial = 16", True), ("", False)])
 def test_the_initial_design_has_as_many_configurations_as_the_study_file_says(
     write_study: Callable[..., Path], line: str, all_spread: bool

@@ -55,12 +55,12 @@ def warnings_of(path, objective: Scripted, rounds: int = 30) -> tuple[str, ...]:
     return summarise(open_study(path)).warnings
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_quiet_study_has_none(write_study):
     assert warnings_of(write_study(*DEFAULTS), Server()) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_step_in_time_is_found_where_it_is(write_study):
     without = ("timeout = 30", "timeout = 30\neffects = []")
     path, objective = write_study(*DEFAULTS, ONCE, without), Server()
@@ -75,7 +75,7 @@ def test_a_step_in_time_is_found_where_it_is(write_study):
     assert found[0] in printed["warnings"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_step_that_the_drift_explains_is_said_and_not_warned_about(write_study):
     path, objective = write_study(*DEFAULTS, ONCE), Server()
     objective.slower_from = 15
@@ -101,7 +101,7 @@ class Unrelated(Scripted):
         return Measurement(20.0 + float(random.uniform(-1.0, 1.0)), 0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_model_that_does_not_predict_is_said_and_not_relied_on(write_study):
     path = write_study(ONCE)
     found = warnings_of(path, Unrelated(), rounds=36)

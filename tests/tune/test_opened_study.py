@@ -50,7 +50,7 @@ def counts(monkeypatch) -> Counter[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_a_run_with_progress_does_is_proportional_to_its_rounds(write_study, counts):
     readings = {}
     for rounds in (3, 9):

@@ -125,7 +125,7 @@ def test_equal_settings_are_called_different_in_at_most_5_percent(kind):
     assert different <= binom.isf(ERROR, RUNS, 0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_interval_covers_a_constant_difference():
     random = np.random.default_rng(5)
     misses = 0

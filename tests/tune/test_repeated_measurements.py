@@ -63,6 +63,7 @@ def finished(tmp_path_factory) -> tuple[OpenedStudy, Shaky]:
 
 @pytest.mark.slow
 class TestStudy:
+    @pytest.mark.long
     def test_the_best_known_configurations_are_measured_again(self, finished) -> None:
         _, objective = finished
         runs = Counter(map(str, objective.asked[:34]))  # of the search
@@ -91,7 +92,7 @@ class TestStudy:
         assert "among them" in unstable_note(state)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_names_unstable_configurations(write_study) -> None:
     study_file = StudyFile.load(write_study(having("[repeats]")))
     opened = create_study(study_file)
@@ -139,7 +140,7 @@ def test_wrong_tables_are_refused_in_one_line(write_study, table, message) -> No
 
 
 class TestSampler:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_repeat_has_exactly_the_same_parameters(self) -> None:
         """Also where encoding and decoding round."""
         sampler = SurefootSampler(seed=0, repeats=10)

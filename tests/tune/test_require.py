@@ -38,7 +38,7 @@ def _satisfied(params: dict) -> bool:
     return within and (params["mode"] != "OFF" or params["share"] >= 0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_and_its_recommendation_satisfy_the_rules(write_study):
     path = write_study(RULES)
     study_file, objective = StudyFile.load(path), Scripted()

@@ -146,6 +146,7 @@ def test_failures_of_setup_and_teardown(study, tmp_path):
     assert len(open_study(path).study.trials) == 3
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_teardown_that_hangs(study, tmp_path):
     process = Tuning(study(bench="echo $1", teardown="touch began; echo waiting; sleep 60"))
     process.wait_for(tmp_path / "began")
@@ -170,6 +171,7 @@ def ends_in_order(process: Tuning, signals: Sequence[int], code: int, folder: Pa
     assert not is_running(server_pid(folder))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "times", "code"),
     [(signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130), (signal.SIGTERM, 1, 143)],
@@ -181,6 +183,7 @@ def test_teardown_after_a_signal(study, tmp_path, number, times, code):
     ends_in_order(process, [number] * times, code, tmp_path)
 
 
+@pytest.mark.long
 def test_workers_and_their_commands_end_with_a_run_that_is_signalled(study, tmp_path):
     """After the first SIGINT they may finish their trials; SIGTERM ends them."""
     bench = f"{NEEDS} && echo $$ >> pids && [ $(wc -l < pids) -ge 2 ] && touch began; sleep 60"

@@ -121,6 +121,7 @@ with stopping.stop_on_signals(stop), stop.interruptible():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("numbers", "patience", "code"),
     [
@@ -136,6 +137,7 @@ def test_a_storage_that_does_not_answer_does_not_keep_a_run_from_ending(numbers,
     assert error.startswith("ended without an answer of the storage; what was recorded before is")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("numbers", "code"), [([signal.SIGINT], 0), ([signal.SIGINT] * 2, -2), ([signal.SIGTERM], 143)]
 )

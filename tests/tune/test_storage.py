@@ -113,7 +113,7 @@ def foreign_owners() -> list[object]:
     return [{**me, **entry} for entry in wrong + clocks] + ["x", 3, [], {}]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("state", [TrialState.RUNNING, TrialState.COMPLETE])
 def test_a_foreign_owner_of_a_trial(write_study, state):
     path = write_study()

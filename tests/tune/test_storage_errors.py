@@ -65,7 +65,7 @@ def run_to_its_end(path):
     run(path, console=Console(file=io.StringIO()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("read", "before"),
     [
@@ -89,7 +89,7 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
         read(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("result", [MEASURED, Failure("exit status 1", "sorry", 0.1)])
 def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, statements, result):
     trials = trials_of(write_study(), rounds=50)
@@ -124,7 +124,7 @@ def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, r
         assert statements.count > number
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
     trials = trials_of(write_study(), rounds=99)
     trials.record(trials.begin_next(), MEASURED)
@@ -142,7 +142,7 @@ def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
     assert {one.state for one in all_of(trials) if not is_interrupted(one)} == {TrialState.COMPLETE}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_progress_is_shown_wherever_the_connection_ends(write_study, statements):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)

@@ -48,7 +48,7 @@ def test_it_is_the_inverse_of_export(write_study, tmp_path):
     assert import_table(path, tmp_path / "all.csv") == Imported(0, 0, 8, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
     path = write_study(CHOICES)
     results = [Measurement(1.0, 0.25)] * 3 + [Failure("exit status 3", "", 0.1)]

@@ -107,7 +107,7 @@ class TestLoneSurrogates:
             assert trial.user_attrs["failure"] == "OSError: caf\ufffd\ufffd"
             trial.user_attrs["output"].encode()
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_study_that_has_them_can_be_used(self, write_study, tmp_path):
         path = write_study()
         study = create_study(StudyFile.load(path), RandomSampler(seed=0)).study

@@ -55,7 +55,7 @@ def test_it_runs_until_the_study_holds_its_rounds(write_study):
     assert len(all_of(study_trials)) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_trial_is_stored_before_the_next_begins(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=3)
@@ -80,7 +80,7 @@ def test_failures_are_recorded_with_their_reason_and_count_as_rounds(write_study
     assert INTERRUPTED not in attributes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_five_failures_in_a_row_end_the_run_and_a_new_run_starts_afresh(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=20)
@@ -287,7 +287,7 @@ def test_an_interruption_neither_breaks_nor_lengthens_a_row_of_failures(write_st
     assert states(study_trials) == ["FAIL"] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_loops_on_one_storage_do_exactly_the_rounds(write_study):
     """Threads here, each with a connection of its own, as processes have."""
     path = write_study()
@@ -329,7 +329,7 @@ def test_trials_that_a_person_queued_come_first(write_study):
     assert len(all_of(study_trials)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_full_disk_is_one_line_and_nothing_recorded_is_lost(write_study):
     path = write_study()
     study_trials = trials_of(path, rounds=300)

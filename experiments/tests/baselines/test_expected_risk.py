@@ -43,7 +43,7 @@ def test_it_differs_from_the_risk_of_the_mean():
     assert bool((expected < belief.sampled(16, RNG).mean(DESIGNS)).all())  # VaR is below the median
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_recommends_any_design_and_leaves_the_run_alone():
     optimizer, other = told(sf.Box([0.0], [1.0])), told(sf.Box([0.0], [1.0]))
     best = optimizer.recommend(by=ExpectedRisk())

@@ -333,6 +333,7 @@ SPACES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[] if name == "levels" else pytest.mark.slow) for name in SPACES],

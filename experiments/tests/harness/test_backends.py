@@ -29,12 +29,12 @@ def results(jobs: int = 1, backend: str = "loky") -> dict[int, object]:
     return {record.trial: record.tables for record in found}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_give_the_same_numbers_as_one():
     assert results(jobs=2) == results()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cluster_gives_the_same_numbers():
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
@@ -74,7 +74,7 @@ def alive(process: int) -> bool:
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="workers are not watched there")
 def test_workers_end_with_a_process_that_is_killed(tmp_path):
     program = f"""

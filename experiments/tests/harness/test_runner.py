@@ -152,7 +152,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_finished_trials(finished, tmp_p
     assert everything(out) == after
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_result_of_few_trials_grows_into_one_of_more(finished, tmp_path):
     out = tmp_path
     run(EXPERIMENT, plan(out, trials=2))
@@ -192,7 +192,7 @@ def test_a_larger_result_is_not_replaced_by_a_smaller_one(result, settings):
     assert everything(result) == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(finished, tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path), notify=stop_after(2))
@@ -204,7 +204,7 @@ def test_trials_beyond_those_asked_for_are_kept_for_a_longer_run(finished, tmp_p
     pd.testing.assert_frame_equal(numbers(tmp_path), numbers(finished), check_exact=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_path, monkeypatch):
     run(EXPERIMENT, plan(tmp_path, trials=1))
     monkeypatch.setattr(backends, "source_fingerprint", lambda: "another one")
@@ -214,7 +214,7 @@ def test_the_manifest_tells_states_of_the_package_apart_and_trials_do_not(tmp_pa
     assert re.fullmatch("[0-9a-f]{12}", source_fingerprint())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     with pytest.raises(Stopped):
         run(EXPERIMENT, plan(tmp_path, seed=1), notify=stop_after(2))
@@ -223,7 +223,7 @@ def test_trials_of_other_settings_are_not_taken_over(tmp_path):
     assert seen[0] == (0, TRIALS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_former_result_stays_until_the_next_is_complete(result):
     before = everything(result)
 
@@ -254,7 +254,7 @@ def small_files(limit: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_room_for_the_result_leaves_no_half_of_one(tmp_path):
     # Room for the trials, not for the picture.
     with (
@@ -313,7 +313,7 @@ def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     folder = run(EXPERIMENT, plan(tmp_path, trials=1)).folder
     (folder / "notes.txt").write_text("thoughts")
@@ -333,7 +333,7 @@ def test_files_of_others_in_the_folder_of_a_result_stay_there(tmp_path):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_loses_no_finished_trial(tmp_path):
     settings = ["--trials", "3", "--rounds", "100", "--seed", "5", "--out", str(tmp_path)]
     process = subprocess.Popen(

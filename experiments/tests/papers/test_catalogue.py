@@ -42,7 +42,7 @@ def played(name: str, number: int) -> dict:
     return pickle.loads(pickle.dumps(find(name))).run(trial_of(name, number))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", HERE)
 def test_an_experiment_plays_draws_and_checks(name):
     experiment = find(name)
@@ -62,7 +62,7 @@ def test_an_experiment_plays_draws_and_checks(name):
         assert experiment.output.pictures(whole)["figure"].axes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in HERE if name != "bkb-time"])
 def test_a_trial_has_the_same_numbers_each_time_and_others_than_the_next(name):
     first = played(name, 0)
@@ -76,7 +76,7 @@ def test_regrets_do_not_depend_on_the_clock():
     assert run(trial_of("bkb-time"))[NUMBERS] == run(trial_of("bkb-time"))[NUMBERS]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", HERE)
 def test_one_round_of_one_trial_is_enough(name):
     experiment = find(name)

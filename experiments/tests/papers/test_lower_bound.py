@@ -21,7 +21,7 @@ def tables() -> Tables:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_horizon_has_its_own_family(tables: Tables) -> None:
     assert horizons(32) == [2, 4, 8, 16, 32]
     assert horizons(1) == [1]

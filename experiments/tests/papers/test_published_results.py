@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 NAMES = sorted(path.parent.name for path in RESULTS.glob(f"*/{MANIFEST}"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_published_result_can_be_continued(name, request, tmp_path):
     experiment = find(name)

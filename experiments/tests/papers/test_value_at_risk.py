@@ -15,7 +15,7 @@ from surefoot_experiments.papers.risk_runs import LEAST
 from surefoot_experiments.papers.value_at_risk import load_portfolio
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["value-at-risk-3a", "value-at-risk-4a", "own-risk-heavy-tails-c"])
 def test_an_experiment_plays_draws_and_checks(name):
     experiment = pickle.loads(pickle.dumps(find(name)))
@@ -46,7 +46,7 @@ def test_an_experiment_plays_draws_and_checks(name):
         assert experiment.output.pictures({NUMBERS: numbers})["figure"].axes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_has_the_same_numbers_each_time_and_others_than_the_next():
     run = find("own-risk-heavy-tails-a").run
     first = run(Trial(0, 1, 1))[NUMBERS]

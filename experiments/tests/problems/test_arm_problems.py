@@ -140,7 +140,7 @@ class TestMoments:
         moment = problems.Stable(index, 2.0).absolute_moment(order)
         assert moment == pytest.approx(factor * integral, rel=1e-5)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("order", [1.2, 1.9, 2.0])
     @pytest.mark.parametrize("label", ["gaussian", "student-t-3", "student-t-1.3"])
     def test_the_bound_of_additive_noise_holds_at_every_mean(

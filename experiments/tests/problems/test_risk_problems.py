@@ -148,7 +148,7 @@ def test_risks_over_continuous_environments_are_those_of_a_fine_grid(name):
     np.testing.assert_allclose(problem.risk_of(x), expected, atol=2e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("continuous", [False, True])
 @pytest.mark.parametrize("name", ["branin-11", "goldstein-price-11", "hartmann-12"])
 def test_nothing_on_a_fine_grid_beats_the_optimum(name, continuous):
@@ -234,7 +234,7 @@ def test_bad_shapes_and_spaces_are_refused():
         RiskProblem("arms", arms, problem.function, problem.noise, problem.risk, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_robot_pushing_is_tabulated_closely():
     pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
     problem = problems.robot_pushing()
@@ -248,7 +248,7 @@ def test_robot_pushing_is_tabulated_closely():
     assert float((problem.approximation(points) - exact.flatten()).abs().max()) < 0.06
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_best_push_is_as_good_in_the_simulation():
     pytest.importorskip("pymunk", reason="robot pushing needs pymunk, the extra `physics`")
     problem = problems.robot_pushing()
@@ -259,7 +259,7 @@ def test_the_best_push_is_as_good_in_the_simulation():
     assert float(problem.regret(designs(problem, 2_000)).min()) > 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_portfolio_function_follows_the_recorded_returns(returns, data):
     inputs, recorded = portfolio_returns.read(data / portfolio_returns.FILE)
     left = returns.function(inputs) - recorded

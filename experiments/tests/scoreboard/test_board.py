@@ -158,7 +158,7 @@ def command(folder, *rivals):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_is_killed_is_continued(tmp_path):
     arguments = command(tmp_path, "random", "optuna-tpe", "surefoot")
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, start_new_session=True)

@@ -27,7 +27,7 @@ def rows():
     return scores.compared(table[table["rival"].isin(NAMES)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_method_has_every_run():
     known = board.runs_in(PUBLISHED / "60-measurements", "bbob-noisy")
     methods = {case.split(" ")[1] for case, _ in known}

@@ -79,7 +79,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
         run_storm("study-files", tmp_path / "out", count=5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "count"), [("calls", 700), ("events", 6), ("saved-files", 100), ("storages", 10)]
 )
@@ -89,7 +89,7 @@ def test_storms_in_the_process(tmp_path, name, count):
     assert problems(events) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "storage", "count"),
     [
@@ -106,7 +106,7 @@ def test_runs_that_are_ended_at_random_moments(tmp_path, monkeypatch, name, stor
     assert problems(events) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_end_with_their_parent(tmp_path):
     events = run_storm("workers", tmp_path, count=2, workers=2)
     assert sum(one.count for one in events) == 4

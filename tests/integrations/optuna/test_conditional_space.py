@@ -74,7 +74,7 @@ def _study(seed: int, space: SearchSpace, objective, rounds: int) -> dict:
     return best.params
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_optimum_on_a_branch_is_found():
     space = SearchSpace(
         {
@@ -95,7 +95,7 @@ def test_an_optimum_on_a_branch_is_found():
     assert abs(found["checkpoint"] - 0.7) < 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("value_of_off", [-1.0, 2.0])
 def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of_off):
     space = SearchSpace({"cache": FloatDistribution(1.0, 100.0, log=True)}, special={"cache": [0]})
@@ -108,7 +108,7 @@ def test_a_special_value_is_found_if_it_is_best_and_left_if_it_is_worst(value_of
     assert found == 0.0 if value_of_off < 0 else abs(found - 10.0) < 8.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("special", [0.0, 0.5, 1.0])
 def test_a_special_value_on_the_scale_of_a_float_is_apart_from_it(special: float):
     """The search must not take it for the end of the scale, which it would measure for ever."""

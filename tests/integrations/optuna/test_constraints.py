@@ -63,6 +63,7 @@ def below_the_limit() -> optuna.Study:
 
 @pytest.mark.slow
 class TestSearch:
+    @pytest.mark.long
     def test_one_limit(self, below_the_limit: optuna.Study) -> None:
         study = below_the_limit
         assert all(trial.params["x"] <= 0.51 for trial in study.trials[8:])  # by the noise beyond
@@ -115,6 +116,7 @@ class TestSearch:
         assert 0.35 <= best.params["x"] <= 0.5
         assert best.feasibility >= 0.95
 
+    @pytest.mark.long
     def test_two_constraints_on_two_parameters(self) -> None:
         def objective(trial: Trial) -> float:
             x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
@@ -180,7 +182,7 @@ class TestRecommendation:
         assert belief.recommend().params["x"] == pytest.approx(0.45, abs=0.05)
         assert len(belief.trials) == 14
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_looking_changes_nothing(self, below_the_limit: optuna.Study) -> None:
         looked = optuna.create_study(direction="maximize", sampler=SurefootSampler(seed=0))
         objective = limited(0.01)

@@ -29,7 +29,7 @@ def waiting(x, generator) -> float:
     return 5.0 + x + generator.exponential(1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_the_mean_is_above_the_median_where_noise_is_above(direction: str) -> None:
     belief = belief_of(waiting, 200, direction)
@@ -64,7 +64,7 @@ def test_a_mean_of_logarithms_is_in_the_units_of_the_values() -> None:
     assert ratio == pytest.approx(np.exp(0.125), rel=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_differences_and_gains_of_additive_noise_do_not_depend_on_it() -> None:
     belief = belief_of(waiting, direction="maximize")
     assert "compressed" not in belief.assumed
@@ -75,7 +75,7 @@ def test_differences_and_gains_of_additive_noise_do_not_depend_on_it() -> None:
     assert np.allclose(shares, ratio)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_differences_of_transformed_values_are_those_of_the_means() -> None:
     def steep(x, generator):
         return (1.0 + 400.0 * (x - 0.3) ** 2) * np.exp(0.5 * generator.standard_normal())

@@ -12,7 +12,7 @@ TRIALS = 30
 FAILING = {0: (18, 15, 23), 2: (7, 3, 23)}  # trials, by seed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", FAILING)
 def test_the_minimum_is_found_despite_an_infinity_a_nan_and_an_exception(seed: int) -> None:
     infinite, undefined, raising = FAILING[seed]

@@ -33,7 +33,7 @@ def conditional(trial: Trial | FixedTrial) -> float:
 
 
 class TestConditionalSpaces:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_recommendation_is_complete(self) -> None:
         study = optuna.create_study(sampler=RandomSampler(seed=0))
         study.optimize(conditional, 30)
@@ -110,7 +110,7 @@ def in_pairs(look: bool) -> list[dict]:
     return [trial.params for trial in study.trials]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_looking_between_the_ends_of_parallel_trials_changes_nothing() -> None:
     assert in_pairs(look=True) == in_pairs(look=False)
 

@@ -358,7 +358,7 @@ class TestModel:
 
 
 class TestFailures:
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_failed_trials_are_avoided(self) -> None:
         def objective(trial: Trial) -> float:
             value = line(trial)
@@ -373,7 +373,7 @@ class TestFailures:
         assert len(failed) <= 7
         assert len({round(x, 2) for x in failed}) >= 0.6 * len(failed)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     @pytest.mark.parametrize("value", [math.inf, math.nan])
     def test_values_that_are_not_finite_are_not_asked_for_again_and_again(
         self, value: float
@@ -477,7 +477,7 @@ def test_the_chance_of_a_gain_needs_no_noise(seed: int) -> None:
     assert 0.0 <= belief.probability_of_gain(belief.recommend().params, 0.01) <= 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("low", "high", "step"), [(0.1, 0.7, 0.1), (0.0, 1.2, 0.4), (-31.1, -0.3, 0.7)]
 )

@@ -9,7 +9,7 @@ from support.processes import Forked
 from surefoot_experiments.storms import optuna_storm
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("storage", "space", "workers"),
     [("sqlite:///{}/storm.db", "continuous", 3), ("journal:///{}/storm.log", "discrete", 2)],

@@ -52,6 +52,7 @@ class Workers:
         return self.study.ask().relative_params
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trials", [0, 5, 9])
 @pytest.mark.parametrize("space", [LINE, SMALL])
 def test_no_worker_measures_what_another_one_does(space: dict, trials: int) -> None:

@@ -37,7 +37,7 @@ def _violated(params) -> tuple[str, ...]:
     return SearchSpace(SCALES, require=RULES).violated(params)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trials_satisfy_the_rules_and_so_does_the_recommendation():
     study = _study(initial=4)
     beyond = {"a": 9.0, "b": 9.0, "n": 300, "mode": "fast"}  # from a time without rules
@@ -50,7 +50,7 @@ def test_trials_satisfy_the_rules_and_so_does_the_recommendation():
     assert _violated(belief.recommend().params) == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_enqueued_trial_is_completed_or_refused():
     study = _study(initial=2)
     study.enqueue_trial({"a": 9.0})

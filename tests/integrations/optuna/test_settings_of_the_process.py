@@ -37,7 +37,7 @@ def play(setting: Callable[[], Any]) -> list[Any]:
     return [trial.params for trial in study.trials] + found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_is_the_same_under_any_setting() -> None:
     usual = play(torch.enable_grad)
     for setting in (torch.inference_mode, default_dtype, lambda: torch.device("meta")):

@@ -163,7 +163,7 @@ level = 0.2
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_of_a_real_study(tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(STUDY, encoding="utf-8")

@@ -59,7 +59,7 @@ def study(folder, parameters, values):
 NOISE = np.random.default_rng(0).standard_normal(30)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("parameters", "values"),
     [
