@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import torch
@@ -332,8 +332,8 @@ class Regressor:
             prior_variance=self.constants.prior_variance,
             threshold=estimate.threshold,
             spent=estimate.spent,
-            unexplained=partial(unexplained, sample, self.constants.prior_variance),
-            misfit=partial(misfit, sample),
+            unexplained=cache(partial(unexplained, sample, self.constants.prior_variance)),
+            misfit=cache(partial(misfit, sample)),
         )
 
     def _effective_dimension(self, posterior: Posterior, observations: Observations) -> float:
