@@ -76,7 +76,7 @@ def test_the_points_are_those_of_the_paper(name: str) -> None:
     box, kernel, formula, lengthscale, branching, depth, xi = CASES[name]
     optimizer = ada_bkb(
         box, kernel, noise=xi, norm_bound=1.0, oversampling=1e12, ridge=RIDGE, branching=branching,
-        max_depth=depth,
+        max_depth=depth, width=sf.widths.bkb(1.0, xi),
     )  # fmt: skip
     root = Node(box.lower.numpy(), box.upper.numpy())
     literal = AdaBkb(
