@@ -26,6 +26,7 @@ MODULES = {
     "tails": "Tails",
     "types": "Queries, results and errors",
     "tune": "Tuning from Python",
+    "plot": "Figures of a study",
     "integrations.optuna": "Optuna",
     "integrations.botorch": "BoTorch",
 }

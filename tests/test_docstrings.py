@@ -21,6 +21,7 @@ PUBLIC = [
     "kernels",
     "optimizer",
     "parameters",
+    "plot",
     "risks",
     "spaces",
     "tails",

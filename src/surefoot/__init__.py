@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from surefoot import hyperparameters as hyperparameters
     from surefoot import kernels as kernels
     from surefoot import parameters as parameters
+    from surefoot import plot as plot
     from surefoot import risks as risks
     from surefoot import spaces as spaces
     from surefoot import widths as widths
@@ -107,6 +108,7 @@ _MODULES = {
         "hyperparameters",
         "kernels",
         "parameters",
+        "plot",
         "risks",
         "spaces",
         "widths",

@@ -1,0 +1,204 @@
+"""Figures of a study for notebooks, as Plotly figures: those of the report, and some beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from surefoot._internal.extras import extra
+from surefoot.tune.study.opened_study import OpenedStudy, open_study
+from surefoot.tune.study.state import StudyState
+from surefoot.types import InvalidInput
+
+with extra("tune"):
+    import plotly.graph_objects as go
+
+    from surefoot.tune.report import figures
+    from surefoot.tune.report.collect import collect
+    from surefoot.tune.report.contents import Report
+    from surefoot.tune.report.plotting import BLUE
+
+__all__ = ["StudyFigures", "study"]
+
+GRID = 41  # values along each axis of a surface
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFigures:
+    """Figures of a study as it was at one time.
+
+    Args:
+        state: The study.
+    """
+
+    state: StudyState
+
+    @cached_property
+    def report(self) -> Report:
+        """The contents of the figures.
+
+        Raises:
+            NotReady: If the study has no measurement yet.
+        """
+        return collect(self.state)
+
+    def convergence(self) -> go.Figure:
+        """The recommendation's value over time, by the model of that time and by the final one."""
+        return figures.convergence(self.report)
+
+    def measurements(self) -> go.Figure:
+        """All measurements in their order, coloured by their weights, with their predictions."""
+        return figures.measurements(self.report)
+
+    def slices(self) -> dict[str, go.Figure]:
+        """The model along each parameter with its intervals, the most important one first."""
+        along = sorted(self.report.slices, key=lambda one: one.span, reverse=True)
+        return {one.parameter.name: figures.slice_figure(self.report, one) for one in along}
+
+    def tails(self) -> go.Figure:
+        """Quantiles of the residuals against those of the fitted noise."""
+        return figures.quantiles(self.report)
+
+    def effects(self) -> go.Figure:
+        """The recommended configuration over time, where a drift was found.
+
+        Raises:
+            InvalidInput: If none was found.
+        """
+        if not self.report.effects.trials:
+            raise InvalidInput("no drift was found in the study, so that there is none to draw.")
+        return figures.drift(self.report)
+
+    def parallel(self) -> go.Figure:
+        """The measured configurations in parallel coordinates, coloured by their values."""
+        trials = [one for one in self.report.measured if one.value is not None]
+        values = [float(one.value or 0.0) for one in trials]
+        dimensions = [
+            _dimension(name, [one.params.get(name) for one in trials], self._is_log(name))
+            for name in self.state.study_file.parameters
+        ]
+        dimensions.append({"label": self.report.units.titled("value"), "values": values})
+        line = {"color": values, "colorscale": "Viridis", "showscale": False}
+        figure = go.Figure(go.Parcoords(line=line, dimensions=dimensions))
+        return figure.update_layout(height=380, margin={"l": 64, "r": 64, "t": 64, "b": 24})
+
+    def surface(self, x: str, y: str) -> go.Figure:
+        """The predicted value over two parameters, all others as recommended.
+
+        Args:
+            x: A numeric parameter.
+            y: Another one.
+
+        Returns:
+            The figure, with the measurements; those of small weight are open.
+
+        Raises:
+            InvalidInput: If they are not two numeric parameters of the study.
+        """
+        axes = [self._axis(name) for name in (x, y)]
+        if x == y:
+            raise InvalidInput(f"got {x!r} twice, expected two different parameters.")
+        best, space = self.report.recommended, self.state.study_file.space
+        cells = [
+            space.restricted({**best, x: across, y: up}) for up in axes[1] for across in axes[0]
+        ]
+        mean = np.asarray(self.state.belief.predict(cells)[0]).reshape(len(axes[1]), len(axes[0]))
+        figure = go.Figure(
+            go.Contour(x=axes[0], y=axes[1], z=mean, colorscale="Viridis", name="predicted")
+        )
+        shown = [one for one in self.report.measured if x in one.params and y in one.params]
+        figure.add_scatter(
+            x=[one.params[x] for one in shown],
+            y=[one.params[y] for one in shown],
+            mode="markers",
+            name="measured",
+            marker={
+                "color": BLUE,
+                "line": {"width": 1, "color": "white"},
+                "symbol": ["circle-open" if one.outlier else "circle" for one in shown],
+            },
+            hovertext=[f"trial {one.number}: {one.value:.5g}" for one in shown],
+            hoverinfo="text",
+        )
+        for axis, name in (("xaxis", x), ("yaxis", y)):
+            values = axes[axis == "yaxis"]
+            form = {"title": name, "range": [values[0], values[-1]]}
+            if self._is_log(name):
+                ends = [math.log10(values[0]), math.log10(values[-1])]
+                ticks = figures.log_ticks(values[0], values[-1])
+                form |= {"type": "log", "range": ends, "tickvals": ticks}
+            figure.update_layout({axis: form})
+        return figure.update_layout(
+            height=420, showlegend=False, margin={"l": 64, "r": 16, "t": 40, "b": 52}
+        )
+
+    def _is_log(self, name: str) -> bool:
+        return bool(getattr(self.state.study_file.space.scale(name), "log", False))
+
+    def _axis(self, name: str) -> list[Any]:
+        space = self.state.study_file.space
+        scale = space.scales.get(name)
+        low, high = getattr(scale, "low", None), getattr(scale, "high", None)
+        if scale is None or low is None or high is None:
+            numeric = [one for one in space.scales if hasattr(space.scales[one], "low")]
+            raise InvalidInput(
+                f"got {name!r}, expected a numeric parameter, one of {', '.join(numeric)}."
+            )
+        if self._is_log(name):
+            values = np.geomspace(low, high, GRID)
+        else:
+            values = np.linspace(low, high, GRID)
+        values = np.clip(values, low, high)
+        if isinstance(low, int):
+            step = scale.step
+            whole = low + step * np.round((values - low) / step).astype(int)
+            return [int(one) for one in np.unique(np.minimum(whole, high))]
+        step = scale.step
+        if step:
+            values = np.unique(np.clip(low + step * np.round((values - low) / step), low, high))
+        return [float(one) for one in values]
+
+
+def study(source: OpenedStudy | Path | str) -> StudyFigures:
+    """Figures of a study.
+
+    Args:
+        source: An opened study or its study file.
+
+    Returns:
+        Its figures at present.
+
+    Raises:
+        StudyFileError: If the study file is invalid, or there is no study yet.
+        StorageFailed: If the storage cannot be read.
+    """
+    opened = source if isinstance(source, OpenedStudy) else open_study(source)
+    return StudyFigures(opened.state())
+
+
+def _dimension(name: str, values: list[Any], is_log: bool) -> dict[str, Any]:
+    """One axis of parallel coordinates; values that are no numbers have positions of their own."""
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+        if not is_log or min(values) <= 0:
+            return {"label": name, "values": values}
+        ticks = figures.log_ticks(min(values), max(values))
+        texts = [f"{one:g}" for one in ticks]
+        return {
+            "label": name,
+            "values": [math.log10(one) for one in values],
+            "tickvals": [math.log10(one) for one in ticks],
+            "ticktext": texts,
+        }
+    texts = ["inactive" if one is None else str(one) for one in values]
+    known = sorted(set(texts))
+    return {
+        "label": name,
+        "values": [known.index(one) for one in texts],
+        "tickvals": list(range(len(known))),
+        "ticktext": known,
+    }

@@ -1,0 +1,104 @@
+"""Figures of a study for notebooks, and a notebook that shows them."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.tune import open_study
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.types import InvalidInput
+
+STUDY = """
+study = { name = "figures", direction = "minimize", rounds = 20, initial = 12 }
+[parameters]
+size = { type = "int", low = 1, high = 1024, log = true }
+share = { type = "float", low = 0, high = 1, step = 0.125 }
+mode = { type = "categorical", choices = ["on", "off"] }
+depth = { type = "int", low = 1, high = 4, when = "mode == 'on'" }
+"""
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook" / "study.ipynb"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("plot") / "study.toml"
+    path.write_text(STUDY)
+    study = open_ask_tell(path)
+    for one in study.ask(12):
+        value = math.log2(one.params["size"]) + one.params["share"] + 0.1 * (one.id % 3)
+        study.tell(one.id, 100.0 if one.id == 4 else value)
+    return path
+
+
+@pytest.fixture(scope="module")
+def drawn(path) -> sf.plot.StudyFigures:
+    return sf.plot.study(path)
+
+
+def test_figures_are_those_of_the_report(drawn, path):
+    assert next(iter(drawn.slices())) == "size"
+    assert {"size", "share", "mode"} <= set(drawn.slices())
+    for figure in (drawn.convergence(), drawn.measurements(), drawn.tails()):
+        assert len(figure.data) > 0
+    with pytest.raises(InvalidInput, match="no drift was found"):
+        drawn.effects()
+    opened = open_study(path)
+    assert sf.plot.study(opened).state.opened is opened
+
+
+def test_a_surface_has_the_values_that_the_model_predicts(drawn):
+    contour, points = drawn.surface("size", "share").data
+    assert list(contour.y) == [i / 8 for i in range(9)]
+    assert (contour.x[0], contour.x[-1]) == (1, 1024)
+    assert all(isinstance(one, int) for one in contour.x)
+    best = drawn.report.recommended
+    one = {**best, "size": contour.x[3], "share": contour.y[5]}
+    assert np.asarray(contour.z)[5, 3] == pytest.approx(drawn.state.belief.predict([one])[0][0])
+    assert len(points.x) == 12
+    assert [s == "circle-open" for s in points.marker.symbol] == [i == 4 for i in range(12)]
+
+
+@pytest.mark.parametrize("names", [("size", "mode"), ("size", "x"), ("size", "size")])
+def test_a_surface_is_over_two_numbers(drawn, names):
+    with pytest.raises(InvalidInput):
+        drawn.surface(*names)
+
+
+def test_parallel_coordinates_show_every_measurement(drawn):
+    (lines,) = drawn.parallel().data
+    by_name = {one.label: one for one in lines.dimensions}
+    assert set(by_name) == {"size", "share", "mode", "depth", "value"}
+    measured = drawn.report.measured
+    sizes = [math.log10(one.params["size"]) for one in measured]
+    assert list(by_name["size"].values) == pytest.approx(sizes)
+    mode = by_name["mode"]
+    shown = [mode.ticktext[int(position)] for position in mode.values]
+    assert shown == [one.params["mode"] for one in measured]
+    assert "inactive" in by_name["depth"].ticktext
+
+
+def test_a_notebook_shows_tables_and_figures(tmp_path):
+    if any(find_spec(name) is None for name in ("nbconvert", "ipykernel")):
+        pytest.skip("nbconvert or ipykernel is not installed")
+    shutil.copy(NOTEBOOK, tmp_path)
+    command = ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", NOTEBOOK.name]
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    cells = json.loads((tmp_path / NOTEBOOK.name).read_text())["cells"]
+    outputs = [cell["outputs"][-1]["data"] for cell in cells[2:]]
+    for output in outputs[:2]:
+        assert "<table>" in "".join(output["text/html"])
+    assert all("application/vnd.plotly.v1+json" in output for output in outputs[2:])
