@@ -11,9 +11,8 @@ from surefoot_experiments import BENCHMARKS, EXPERIMENTS
 from surefoot_experiments.harness.store import TrialStore
 
 PACKAGE = Path(surefoot_experiments.__file__).parent
-PUBLIC = {
-    f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", "integrations.optuna", "tune")
-}
+INTEGRATIONS = ("integrations.botorch", "integrations.optuna")
+PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", *INTEGRATIONS, "tune")}
 
 
 # What checks and measures single rules of `surefoot.tune` looks at it from within.
