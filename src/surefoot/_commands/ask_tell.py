@@ -43,7 +43,8 @@ def ask(
 
     Prints a line for each: its id, and NAME=VALUE for each parameter, quoted for a shell. They stay
     asked for until `surefoot tell` or `surefoot forget`, also after a restart, and no two at the
-    same time are alike. The study file needs no command. Exit code 1 when no round is left.
+    same time are alike, but for repeats of the best at the end. The study file needs no command.
+    Exit code 1 when no round is left.
     """
     with one_line_errors():
         asked = _opened(study).ask(count)

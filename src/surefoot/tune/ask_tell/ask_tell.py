@@ -85,7 +85,8 @@ class AskTell:
     def ask(self, count: int = 1) -> list[Asked]:
         """Configurations to measure, none of which is being measured already.
 
-        They stay asked for until they are told or forgotten, whatever becomes of this process.
+        Only the confirm stage may measure one of its candidates more than once at a time. They
+        stay asked for until they are told or forgotten, whatever becomes of this process.
 
         Args:
             count: Number of configurations at most.
