@@ -38,7 +38,8 @@ def imported(folder: Path) -> set[str]:
 def test_every_direct_dependency_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    listed = [*project["dependencies"], *extras["optuna"], *extras["tune"], *extras["parquet"]]
+    used_by = ("optuna", "tune", "parquet", "mcp", "botorch")
+    listed = [*project["dependencies"], *(each for name in used_by for each in extras[name])]
     declared = {re.split(r"[<>=\[]", each)[0] for each in listed}
     optional = {"matplotlib"}  # for `surefoot diagnose --plot tails.png`, which says so
     used = imported(ROOT / "src" / "surefoot") - {"surefoot"} - optional
