@@ -28,7 +28,7 @@ def test_without_the_distribution_one_line_says_how_to_install_it(monkeypatch, a
 
 def test_arguments_are_passed_on_as_they_are(monkeypatch):
     def entry_points(**selection: str) -> EntryPoints:
-        assert selection == {"group": "surefoot._commands", "name": "reproduce"}
+        assert selection == {"group": "surefoot.commands", "name": "reproduce"}
         return EntryPoints([EntryPoint("reproduce", "builtins:print", "surefoot.commands")])
 
     monkeypatch.setattr(cli, "entry_points", entry_points)
