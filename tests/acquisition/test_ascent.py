@@ -6,7 +6,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from surefoot.acquisition import Credible, ascent
+from surefoot._internal import lbfgsb
+from surefoot.acquisition import Credible
 from surefoot.acquisition.ascent import ascend
 from surefoot.algorithms import robust_ucb
 from surefoot.beliefs import Belief
@@ -39,9 +40,9 @@ def test_each_start_arrives_where_scipy_does(free):
 @pytest.mark.parametrize("steps", [3, 100])
 def test_scipy_without_its_step_gives_the_same(monkeypatch, steps):
     """Searches side by side are those of `minimize` one by one."""
-    assert ascent._scipy_step() is not None
+    assert lbfgsb._scipy_step() is not None
     together = ascend(hills, STARTS, [0, 1, 2], steps)
-    monkeypatch.setattr(ascent, "_scipy_step", lambda: None)
+    monkeypatch.setattr(lbfgsb, "_scipy_step", lambda: None)
     alone = ascend(hills, STARTS, [0, 1, 2], steps)
     assert alone.numpy() == pytest.approx(together.numpy(), abs=1e-9)
     assert not torch.equal(together, STARTS)
@@ -50,7 +51,7 @@ def test_scipy_without_its_step_gives_the_same(monkeypatch, steps):
 @pytest.mark.parametrize("step", [None, lambda: None, lambda *arguments: None])
 def test_another_step_of_scipy_is_not_used(monkeypatch, step):
     monkeypatch.setattr("scipy.optimize._lbfgsb.setulb", step)
-    assert ascent._scipy_step.__wrapped__() is None
+    assert lbfgsb._scipy_step.__wrapped__() is None
 
 
 def test_other_coordinates_and_starts_stay():

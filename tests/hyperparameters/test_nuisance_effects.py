@@ -73,7 +73,7 @@ def test_the_gradient_is_that_of_finite_differences(name):
     gradient = evidence.log_likelihood(MODEL, REWARDS, WEIGHTS)[1]
     gradient = gradient + evidence.log_prior(MODEL).gradient
     expected = approx_fprime(MODEL.free.numpy(), value, 1e-7)
-    np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():

@@ -7,11 +7,14 @@ from contextlib import nullcontext
 
 import numpy as np
 import torch
-from scipy.linalg.lapack import dpotrf, dpstrf
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpstrf
 from torch import Tensor
 
 from surefoot._internal.threads import one_blas_thread
 from surefoot.types import NumericalError
+
+Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
 
 SMALL = 64  # rows up to which SciPy's LAPACK is faster; beyond, its threads compete with torch's
 
@@ -58,6 +61,34 @@ def cholesky(matrix: Tensor) -> Tensor:
             "check that the kernel is, and that rewards and coordinates are of sane size."
         )
     return factor
+
+
+def inverse_and_root(matrix: Floats) -> tuple[Floats, Floats]:
+    """Inverse of a positive definite matrix, and its lower Cholesky factor.
+
+    For the matrices of a fit, of which there are hundreds, LAPACK on one thread takes from a third
+    (30 rows) to four fifths (500) of the time of torch.
+
+    Args:
+        matrix: Positive definite matrix (m, m).
+
+    Returns:
+        The inverse (m, m), and the factor (m, m), with jitter where rounding makes it necessary.
+
+    Raises:
+        NumericalError: If the matrix is not positive definite, even with jitter.
+
+    Example:
+        >>> inverse_and_root(np.array([[4.0]]))
+        (array([[0.25]]), array([[2.]]))
+    """
+    root, info = dpotrf(matrix, lower=1)
+    if info != 0:
+        root = cholesky(torch.from_numpy(matrix)).numpy()
+    lower, _ = dpotri(root, lower=1)  # it leaves the other triangle zero
+    inverse = lower + lower.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
+    return inverse, root
 
 
 def square_root(matrix: Tensor) -> Tensor:

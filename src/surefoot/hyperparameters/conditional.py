@@ -64,7 +64,7 @@ class Process:
         if own > 0.0:
             total = total + own * same_points(evidence.points, evidence.points)
         level, level_variance = reference(evidence.effects, model.effects, len(noise))
-        inverse, shift, solved = solve(total, noise, rewards)
+        found = solve(total, noise, rewards)
         return cls(
             evidence=evidence,
             lengthscales=model.lengthscales,
@@ -72,9 +72,9 @@ class Process:
             own=rewards.new_tensor(own),
             level=level,
             level_variance=rewards.new_tensor(level_variance),
-            inverse=inverse,
-            shift=rewards.new_tensor(shift),
-            solved=solved,
+            inverse=torch.from_numpy(found.inverse),
+            shift=rewards.new_tensor(found.shift),
+            solved=torch.from_numpy(found.solved),
         )
 
     @classmethod

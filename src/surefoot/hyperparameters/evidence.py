@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,15 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky, distances
+from surefoot._internal.linalg import Floats, distances, inverse_and_root
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
 from surefoot.regression.noise import NO_ERRORS, Noise
 
-Floats = NDArray[np.float64]  # with matrices of few rows, NumPy is three times as fast as torch
-
 MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
-_DOFS = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0], dtype=torch.float64)
+_DOFS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
@@ -33,27 +32,26 @@ class LogDensity(NamedTuple):
     """A log density of parameters, up to a constant, and its gradient in their logarithms."""
 
     value: float
-    gradient: Tensor
+    gradient: Floats
 
 
-def _long(logs: Tensor) -> LogDensity:
+def _long(logs: Floats) -> LogDensity:
     """LogNormal(sqrt(2) + ln(d) / 2, sqrt(3)) for d lengthscales.
 
     Hvarfner et al. 2024, "Vanilla Bayesian optimization performs great in high dimensions", eq. 6.
     """
-    values = logs.numpy()
-    off = values - log_median(len(values))
-    density = -float(off @ off) / 6.0 - float(values.sum())
-    return LogDensity(density, torch.from_numpy(off / -3.0 - 1.0))
+    off = logs - log_median(len(logs))
+    density = -float(off @ off) / 6.0 - float(logs.sum())
+    return LogDensity(density, off / -3.0 - 1.0)
 
 
-def _short(logs: Tensor) -> LogDensity:
+def _short(logs: Floats) -> LogDensity:
     """Gamma(3, 6), BoTorch's default until 2024."""
-    scales = logs.exp()
+    scales = np.exp(logs)
     return LogDensity(float((2.0 * logs - 6.0 * scales).sum()), 2.0 - 6.0 * scales)
 
 
-def _pooled(logs: Tensor) -> LogDensity:
+def _pooled(logs: Floats) -> LogDensity:
     """Student-t log lengthscales about a common center, which is normal about `log_median`.
 
     With many lengthscales, each of which the rewards say little about, independent priors either
@@ -65,20 +63,20 @@ def _pooled(logs: Tensor) -> LogDensity:
     Gelman 2006, "Prior distributions for variance parameters in hierarchical models", for
     partial pooling; Lange et al. 1989 for the Student-t weights.
     """
-    values, median = logs.numpy(), log_median(len(logs))
+    median = log_median(len(logs))
     precision, squared = 1.0 / _CENTER_DEVIATION**2, _SPREAD_DOF * _SPREAD**2
-    center = float(np.median(values))
+    center = float(np.median(logs))
     for _ in range(_CENTER_STEPS):
-        weights = (_SPREAD_DOF + 1.0) / (squared + (values - center) ** 2)
+        weights = (_SPREAD_DOF + 1.0) / (squared + (logs - center) ** 2)
         former = center
-        center = float(weights @ values + precision * median) / float(weights.sum() + precision)
+        center = float(weights @ logs + precision * median) / float(weights.sum() + precision)
         if abs(center - former) < _CENTER_TOLERANCE:
             break
-    off = values - center
+    off = logs - center
     density = -0.5 * (_SPREAD_DOF + 1.0) * float(np.log1p(off**2 / squared).sum())
     density -= 0.5 * precision * (center - median) ** 2
     gradient = -(_SPREAD_DOF + 1.0) * off / (squared + off**2)  # the center is stationary
-    return LogDensity(density, torch.from_numpy(gradient))
+    return LogDensity(density, gradient)
 
 
 def log_median(number: int) -> float:
@@ -86,7 +84,7 @@ def log_median(number: int) -> float:
     return math.sqrt(2.0) + 0.5 * math.log(number)
 
 
-LENGTHSCALE_PRIORS: dict[str, Callable[[Tensor], LogDensity] | None] = {
+LENGTHSCALE_PRIORS: dict[str, Callable[[Floats], LogDensity] | None] = {
     "long": _long,
     "short": _short,
     "pooled": _pooled,
@@ -141,20 +139,20 @@ class Hyperparameters:
         logs[-1] = math.log(max(excess, _LEAST_EXCESS))
         return cls(logs)
 
-    @property
+    @cached_property
     def lengthscales(self) -> Tensor:
         """Lengthscales (g,)."""
         return self.logs[:-2].exp()
 
-    @property
+    @cached_property
     def variance(self) -> float:
         """Signal variance."""
-        return math.exp(float(self.logs[-2]))
+        return math.exp(self.logs.numpy()[-2])
 
-    @property
+    @cached_property
     def excess(self) -> float:
         """Noise variance above its floor."""
-        return math.exp(float(self.logs[-1]))
+        return math.exp(self.logs.numpy()[-1])
 
     @property
     def noise(self) -> float:
@@ -187,7 +185,7 @@ class Evidence:
     points: Tensor
     group: Tensor
     nu: float | None
-    prior: Callable[[Tensor], LogDensity] | None
+    prior: Callable[[Floats], LogDensity] | None
     errors: Tensor = NO_ERRORS
     effects: tuple[NuisanceEffect, ...] = ()
 
@@ -199,25 +197,24 @@ class Evidence:
         parts = [one.log_prior(logs) for one, logs in by_effect(self.effects, model.effects)]
         return LogDensity(
             own.value + sum(part.value for part in parts),
-            torch.cat([own.gradient, *(part.gradient for part in parts)]),
+            np.concatenate([own.gradient, *(part.gradient.numpy() for part in parts)]),
         )
 
     def _log_prior_of_kernel_and_noise(self, model: Hyperparameters) -> LogDensity:
         if self.prior is None:
-            return LogDensity(0.0, torch.zeros_like(model.logs))
-        lengthscales = self.prior(model.logs[:-2])
-        variance, noise = float(model.logs[-2]), model.noise
+            return LogDensity(0.0, np.zeros(len(model.logs)))
+        logs = model.logs.numpy()
+        lengthscales = self.prior(logs[:-2])
+        variance, noise = float(logs[-2]), model.noise
         off = math.log(noise) + 3.0
         value = lengthscales.value - variance**2 / 18.0 - off**2 / 18.0
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
-        others = model.logs.new_tensor(
-            [-variance / 9.0 - off / 9.0 * floor / noise, -off / 9.0 * model.excess / noise]
-        )
-        return LogDensity(value, torch.cat([lengthscales.gradient, others]))
+        others = -variance / 9.0 - off / 9.0 * floor / noise, -off / 9.0 * model.excess / noise
+        return LogDensity(value, np.append(lengthscales.gradient, others))
 
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
-        scaled: Floats = self._scaled(model.lengthscales, self.points).numpy()
+        scaled = self._from_first.numpy() / model.lengthscales.numpy()[self._groups]
         squared = _DISTANCES[self.nu].squared(scaled)
         np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
@@ -255,9 +252,18 @@ class Evidence:
         """
         return (points - self.points[:1]) / lengthscales[..., None, self.group]
 
+    @cached_property
+    def _from_first(self) -> Tensor:
+        """The points (n, d) as seen from the first one."""
+        return self.points - self.points[:1]
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64]:
+        return self.group.numpy()
+
     def log_likelihood(
         self, model: Hyperparameters, y: Tensor, weights: Tensor
-    ) -> tuple[float, Tensor]:
+    ) -> tuple[float, Floats]:
         """Log marginal likelihood, up to a constant, and its gradient in all that is fitted.
 
         With C the covariance and a = C^{-1}(y - shift), the derivative in a parameter is
@@ -269,41 +275,50 @@ class Evidence:
         for effect in effects:
             total += effect.values.numpy()
         reciprocal = 1.0 / weights.numpy()
-        total.flat[:: len(total) + 1] += model.noise * reciprocal + self.errors.numpy()
-        root = cholesky(torch.from_numpy(total))
-        inverse = torch.cholesky_inverse(root).numpy()
-        rewards: Floats = y.numpy()
-        shift, solved = _without_mean(inverse, rewards)
-        log_root = np.log(root.numpy().diagonal()).sum()
-        value = -0.5 * float((rewards - shift) @ solved) - float(log_root)
-        bracket = np.multiply.outer(solved, 0.5 * solved)
-        bracket -= 0.5 * inverse
-        moved = bracket * at.slope
-        moved.flat[:: len(moved) + 1] = 0.0
-        spread = _DISTANCES[self.nu].spread(moved, at.scaled)
+        found = _solve(total, model.noise * reciprocal + self.errors.numpy(), y.numpy())
+        bracket = np.multiply.outer(found.solved, 0.5 * found.solved)
+        bracket -= 0.5 * found.inverse
         by_noise = float(bracket.diagonal() @ reciprocal)
         floor = _MIN_NOISE_TO_SIGNAL * model.variance
-        gradient = np.bincount(self.group.numpy(), -4.0 * spread, len(model.logs) - 2).tolist()
-        gradient += [_inner(bracket, at.signal) + floor * by_noise, model.excess * by_noise]
+        others = [_inner(bracket, at.signal) + floor * by_noise, model.excess * by_noise]
         slopes = [slope.numpy() for effect in effects for slope in effect.slopes]
-        gradient += [_inner(bracket, slope) for slope in slopes]
-        return value, y.new_tensor(gradient)
+        others += [_inner(bracket, slope) for slope in slopes]
+        bracket *= at.slope
+        bracket.flat[:: len(bracket) + 1] = 0.0
+        spread = _DISTANCES[self.nu].spread(bracket, at.scaled)
+        lengthscales = np.bincount(self._groups, -4.0 * spread, len(model.logs) - 2)
+        return found.log_likelihood, np.append(lengthscales, others)
 
     def variational_bound(
-        self, model: Hyperparameters, y: Tensor, weights: Tensor, squared: Tensor, dof: float
+        self,
+        model: Hyperparameters,
+        signal: Tensor,
+        y: Tensor,
+        weights: Tensor,
+        squared: Tensor,
+        dof: float,
     ) -> float:
         """Variational lower bound of the log evidence plus the log prior of the hyperparameters.
 
         Each precision has the posterior Gamma((nu + 1) / 2, (nu + E[r^2] / s^2) / 2).
+
+        Args:
+            model: Hyperparameters.
+            signal: Covariance (n, n) of the function and of the effects.
+            y: Rewards (n,).
+            weights: Expected precisions (n,).
+            squared: Expected squares E[r^2] (n,) of the noise, in its variances.
+            dof: Degrees of freedom nu.
         """
-        value, _ = self.log_likelihood(model, y, weights)
+        noise = Noise(model.noise, weights, self.errors).variances
+        value = solve(signal, noise, y).log_likelihood
         half = torch.tensor(0.5 * dof, dtype=torch.float64)
         shape, rate = half + 0.5, half + 0.5 * squared
         log_precision = torch.digamma(shape) - rate.log()
         prior = half * half.log() - torch.lgamma(half) + (half - 1.0) * log_precision
         entropy = shape - rate.log() + torch.lgamma(shape) + (1.0 - shape) * torch.digamma(shape)
         terms = 0.5 * (log_precision - weights.log()) + prior - half * weights + entropy
-        others = self.log_prior(model).value + float(_log_dof_prior(half * 2.0))
+        others = self.log_prior(model).value + _log_dof_prior(dof)
         return value + float(terms.sum()) + others
 
 
@@ -315,10 +330,11 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
         noise: Noise variances (n,).
         y: Rewards (n,).
     """
-    inverse, shift, solved = solve(signal, noise, y)
-    residual = noise * solved
-    variance = (noise - noise.square() * inverse.diagonal()).clamp_min(0.0)
-    return shift, residual.square() + variance
+    found = solve(signal, noise, y)
+    residual = noise * torch.from_numpy(found.solved)
+    leverage = torch.from_numpy(found.inverse.diagonal().copy())
+    variance = (noise - noise.square() * leverage).clamp_min(0.0)
+    return found.shift, residual.square() + variance
 
 
 def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tensor:
@@ -330,9 +346,10 @@ def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tenso
         y: Rewards (k + r,).
         known: Number k of the first ones.
     """
-    inverse, shift, solved = solve(signal[:known, :known], noise.variances[:known], y[:known])
+    found = solve(signal[:known, :known], noise.variances[:known], y[:known])
+    inverse, solved = torch.from_numpy(found.inverse), torch.from_numpy(found.solved)
     across = signal[known:, :known]
-    residual = y[known:] - shift - across @ solved
+    residual = y[known:] - found.shift - across @ solved
     prior = signal.diagonal()[known:]
     variance = (prior - ((across @ inverse) * across).sum(-1)).clamp_min(0.0)
     errors = noise.errors.expand(len(y))[known:]
@@ -344,18 +361,36 @@ def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tenso
     return own.precisions
 
 
-def solve(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[Tensor, float, Tensor]:
-    """Inverse (n, n) of signal + diag(noise), mean of y, and the inverse times y less that."""
-    inverse = torch.cholesky_inverse(cholesky(signal + torch.diag(noise)))
-    shift, solved = _without_mean(inverse.numpy(), y.numpy())
-    return inverse, shift, torch.from_numpy(solved)
+class Solution(NamedTuple):
+    """The normal distribution of rewards of unknown mean.
+
+    Args:
+        inverse: Inverse (n, n) of their covariance.
+        shift: Generalised least-squares mean.
+        solved: The inverse times the rewards less that mean (n,).
+        log_likelihood: Log density of the rewards at that mean, up to a constant.
+    """
+
+    inverse: Floats
+    shift: float
+    solved: Floats
+    log_likelihood: float
 
 
-def _without_mean(inverse: Floats, y: Floats) -> tuple[float, Floats]:
-    """The generalised least-squares mean of y, and the inverse times y less that."""
+def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
+    """The distribution of rewards y (n,) with covariance signal (n, n) + diag(noise)."""
+    return _solve(signal.numpy().copy(), noise.numpy(), y.numpy())
+
+
+def _solve(total: Floats, noise: Floats, y: Floats) -> Solution:
+    """As `solve`, but overwrites the covariance."""
+    total.flat[:: len(total) + 1] += noise
+    inverse, root = inverse_and_root(total)
     sums, solved = inverse.sum(0), inverse @ y
     shift = float(solved.sum()) / float(sums.sum())
-    return shift, solved - shift * sums
+    solved -= shift * sums
+    log_root = float(np.log(root.diagonal()).sum())
+    return Solution(inverse, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
 
 
 def _inner(left: Floats, right: Floats) -> float:
@@ -457,19 +492,24 @@ _CORRELATIONS: dict[float | None, Callable[[Any, Any, Any], tuple[Any, Any]]] = 
 """Covariance and its derivative, functions of the squared distance in lengthscales."""
 
 
-def _log_dof_prior(dof: Tensor) -> Tensor:
+def _log_dof_prior(dof: float) -> float:
     """Log density, up to a constant, of Gamma(2, 0.1) (Juárez and Steel 2010)."""
-    return dof.log() - 0.1 * dof
+    return math.log(dof) - 0.1 * dof
 
 
 def best_dof(squared: Tensor) -> float:
     """Maximum a posteriori degrees of freedom on a grid, given squared residuals (t,) in units of
     the noise scale.
     """
-    logs = torch.log1p(squared[:, None] / _DOFS).sum(0)
+    logs = np.log1p(np.divide.outer(squared.numpy(), _DOFS)).sum(0)
     log_density = len(squared) * _LOG_CONSTANTS - (0.5 * _DOFS + 0.5) * logs
     return float(_DOFS[(log_density + _LOG_DOF_PRIORS).argmax()])
 
 
-_LOG_CONSTANTS = torch.lgamma(0.5 * _DOFS + 0.5) - torch.lgamma(0.5 * _DOFS) - 0.5 * _DOFS.log()
-_LOG_DOF_PRIORS = _log_dof_prior(_DOFS)
+def _log_constant(dof: float) -> float:
+    """Logarithm of the constant of Student's density, up to one of all degrees of freedom."""
+    return math.lgamma(0.5 * dof + 0.5) - math.lgamma(0.5 * dof) - 0.5 * math.log(dof)
+
+
+_LOG_CONSTANTS = np.array([_log_constant(dof) for dof in _DOFS])
+_LOG_DOF_PRIORS = np.array([_log_dof_prior(dof) for dof in _DOFS])

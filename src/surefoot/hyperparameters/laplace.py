@@ -254,7 +254,8 @@ class PosteriorMode:
         def slope(free: Tensor) -> Tensor:
             at = self.model.moved_to(free)
             gradient = self.evidence.log_likelihood(at, self.rewards, self.weights)[1]
-            return directions @ (gradient + self.evidence.log_prior(at).gradient)
+            gradient = gradient + self.evidence.log_prior(at).gradient
+            return directions @ torch.from_numpy(gradient)
 
         free = self.model.free
         rows = [slope(free - _STEP * row) - slope(free + _STEP * row) for row in directions]

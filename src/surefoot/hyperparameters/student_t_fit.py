@@ -14,6 +14,8 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
+from surefoot._internal.lbfgsb import Limits, minimise
+from surefoot._internal.linalg import Floats
 from surefoot.estimators.spread import ROUNDING, robust_spread
 from surefoot.estimators.student_t import cautious_weights
 from surefoot.hyperparameters.evidence import (
@@ -341,8 +343,7 @@ class HyperparameterFit:
         if fitted.effects.is_none:
             return {}
         evidence, model, y, weights = self._evidence_of(fitted, data)
-        noise = Noise(model.noise, weights, evidence.errors)
-        inverse, _, solved = solve(evidence.covariance_of_rewards(model), noise.variances, y)
+        inverse, solved = _solved(LocalOptimum(model, fitted.dof, 0.0, weights), evidence, y)
         found = {}
         for effect, logs in by_effect(evidence.effects, model.effects):
             across, prior = effect.contrast(logs, data.workers, data.times)
@@ -546,7 +547,7 @@ class HyperparameterFit:
                 weights = precision(relative, dof)
                 dof = self.dof or best_dof(relative)
         weights = precision(relative, dof)
-        bound = evidence.variational_bound(model, y, weights, relative, dof)
+        bound = evidence.variational_bound(model, signal, y, weights, relative, dof)
         return LocalOptimum(model, dof, shift, weights, bound, evidence.nu)
 
     def _converged(
@@ -565,7 +566,8 @@ class HyperparameterFit:
         signal = evidence.covariance_of_rewards(model)
         _, relative = _expected(evidence, signal, model.noise, y, optimum.weights)
         weights = precision(relative, dof)
-        return replace(optimum, bound=evidence.variational_bound(model, y, weights, relative, dof))
+        bound = evidence.variational_bound(model, signal, y, weights, relative, dof)
+        return replace(optimum, bound=bound)
 
 
 def _kernel(model: Hyperparameters, nu: float | None, data: TrainingData) -> Kernel:
@@ -621,8 +623,8 @@ def _differ(one: LocalOptimum, other: LocalOptimum) -> bool:
 def _solved(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> tuple[Tensor, Tensor]:
     """Inverse (n, n) of the covariance of the rewards, and that times their residuals (n,)."""
     noise = Noise(optimum.model.noise, optimum.weights, evidence.errors)
-    inverse, _, solved = solve(evidence.covariance_of_rewards(optimum.model), noise.variances, y)
-    return inverse, solved
+    found = solve(evidence.covariance_of_rewards(optimum.model), noise.variances, y)
+    return torch.from_numpy(found.inverse), torch.from_numpy(found.solved)
 
 
 def _estimated(optimum: LocalOptimum, evidence: Evidence, y: Tensor) -> EstimatedEffects:
@@ -657,17 +659,16 @@ def _maximise(
     model: Hyperparameters, evidence: Evidence, y: Tensor, weights: Tensor, steps: int
 ) -> Hyperparameters:
     """Improve kernel and noise, by L-BFGS-B on the penalised marginal likelihood."""
-    from scipy.optimize import minimize
 
-    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        at = model.moved_to(torch.from_numpy(logs))
+    def losses(free: Floats, _: list[int]) -> tuple[Floats, Floats]:
+        at = model.moved_to(torch.from_numpy(free[0]))
         value, gradient = evidence.log_likelihood(at, y, weights)
         prior = evidence.log_prior(at)
-        return -value - prior.value, -(gradient + prior.gradient).numpy()
+        return np.array([-value - prior.value]), -(gradient + prior.gradient)[None]
 
-    bounds = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
-    bounds += [pair for effect in evidence.effects for pair in effect.bounds]
-    start = np.clip(model.free.numpy(), *np.transpose(bounds))
-    options = {"maxiter": steps, "ftol": _RELATIVE_TOLERANCE}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return model.moved_to(torch.from_numpy(found.x.copy()))
+    pairs = [_LENGTHSCALES] * (len(model.logs) - 2) + [_VARIANCE, _NOISE]
+    pairs += [pair for effect in evidence.effects for pair in effect.bounds]
+    limits = Limits(*(np.array(ends) for ends in zip(*pairs, strict=True)))
+    start = model.free.numpy()[None]
+    found = minimise(losses, start, limits, steps, _RELATIVE_TOLERANCE)[0]
+    return model.moved_to(torch.from_numpy(found))
