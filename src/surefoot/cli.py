@@ -27,7 +27,12 @@ with extra("tune"):
         followers,
         watch_page,
     )
-    from surefoot._commands.terminal import StudyArgument, one_line_errors
+    from surefoot._commands.terminal import (
+        GivenOption,
+        StudyArgument,
+        given_texts,
+        one_line_errors,
+    )
     from surefoot._commands.terminal import confidence as _confidence
     from surefoot._commands.terminal import integer as _integer
     from surefoot._commands.terminal import say as _say
@@ -106,6 +111,7 @@ def tune(
             "ray://HOST:PORT or ray.",
         ),
     ] = "local",
+    given: GivenOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only errors.")] = False,
     page: PageOption = None,
     log: LogOption = None,
@@ -132,6 +138,7 @@ def tune(
             backend=backend,
             quiet=quiet,
             followers=others,
+            given=given_texts(given),
         )
         if not quiet:
             summary = outcome.summary
@@ -156,6 +163,7 @@ def check(
             show_default=False,
         ),
     ] = None,
+    given: GivenOption = None,
 ) -> None:
     """Measure the defaults once and show what is read from the output.
 
@@ -168,7 +176,7 @@ def check(
         from surefoot.tune.measuring.measurement import Failure
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        checked = check_once(study, config, lambda text: _say(text, err=True))
+        checked = check_once(study, config, lambda text: _say(text, err=True), given_texts(given))
         _say("\n".join(checked.lines()))
         if isinstance(checked.result, Failure):
             raise typer.Exit(STOPPED)
@@ -177,6 +185,7 @@ def check(
 @app.command()
 def recommend(
     study: StudyArgument,
+    given: GivenOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the best configuration and its value.
@@ -185,6 +194,10 @@ def recommend(
     not the best measurement, with a 95 % credible interval. It is the location of the fitted noise:
     mean and median of measurements if the noise is symmetric. `estimand` in [objective] chooses the
     mean or the median.
+
+    In a study with given variables it is the best under their values; without --given, the best
+    under several values of each, as a table (with --json, a list of what `surefoot predict --json`
+    prints).
 
     \b
     With --json, the keys are
@@ -207,12 +220,22 @@ def recommend(
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
+        from surefoot.tune.ask_tell.answers import prediction_as_dict
         from surefoot.tune.comparison.compare import measured_verdict
+        from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.definition.constraint_text import constraints_as_json
+        from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
         from surefoot.types import NotReady
 
-        opened = open_study(study)
-        summary = summarise(opened)
+        opened, texts = open_study(study), given_texts(given)
+        if opened.study_file.given and not texts:
+            found = best_by_given(state := opened.state())
+            if as_json:
+                typer.echo(json.dumps([prediction_as_dict(one) for one in found]))
+            else:
+                _say("\n".join(by_given_lines(state, found)))
+            return
+        summary = summarise(opened, given_values(opened.study_file, texts))
         best = summary.recommended
         if best is None:
             raise NotReady(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from surefoot._commands.terminal import StudyArgument, integer, one_line_errors, say
+from surefoot._commands.terminal import (
+    GivenOption,
+    StudyArgument,
+    given_texts,
+    integer,
+    one_line_errors,
+    say,
+)
 from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ def ask(
         int,
         typer.Option("-n", parser=integer(1, 1000), metavar="INTEGER", help="How many."),
     ] = 1,
+    given: GivenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Get configurations to measure by other means.
@@ -47,7 +55,7 @@ def ask(
     Exit code 1 when no round is left.
     """
     with one_line_errors():
-        asked = _opened(study).ask(count)
+        asked = _opened(study).ask(count, given_texts(given))
         if as_json:
             typer.echo(json.dumps([one.as_dict() for one in asked]))
         else:
@@ -146,6 +154,7 @@ def serve(
 
     \b
     {"verb": "ask", "count": 3}
+    {"verb": "ask", "given": {"load": 120}}
     {"verb": "tell", "id": 7, "value": 12.5, "sem": 0.4, "values": {"p99": 18.3}, "worker": "a"}
     {"verb": "tell", "id": 8, "failed": "out of memory"}
     {"verb": "predict", "configurations": [{"threads": 8}]}

@@ -21,6 +21,30 @@ StudyArgument = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The study file, in TOML.", show_default=False)
 ]
 
+GivenOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--given",
+        metavar="NAME=VALUE",
+        help='Value of a variable that is known before the choice (environment.control = "given"); '
+        "once for each.",
+        show_default=False,
+    ),
+]
+
+
+def given_texts(options: list[str] | None) -> dict[str, str]:
+    """The texts of `--given NAME=VALUE` options, by name."""
+    found: dict[str, str] = {}
+    for one in options or ():
+        name, equals, value = one.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"--given: got {one}, expected NAME=VALUE, as load=120")
+        if name.strip() in found:
+            raise typer.BadParameter(f"--given: got two values of {name.strip()}, expected one")
+        found[name.strip()] = value.strip()
+    return found
+
 
 def integer(least: int, most: int | None = None) -> Callable[[str], int]:
     """Read an integer in a range, from an option."""

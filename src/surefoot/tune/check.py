@@ -10,7 +10,7 @@ from typing import Any
 
 import optuna
 
-from surefoot.tune.comparison.named_settings import NamedSetting, named_setting
+from surefoot.tune.comparison.named_settings import NamedSetting, given_values, named_setting
 from surefoot.tune.definition.command_template import InvalidCommand, shell_note
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
@@ -76,7 +76,10 @@ class Checked:
 
 
 def check(
-    path: Path | str, config: str | None = None, note: Callable[[str], None] = lambda text: None
+    path: Path | str,
+    config: str | None = None,
+    note: Callable[[str], None] = lambda text: None,
+    given: Mapping[str, Any] | None = None,
 ) -> Checked:
     """Measure one configuration and say what was read; no study is created or changed.
 
@@ -88,6 +91,7 @@ def check(
         config: The configuration, as for `compare`; by default the defaults, or where the study
             file has none the first configuration that a new study would measure.
         note: Shows a message.
+        given: Values of the given variables of the study, by name, where `config` has none.
 
     Returns:
         What was measured and read.
@@ -99,7 +103,10 @@ def check(
         KeyboardInterrupt: At Ctrl-C.
     """
     study_file = StudyFile.load(path)
-    setting = _first(study_file) if config is None else named_setting(study_file, config)
+    values = given_values(study_file, given or {}, partly=config is not None)
+    setting = (
+        _first(study_file, values) if config is None else named_setting(study_file, config, values)
+    )
     environment, stop = study_file.study_environment, Stop(note=lambda: note(STOPPING))
     under: dict[str, Any] = {}
     if environment is not None and not environment.observed:
@@ -122,13 +129,15 @@ def check(
     return Checked(study_file, setting, under, result)
 
 
-def _first(study_file: StudyFile) -> NamedSetting:
+def _first(study_file: StudyFile, given: Mapping[str, Any]) -> NamedSetting:
     """The defaults, or the first configuration of a new study."""
     if study_file.defaults is not None:
-        return named_setting(study_file, "default")
+        return named_setting(study_file, "default", given)
     study = optuna.create_study(
         direction=study_file.study.direction, sampler=default_sampler(study_file)
     )
+    if given:
+        study.enqueue_trial(dict(given))
     trial = study.ask()
     suggest_all(trial, study_file.space)
     return NamedSetting("first configuration", study_file.space.restricted(trial.params))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from optuna.samplers import BaseSampler
 from optuna.trial import TrialState
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from surefoot._internal import checks
 from surefoot.tune.closed_terminal import console_of
+from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import InvalidCommand, shell_note
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
@@ -61,6 +63,7 @@ def run(
     sampler: BaseSampler | None = None,
     console: Console | None = None,
     followers: Sequence[Follower] = (),
+    given: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Tune until the study has its rounds, those of earlier runs included.
 
@@ -78,12 +81,14 @@ def run(
             choose values between a special value and the scale of its parameter.
         console: Where to show the progress, by default standard output.
         followers: What else is told of each trial, such as `event_log(path)`.
+        given: Value of each given variable of the study during this run, by name.
 
     Returns:
         How the run ended, and the results of the study.
 
     Raises:
         StudyFileError: If the study file is invalid; nothing has been created or measured.
+        InvalidInput: If a given variable has no value, or one out of its range; likewise.
         ClusterFailed: If the cluster cannot be reached, though there is something to measure.
         TooManyFailures: After five failures in a row, with all measurements recorded.
         WorkersFailed: If all workers have ended, with all measurements recorded.
@@ -98,6 +103,7 @@ def run(
     if rounds is not None:
         checks.count("rounds", rounds)
     study_file = StudyFile.load(path)
+    under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console
     with (
         keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
@@ -124,6 +130,7 @@ def run(
             rounds=study_file.study.rounds if rounds is None else rounds,
             run=uuid.uuid4().hex[:12],
             worker=worker_name(0),
+            given=under,
         )
         before = opened.state()
         complete = before.finished >= trials.target(before)
@@ -144,7 +151,7 @@ def run(
                 display.note(resumed)
             if not complete:
                 _tune(trials, objective, options, stop, kept, display)
-    summary, target = summarise(opened), trials.target(opened.state())
+    summary, target = summarise(opened, under), trials.target(opened.state())
     return Outcome(stop.requested and summary.trials < target, summary, target)
 
 

@@ -29,6 +29,7 @@ from surefoot.integrations.optuna.predictions import (
     StudyRecommendation,
 )
 from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment, crossed
+from surefoot.optimizer.arguments import part_of
 from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput
 
@@ -261,7 +262,7 @@ class StudyBelief:
         return sign * self._array(self.belief.to_posterior(told))
 
     @with_own_settings
-    def recommend(self) -> StudyRecommendation:
+    def recommend(self, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
         """Configuration with the best predicted value or risk.
 
         In a study with constraints it is the best of those for which all of them hold with the
@@ -272,10 +273,19 @@ class StudyBelief:
         is a model with all of them. The configuration is that of the branch with the best end of
         the credible interval in the bad direction, and has all its parameters.
 
+        Args:
+            given: Values by name of parameters that are not to be chosen, such as the load under
+                which the configuration will run; the best of those with these values is
+                recommended.
+
         Returns:
             The configuration, with its predicted value or risk and 95 % credible interval.
+
+        Raises:
+            InvalidInput: If a given value is none of its parameter, or a name none of a parameter
+                that all trials have.
         """
-        best = max(self._recommendations(), key=self._merit)
+        best = max(self._recommendations(given or {}), key=self._merit)
         if not best.feasible:
             warnings.warn(
                 f"no configuration is known whose constraints hold with {self._asked()}: "
@@ -284,13 +294,17 @@ class StudyBelief:
             )
         return best
 
-    def _recommendations(self) -> list[StudyRecommendation]:
+    def _recommendations(self, given: Mapping[str, Any]) -> list[StudyRecommendation]:
         """Of each branch, or the only one."""
         if self.branches is not None:
-            return [one for branch in self.branches() for one in branch._recommendations()]
-        state = PolicyState(torch.Generator().manual_seed(0))
-        best = recommend(self.belief, self.by, state).point
-        return [self.assess(self.encoding.decode(best))]
+            return [one for branch in self.branches() for one in branch._recommendations(given)]
+        state, belief = PolicyState(torch.Generator().manual_seed(0)), self.belief
+        if given:
+            part = self.encoding.named.part(self.encoding.box, given)
+            on_device = part.to(belief.space.design.lower.device)
+            belief = replace(belief, space=part_of(belief.space, on_device))
+        best = self.encoding.decode(recommend(belief, self.by, state).point)
+        return [self.assess({**best, **given})]
 
     @with_own_settings
     def assess(self, params: Mapping[str, Any]) -> StudyRecommendation:

@@ -16,7 +16,11 @@ from surefoot.integrations.optuna import ENVIRONMENT
 from surefoot.tune.ask_tell.answers import Asked, Status, Told
 from surefoot.tune.ask_tell.design import left_of_design
 from surefoot.tune.ask_tell.told_values import Given, result_of
-from surefoot.tune.comparison.named_settings import configuration_of, named_setting
+from surefoot.tune.comparison.named_settings import (
+    configuration_of,
+    given_values,
+    named_setting,
+)
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.plain_text import shown
@@ -82,7 +86,7 @@ class AskTell:
         """The checked study file."""
         return self.trials.study_file
 
-    def ask(self, count: int = 1) -> list[Asked]:
+    def ask(self, count: int = 1, given: Mapping[str, Any] | None = None) -> list[Asked]:
         """Configurations to measure, none of which is being measured already.
 
         Only the confirm stage may measure one of its candidates more than once at a time. They
@@ -90,19 +94,22 @@ class AskTell:
 
         Args:
             count: Number of configurations at most.
+            given: Value of each given variable of the study, by name.
 
         Returns:
             At least one configuration, fewer than `count` near the end of the study.
 
         Raises:
             NothingToAsk: If no round is left.
+            InvalidInput: If a given variable has no value, or one out of its range.
             StorageFailed: If the storage cannot be read or written.
         """
         if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST:
             raise InvalidInput(f"got {shown(count)} configurations, expected 1 to {MOST}")
+        trials = replace(self.trials, given=given_values(self.study_file, given or {}))
         begun: list[Trial] = []
         for _ in range(count):
-            trial = self.trials.begin_next()
+            trial = trials.begin_next()
             if isinstance(trial, NoTrial):
                 break
             begun.append(trial)

@@ -15,8 +15,8 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
     """Configurations of the initial design that are not in the study, as many as it lacks.
 
     The design follows from the seed of the study, so that every process draws the same. Where
-    constraints or an environment are measured, a model chooses during the initial design too, and
-    there is none to be drawn ahead.
+    constraints or an environment are measured, or a variable is given, a model chooses during the
+    initial design too, and there is none to be drawn ahead.
 
     Args:
         state: The study.
@@ -25,7 +25,7 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
         The configurations, none once the study has as many rounds as the design has points.
     """
     study_file = state.study_file
-    if study_file.constraints or study_file.environment is not None:
+    if study_file.constraints or not study_file.is_replayed:
         return []
     begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
     known = [trial.params for trial in state.trials]

@@ -24,9 +24,14 @@ class Verbs:
 
     study: AskTell
 
-    def ask(self, count: int = 1) -> dict[str, Any]:
-        """Get configurations to measure; each stays asked for until it is told or forgotten."""
-        return {"configurations": [one.as_dict() for one in self.study.ask(count)]}
+    def ask(self, count: int = 1, given: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Get configurations to measure; each stays asked for until it is told or forgotten.
+
+        `given` has the value of each given variable of the study, by name.
+        """
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(f"given: got {shown(given)}, expected values by name")
+        return {"configurations": [one.as_dict() for one in self.study.ask(count, given)]}
 
     def tell(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from optuna.distributions import CategoricalDistribution, IntDistribution
@@ -40,12 +40,49 @@ def first_setting(study_file: StudyFile) -> str:
     return "trial 0" if study_file.defaults is None else "default"
 
 
-def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
+def given_values(
+    study_file: StudyFile, given: Mapping[str, Any], partly: bool = False
+) -> dict[str, Any]:
+    """Values of the given variables of a study, from texts or as they are.
+
+    Args:
+        study_file: The checked study file.
+        given: Values, or texts that stand for them, by name.
+        partly: Whether some may be missing.
+
+    Returns:
+        Values by name, in the order of the study file.
+
+    Raises:
+        InvalidInput: If one is unknown, missing or out of its range.
+    """
+    file, names = study_file.path.name, study_file.given
+    known = ", ".join(names) or 'no variable: none has environment.control = "given"'
+    if unknown := [name for name in given if name not in names]:
+        raise InvalidInput(f"{file}: got a value of {shown(unknown[0])}, expected {known}")
+    missing = [] if partly else [name for name in names if name not in given]
+    if missing:
+        raise InvalidInput(
+            f"{file}: no value of {', '.join(missing)}, known before each choice; expected "
+            + " ".join(f"--given {name}=VALUE" for name in missing)
+        )
+    space = study_file.space
+    return {
+        name: _value(name, str(given[name]), space.scales[name], space.special.get(name, ()))
+        for name in names
+        if name in given
+    }
+
+
+def named_setting(
+    study_file: StudyFile, name: str, given: Mapping[str, Any] | None = None
+) -> NamedSetting:
     """The configuration that a name stands for.
 
     Args:
         study_file: The checked study file.
         name: `default`, `recommended`, `trial N` or `name=value,...` with all parameters.
+        given: Values of the given variables, for `default` and `recommended`.
 
     Returns:
         The configuration.
@@ -55,15 +92,21 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
             does not fit its parameter.
         NotReady: If the study has no measurement to recommend from.
     """
-    name = name.strip()
+    name, under = name.strip(), given or {}
+    if study_file.given and not under and name in ("default", "recommended"):
+        raise InvalidInput(
+            f"{study_file.path.name}: got {name!r} without a value of "
+            f"{', '.join(study_file.given)}, under which it is measured; expected `trial N` or "
+            "`name=value,...` with all of them"
+        )
     if name == "default":
-        params = study_file.defaults
+        params = study_file.defaults_under(under)
         if params is None:
             raise InvalidInput(
                 f"{study_file.path.name}: the parameters have no `default`, expected {FORMS}"
             )
     elif name == "recommended":
-        params = _recommended(study_file)
+        params = _recommended(study_file, under)
     elif (found := _TRIAL.fullmatch(name)) and not (
         "=" in name and "trial" in study_file.parameters
     ):
@@ -76,9 +119,10 @@ def named_setting(study_file: StudyFile, name: str) -> NamedSetting:
     return NamedSetting(name, study_file.space.restricted(params))
 
 
-def _recommended(study_file: StudyFile) -> dict[str, Any]:
+def _recommended(study_file: StudyFile, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return open_study(study_file.path).state().recommendation.params
+        state = replace(open_study(study_file.path).state(), asked=given)
+        return state.recommendation.params
     except NotReady:
         raise NotReady(
             f"{study_file.path.name}: no measurement to recommend from; run "

@@ -126,6 +126,7 @@ class CommandTemplate:
         environment: Mapping[str, Sequence[Any]] | None = None,
         *,
         observed: bool = False,
+        given: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         """Check that the placeholders are the parameters and variables, and that formats fit.
 
@@ -133,6 +134,7 @@ class CommandTemplate:
             parameters: Example values of each parameter.
             environment: Example values of each variable of the environment.
             observed: Whether the environment is observed; then it must not occur.
+            given: Example values of each given variable, which may occur.
 
         Raises:
             InvalidCommand: If one is unknown or missing, or a format does not fit its values.
@@ -147,14 +149,15 @@ class CommandTemplate:
                     'environment.control = "chosen"'
                 )
             variables = {}
-        examples = {**parameters, **variables}
+        required = {**parameters, **variables}
+        examples = {**required, **(given or {})}
         for name in sorted(used - set(examples)):
-            kind = "a parameter or of the environment" if variables else "a parameter"
+            kind = "a parameter or of the environment" if variables or given else "a parameter"
             raise InvalidCommand(
                 f"{{{name}}} is not {kind}, expected one of {', '.join(examples)} "
                 "(write {{ and }} for plain braces)"
             )
-        for name in examples:
+        for name in required:
             if name not in used:
                 otherwise = "no such parameter"
                 if name in variables:

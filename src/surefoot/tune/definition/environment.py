@@ -1,4 +1,4 @@
-"""`[environment]`: random variables that are not parameters, and their joint distribution."""
+"""`[environment]`: variables that are not chosen freely, random ones with their distribution."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from surefoot.tune.definition.parameters import (
+    CategoricalParameter,
+    FloatParameter,
+    IntParameter,
+    Parameter,
+    ParameterSection,
+)
 from surefoot.tune.definition.section import InvalidKey, Section, check_range, is_finite
 from surefoot.tune.plain_text import shown
 from surefoot.types import InvalidInput
@@ -178,11 +185,13 @@ class DiscreteVariable(Section):
 
 def _kind(raw: Any) -> str | None:
     """Kind of variable that a table, or a parsed one, describes."""
+    if isinstance(raw, ParameterSection):
+        return str(getattr(raw, "type", None))
     if isinstance(raw, Section):
         return str(getattr(raw, "distribution", "values"))
     if not isinstance(raw, dict):
         return None
-    named = raw.get("distribution", "values" if "values" in raw else None)
+    named = raw.get("distribution", raw.get("type", "values" if "values" in raw else None))
     return None if named is None else str(named)
 
 
@@ -190,14 +199,21 @@ VARIABLE_TYPES: dict[str, type[Section]] = {
     "normal": NormalVariable,
     "uniform": UniformVariable,
     "values": DiscreteVariable,
+    "int": IntParameter,
+    "float": FloatParameter,
+    "categorical": CategoricalParameter,
 }
 Variable = NormalVariable | UniformVariable | DiscreteVariable
 _Tagged = Annotated[
     Annotated[NormalVariable, Tag("normal")]
     | Annotated[UniformVariable, Tag("uniform")]
-    | Annotated[DiscreteVariable, Tag("values")],
+    | Annotated[DiscreteVariable, Tag("values")]
+    | Annotated[IntParameter, Tag("int")]
+    | Annotated[FloatParameter, Tag("float")]
+    | Annotated[CategoricalParameter, Tag("categorical")],
     Discriminator(_kind),
 ]
+_OF_PARAMETERS_ONLY = ("default", "when", "inactive")  # keys
 
 
 def variable_type(raw: Any) -> type[Section] | None:
@@ -206,19 +222,22 @@ def variable_type(raw: Any) -> type[Section] | None:
 
 
 class EnvironmentSection(Section):
-    """All variables, and whether measurements choose or observe their values."""
+    """All variables, and whether measurements choose, observe or are given their values."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _Tagged]
 
-    control: Literal["chosen", "observed"] = Field(
-        default="chosen", description="'chosen' or 'observed'"
+    control: Literal["chosen", "observed", "given"] = Field(
+        default="chosen", description="'chosen', 'observed' or 'given'"
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.variables:
+        if not self.__pydantic_extra__:
             raise InvalidKey("", "got no variable, expected at least one")
+        self._check_kinds()
+        if self.given:
+            return self
         discrete = self._discrete
         number = math.prod(len(one.values) for one in discrete.values())
         number *= CELLS ** (len(self.variables) - len(discrete))
@@ -230,10 +249,41 @@ class EnvironmentSection(Section):
             )
         return self
 
+    def _check_kinds(self) -> None:
+        """Raise `InvalidKey` unless all variables are described as `control` needs it."""
+        is_given = self.control == "given"
+        for name, one in self.__pydantic_extra__.items():
+            if isinstance(one, ParameterSection) is is_given:
+                wrong = [key for key in _OF_PARAMETERS_ONLY if getattr(one, key, None) is not None]
+                if wrong:
+                    raise InvalidKey(
+                        f"{name}.{wrong[0]}",
+                        f"given, expected only of parameters: {name} is known before each choice",
+                    )
+            elif is_given:
+                raise InvalidKey(
+                    name,
+                    "got a distribution beside control = 'given', expected a type and a range, as "
+                    'of a parameter, such as { type = "float", low = 0, high = 200 }',
+                )
+            else:
+                raise InvalidKey(
+                    name,
+                    f"got a `type` beside control = {self.control!r}, expected a `distribution` or "
+                    "`values`, or control = 'given'",
+                )
+
     @property
     def variables(self) -> dict[str, Variable]:
-        """The variables by name, in the order of the file."""
-        return self.__pydantic_extra__
+        """The random variables by name, in the order of the file."""
+        every = self.__pydantic_extra__.items()
+        return {n: one for n, one in every if not isinstance(one, ParameterSection)}
+
+    @property
+    def given(self) -> dict[str, Parameter]:
+        """The variables by name that are known before each choice; all of them, or none."""
+        every = self.__pydantic_extra__.items()
+        return {n: one for n, one in every if isinstance(one, ParameterSection)}
 
     @property
     def observed(self) -> bool:

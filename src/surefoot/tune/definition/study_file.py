@@ -6,6 +6,7 @@ import difflib
 import keyword
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -109,11 +110,18 @@ class Contents(Section):
         if not self.parameters:
             raise InvalidKey("parameters", "got none, expected at least one parameter")
         self._check_defaults(self._checked_space())
-        if self.environment is not None and self.risk is None:
+        if self.given and self.risk is not None:
+            raise InvalidKey(
+                "risk",
+                "given beside environment.control = 'given', expected none: a value that is known "
+                "before the choice has no risk",
+            )
+        if self.environment is not None and not self.given and self.risk is None:
             raise InvalidKey(
                 "risk",
                 "missing beside [environment]; expected a table [risk], such as "
-                'measure = "var" and level = 0.1',
+                'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
+                "known before each choice)",
             )
         if self.risk is not None and self.environment is None:
             raise InvalidKey(
@@ -121,7 +129,7 @@ class Contents(Section):
                 "missing beside [risk]; expected a table [environment] with a line for each "
                 'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
             )
-        if self.objective.log and self.environment is not None:
+        if self.objective.log and self.environment is not None and not self.given:
             raise InvalidKey(
                 "objective.log", "true beside [environment], expected false: the risk is of values"
             )
@@ -133,7 +141,7 @@ class Contents(Section):
         variables = {} if self.environment is None else self.environment.variables
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
-        for name in variables:
+        for name in (*variables, *self.given):
             self._check_name(f"environment.{name}", name)
             if name in self.parameters:
                 raise InvalidKey(
@@ -141,7 +149,7 @@ class Contents(Section):
                 )
         for name in self.constraints:
             self._check_name(f"constraints.{name}", name, keyword_argument=False)
-            if name in self.parameters or name in variables:
+            if name in self.parameters or name in variables or name in self.given:
                 what = "a parameter" if name in self.parameters else "a variable"
                 raise InvalidKey(
                     f"constraints.{name}", f"is {what}, too; expected a name of its own"
@@ -158,15 +166,21 @@ class Contents(Section):
                 {name: one.examples() for name, one in self.parameters.items()},
                 {name: one.examples() for name, one in variables.items()},
                 observed=self.environment is not None and self.environment.observed,
+                given={name: one.examples() for name, one in self.given.items()},
             )
         for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
             if line is not None:
                 CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
+    @property
+    def given(self) -> dict[str, Parameter]:
+        """The variables that are known before each choice, by name."""
+        return {} if self.environment is None else self.environment.given
+
     def space(self) -> SearchSpace:
-        """The parameters with their conditions, special values and orders."""
-        named = self.parameters.items()
+        """Parameters and given variables, with their conditions, special values and orders."""
+        named = {**self.parameters, **self.given}.items()
         return SearchSpace(
             {name: one.distribution() for name, one in named},
             {name: one.when for name, one in named if one.when is not None},
@@ -179,8 +193,9 @@ class Contents(Section):
         try:
             return self.space()
         except InvalidSpace as error:
-            table = "" if error.table == "scales" else f".{error.table}"
-            raise InvalidKey(f"parameters.{error.name}{table}", error.message) from None
+            key = "" if error.table == "scales" else f".{error.table}"
+            table = "environment" if error.name in self.given else "parameters"
+            raise InvalidKey(f"{table}.{error.name}{key}", error.message) from None
         except InvalidConstraint as error:
             raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
 
@@ -188,6 +203,8 @@ class Contents(Section):
         """Raise `InvalidKey` if some parameters that are active by default have no default."""
         given = {name: one.default for name, one in self.parameters.items()}
         given = {name: value for name, value in given.items() if value is not None}
+        if self.given:
+            space = space.limited_to(self.parameters)
         without = [name for name in space.active(given) if name not in given]
         if given and without:
             raise InvalidKey(
@@ -230,8 +247,9 @@ class StudyFile:
         folder: Its folder, where commands run and relative paths start.
         study: `[study]`: name, direction, rounds, initial design, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
-        parameters: `[parameters]` by name, in the order of the file.
-        environment: `[environment]`, or None.
+        parameters: `[parameters]` by name, in the order of the file, and `given`.
+        environment: `[environment]` of random variables, or None.
+        given: The variables of `[environment]` that are known before each choice, by name.
         risk: `[risk]`, or None.
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.
@@ -257,8 +275,9 @@ class StudyFile:
         self.folder = path.parent
         self.study = contents.study
         self.objective = contents.objective
-        self.parameters = contents.parameters
-        self.environment = contents.environment
+        self.given = contents.given
+        self.parameters = {**contents.parameters, **self.given}
+        self.environment = None if self.given else contents.environment
         self.risk = contents.risk
         self.confirm = contents.confirm or ConfirmSection()
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
@@ -327,9 +346,22 @@ class StudyFile:
 
         It has the parameters that are active in it.
         """
-        values = {name: one.default for name, one in self.parameters.items()}
-        given = {name: value for name, value in values.items() if value is not None}
-        return self.space.restricted(given) or None
+        return self.defaults_under({})
+
+    def defaults_under(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The default configuration under values of the given variables, with these.
+
+        Args:
+            given: Values by name.
+        """
+        values = {name: one.default for name, one in self.contents.parameters.items()}
+        known = {name: value for name, value in values.items() if value is not None}
+        return self.space.restricted({**known, **given}) if known else None
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether a known configuration can be measured again, under the same conditions."""
+        return self.environment is None and not self.given
 
     @property
     def units(self) -> Units:

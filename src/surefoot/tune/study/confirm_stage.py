@@ -25,7 +25,7 @@ LEAST_RUNS = 3  # fewer do not tell several configurations apart
 
 def confirm_runs(study_file: StudyFile, rounds: int) -> int:
     """Runs of the confirm stage of so many rounds in all; 0 where there is none."""
-    if study_file.environment is not None:
+    if not study_file.is_replayed:
         return 0
     runs = int(study_file.confirm.share * rounds + 1e-9)
     return runs if runs >= LEAST_RUNS else 0

@@ -72,7 +72,7 @@ class Schedule:
         """
         study_file = self.state.study_file
         every, defaults = study_file.confirm.every, study_file.defaults
-        if not every or not begun or study_file.environment is not None:
+        if not every or not begun or not study_file.is_replayed:
             return None
         if begun % every == 0 and defaults is not None:
             return Planned(defaults, {REMEASURED: "default"})

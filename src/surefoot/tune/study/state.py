@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,14 @@ class StudyState:
         opened: The study.
         trials: Its trials in order.
         attributes: Its user attributes.
+        asked: Values of the given variables to recommend under, by name; by default those of the
+            latest trial.
     """
 
     opened: OpenedStudy
     trials: tuple[FrozenTrial, ...]
     attributes: Mapping[str, Any]
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def study_file(self) -> StudyFile:
@@ -59,6 +62,14 @@ class StudyState:
         by_number = {trial.number: trial for trial in self.trials}
         return [by_number[number] for number in self.belief.trials]
 
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """Values of the given variables to recommend under; empty without such variables."""
+        names = self.study_file.given
+        latest = (one.params for one in reversed(self.trials) if names.keys() <= one.params.keys())
+        last: Mapping[str, Any] = next(latest, {}) if names else {}
+        return self.asked or {name: last[name] for name in names if name in last}
+
     @cached_property
     def recommendation(self) -> StudyRecommendation:
         """The recommended configuration, with parameters in the order of the study file.
@@ -69,7 +80,9 @@ class StudyState:
         stage = ConfirmStage.current(self)
         with warnings.catch_warnings():  # of what `feasible` says
             warnings.simplefilter("ignore")
-            best = self.belief.recommend() if stage is None else stage.recommend(self.belief)
+            best = (
+                self.belief.recommend(self.given) if stage is None else stage.recommend(self.belief)
+            )
         return replace(best, params=self.study_file.space.restricted(best.params))
 
     def with_attribute(self, name: str, value: Any) -> StudyState:

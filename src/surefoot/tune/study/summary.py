@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from optuna.trial import TrialState
@@ -117,11 +117,13 @@ class Summary:
         return self.recommended.lower, self.recommended.upper
 
 
-def summarise(opened: OpenedStudy) -> Summary:
+def summarise(opened: OpenedStudy, given: Mapping[str, Any] | None = None) -> Summary:
     """Recommend a configuration and count the trials.
 
     Args:
         opened: The study, as `open_study` gives it.
+        given: Values of the given variables to recommend under, by name; by default those of the
+            latest trial.
 
     Returns:
         The recommendation and the numbers of trials.
@@ -129,7 +131,7 @@ def summarise(opened: OpenedStudy) -> Summary:
     Raises:
         StorageFailed: If the storage cannot be read.
     """
-    state, study_file = opened.state(), opened.study_file
+    state, study_file = replace(opened.state(), asked=given or {}), opened.study_file
     found: dict[str, Any] = {}
     with contextlib.suppress(NotReady):
         found = {
@@ -153,7 +155,7 @@ def summarise(opened: OpenedStudy) -> Summary:
 def _checkpoints(state: StudyState) -> list[int]:
     """Half and three quarters of the measurements, where there are enough."""
     measured = len(state.belief.trials)
-    if state.study_file.environment is not None or measured < _LEAST_MEASURED:
+    if not state.study_file.is_replayed or measured < _LEAST_MEASURED:
         return []
     return [measured // 2, 3 * measured // 4]
 
@@ -201,7 +203,7 @@ def constraints_over_environment(state: StudyState) -> tuple[str, ...]:
 def against_defaults(state: StudyState) -> AgainstDefaults | None:
     """The recommendation against the default configuration, None where that does not apply."""
     defaults, belief = state.study_file.defaults, state.belief
-    if defaults is None or state.study_file.environment is not None:
+    if defaults is None or not state.study_file.is_replayed:
         return None
     value = float(belief.predict([defaults])[0][0])
     change = belief.difference(state.recommendation.params, defaults)

@@ -66,6 +66,7 @@ class StudyTrials:
         worker: Name of what measures; empty if that is known at the end only.
         is_counted: Whether a running trial is one of the rounds.
         design: Configurations to queue before the sampler chooses any, given the study.
+        given: Values of the given variables under which the next trials are measured, by name.
     """
 
     opened: OpenedStudy
@@ -74,6 +75,7 @@ class StudyTrials:
     worker: str
     is_counted: Callable[[FrozenTrial], bool] = trial_owner.is_owned
     design: Callable[[StudyState], Sequence[Mapping[str, Any]]] = lambda state: ()
+    given: Mapping[str, Any] = field(default_factory=dict)
     _silent: SilentTrials = field(default_factory=SilentTrials, repr=False)
 
     @property
@@ -252,7 +254,7 @@ class StudyTrials:
         """
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
-        fixed: dict[str, Any] = {}
+        fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
         for queued in (trial for trial in trials if trial.state == TrialState.WAITING):
@@ -263,7 +265,7 @@ class StudyTrials:
                 self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
             return
         if not self._has_defaults(trials):
-            fixed = {FIXED: self.study_file.defaults}
+            fixed = {FIXED: self.study_file.defaults_under(self.given)}
         elif design := self.design(schedule.state):
             fixed, following = {FIXED: dict(design[0])}, design[1:]
         elif (planned := schedule.planned(begun)) is not None:
@@ -297,10 +299,14 @@ class StudyTrials:
         self.opened.storage.set_trial_state_values(self._id(queued), TrialState.FAIL)
 
     def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether the default configuration, if there is one, was measured or is being measured."""
-        defaults = self.study_file.defaults
-        return defaults is None or any(
-            trial.params == defaults and (is_round(trial) or trial.state == TrialState.RUNNING)
+        """Whether the default configuration, if there is one, was measured or is being measured.
+
+        Once is enough, whatever was given then.
+        """
+        names, defaults_under = self.study_file.given, self.study_file.defaults_under
+        return defaults_under({}) is None or any(
+            trial.params == defaults_under({n: v for n, v in trial.params.items() if n in names})
+            and (is_round(trial) or trial.state == TrialState.RUNNING)
             for trial in trials
         )
 

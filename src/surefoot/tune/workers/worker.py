@@ -7,6 +7,7 @@ error. Lines on standard output are messages, which its parent shows.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -42,6 +43,7 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--index", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
     parser.add_argument("--kept", required=True)
+    parser.add_argument("--given", type=json.loads, default={})
     parser.add_argument("--backend", default=LOCAL)
     parser.add_argument("--name")
     arguments = parser.parse_args(given)
@@ -62,6 +64,7 @@ def main(given: Sequence[str]) -> int:
                 arguments.rounds,
                 arguments.run,
                 arguments.name or worker_name(arguments.index),
+                given=arguments.given,
             )
             objective: Objective
             if arguments.backend == LOCAL:

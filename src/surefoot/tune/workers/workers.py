@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import signal
@@ -55,6 +56,7 @@ class Worker:
                 f"--index={index}",
                 f"--workers={workers}",
                 f"--kept={','.join(map(str, kept.descriptors))}",
+                f"--given={json.dumps(dict(trials.given))}",
                 *options,
             ],
             pass_fds=kept.descriptors,

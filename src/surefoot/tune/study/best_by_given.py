@@ -1,0 +1,78 @@
+"""The best configuration as a function of the given variables of a study."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from surefoot.parameters import Choice
+from surefoot.parameters.parameter import Parameter
+from surefoot.parameters.scales import NumberScale
+from surefoot.tune.estimate_text import estimate_texts
+from surefoot.tune.study.state import StudyState
+
+if TYPE_CHECKING:
+    from surefoot.integrations.optuna import StudyRecommendation
+
+MOST = 27  # combinations of values
+_POSITIONS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the values of a number, on its scale
+
+
+def best_by_given(state: StudyState) -> list[StudyRecommendation]:
+    """The best configuration under several values of each given variable.
+
+    Args:
+        state: The study.
+
+    Returns:
+        The configurations with the values, predicted, in the order of the values: under all
+        combinations where there are few, else under values of each variable at the latest ones of
+        the others.
+
+    Raises:
+        NotReady: If the study has no measurement.
+    """
+    belief, space = state.belief, state.study_file.space
+    along = {name: _several(space.named.parameters[name]) for name in state.study_file.given}
+    if math.prod(map(len, along.values())) <= MOST:
+        every = [dict(zip(along, one, strict=True)) for one in itertools.product(*along.values())]
+    else:
+        every = [{**state.given, name: one} for name, values in along.items() for one in values]
+    return [belief.recommend(given) for given in every]
+
+
+def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> list[str]:
+    """A table of `best_by_given`, in lines.
+
+    Args:
+        state: The study.
+        found: Its best configurations.
+    """
+    units, given = state.study_file.units, state.study_file.given
+    names = [*given, *(name for name in state.study_file.space.scales if name not in given)]
+    titles = [*names, "predicted", "95 % credible interval"]
+    rows = []
+    for one in found:
+        value, low, high = estimate_texts(one.value, one.lower, one.upper)
+        cells = [_text(one.params[name]) if name in one.params else "-" for name in names]
+        feasible = "" if one.feasible else f" (feasible with {one.feasibility:.2g})"
+        rows.append([*cells, units.of_value(value), f"{low} to {high}{feasible}"])
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [titles, *rows]
+    ]
+
+
+def _several(parameter: Parameter) -> list[Any]:
+    """Values of a given variable: all choices, or numbers from the lowest to the highest."""
+    if isinstance(parameter, Choice):
+        return list(parameter.choices)
+    scale, special = NumberScale(parameter), tuple(parameter.special)
+    return [*special, *dict.fromkeys(scale.value_near(one, special) for one in _POSITIONS)]
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
