@@ -54,7 +54,8 @@ def given_values(
         Values by name, in the order of the study file.
 
     Raises:
-        InvalidInput: If one is unknown, missing or out of its range.
+        InvalidInput: If one is unknown, missing or out of its range, or no configuration with them
+            satisfies the rules of [[require]].
     """
     file, names = study_file.path.name, study_file.given
     known = ", ".join(names) or 'no variable: none has environment.control = "given"'
@@ -67,11 +68,14 @@ def given_values(
             + " ".join(f"--given {name}=VALUE" for name in missing)
         )
     space = study_file.space
-    return {
+    values = {
         name: _value(name, str(given[name]), space.scales[name], space.special.get(name, ()))
         for name in names
         if name in given
     }
+    if space.require and values:
+        space.named.encoding.part(space.named.encoding.box, values)  # raises where none is left
+    return values
 
 
 def named_setting(

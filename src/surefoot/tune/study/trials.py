@@ -301,13 +301,20 @@ class StudyTrials:
     def _has_defaults(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the default configuration, if there is one, was measured or is being measured.
 
-        Once is enough, whatever was given then.
+        Once is enough, whatever was given then. None is due that the rules forbid under what is
+        given now.
         """
-        names, defaults_under = self.study_file.given, self.study_file.defaults_under
-        return defaults_under({}) is None or any(
-            trial.params == defaults_under({n: v for n, v in trial.params.items() if n in names})
-            and (is_round(trial) or trial.state == TrialState.RUNNING)
-            for trial in trials
+        defaults_under, space = self.study_file.defaults_under, self.study_file.space
+        due = defaults_under(self.given)
+        return (
+            due is None
+            or bool(space.violated(due))
+            or any(
+                trial.params == defaults_under({n: trial.params[n] for n in self.given})
+                for trial in trials
+                if (is_round(trial) or trial.state == TrialState.RUNNING)
+                and self.given.keys() <= trial.params.keys()
+            )
         )
 
     def _interrupt_lost(self, state: StudyState) -> list[int]:

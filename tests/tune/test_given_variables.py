@@ -1,0 +1,196 @@
+"""A study with variables that are known before each choice: asked, told, recommended under them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from optuna.trial import create_trial
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune import StudyFile, StudyFileError, open_study
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.tune.ask_tell.verbs import Verbs
+from surefoot.tune.comparison.named_settings import named_setting
+from surefoot.tune.study.best_by_given import best_by_given
+from surefoot.types import InvalidInput
+
+STUDY = """
+[study]
+name = "demo"
+direction = "minimize"
+rounds = 40
+initial = 6
+[parameters]
+cache = { type = "float", low = 0, high = 1, default = 0.5 }
+[environment]
+control = "given"
+load = { type = "float", low = 0, high = 200 }
+"""
+MACHINE = 'machine = { type = "categorical", choices = ["old", "new"] }\n'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a study file without a command."""
+
+    def write(more: str = "", *changes: tuple[str, str]) -> Path:
+        path, text = tmp_path / "study.toml", STUDY + more
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def surefoot(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.slow
+def test_every_configuration_has_the_given_values_and_defaults_come_first(write):
+    study = open_ask_tell(write(MACHINE))
+    first, second = study.ask(2, {"load": "120", "machine": "new"})
+    (third,) = study.ask(given={"load": 7.5, "machine": "old"})
+    assert first.params == {"cache": 0.5, "load": 120.0, "machine": "new"}
+    assert (second.params["load"], second.params["machine"]) == (120.0, "new")
+    assert third.params["load"] == 7.5
+    assert third.params["cache"] != 0.5  # not the defaults again
+
+
+@pytest.mark.slow
+def test_the_best_configuration_follows_the_given_value(write):
+    path = write()
+    opened = open_ask_tell(path).opened
+    for number in range(24):
+        load, cache = (200.0 * (0.618034 * number % 1.0), 0.754878 * number % 1.0)
+        params = {"cache": cache, "load": load}
+        value = (cache - load / 250.0 - 0.1) ** 2
+        ranges = opened.study_file.distributions
+        opened.study.add_trial(create_trial(params=params, distributions=ranges, value=value))
+    found = best_by_given(open_study(path).state())
+    assert [one.params["load"] for one in found] == [0.0, 50.0, 100.0, 150.0, 200.0]
+    for one in found:
+        assert one.params["cache"] == pytest.approx(one.params["load"] / 250.0 + 0.1, abs=0.06)
+    code, out, _ = surefoot("recommend", path, "--given", "load=100", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["params"]["load"] == 100.0
+    assert told["params"]["cache"] == pytest.approx(0.5, abs=0.06)
+    code, out, _ = surefoot("recommend", path)
+    lines = out.splitlines()
+    assert lines[0].split()[:2] == ["load", "cache"]
+    assert len(lines) == 6
+
+
+@pytest.mark.slow
+def test_without_a_name_it_is_recommended_under_the_values_of_the_latest_trial(write):
+    study = open_ask_tell(path := write())
+    for value, load in ((3.0, 10.0), (2.0, 180.0), (2.5, 60.0)):
+        (asked,) = study.ask(given={"load": load})
+        study.tell(asked.id, value)
+    state = open_study(path).state()
+    assert state.recommendation.params["load"] == 60.0
+    setting = named_setting(study.study_file, "recommended", {"load": 180.0})
+    assert setting.params["load"] == 180.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "no value of load, machine.*--given load=VALUE --given machine=VALUE"),
+        ({"load": 10}, "no value of machine"),
+        ({"load": 201, "machine": "old"}, "load: got '201', expected a number from 0 to 200"),
+        ({"load": 10, "machine": "odd"}, "machine: got 'odd', expected one of old, new"),
+        ({"load": 10, "machine": "old", "day": 3}, "'day', expected load, machine"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused_and_nothing_is_asked(write, given, message):
+    study = open_ask_tell(write(MACHINE))
+    for ask in (lambda: study.ask(given=given), lambda: Verbs(study).ask(given=given)):
+        with pytest.raises(InvalidInput, match=message):
+            ask()
+    assert study.status().asked == ()
+
+
+def test_a_study_without_such_variables_takes_none(write):
+    text = STUDY.partition("[environment]")[0]
+    path = write("", (STUDY.partition("[environment]")[2], ""), ("[environment]", ""))
+    assert path.read_text().strip() == text.strip()
+    with pytest.raises(InvalidInput, match=r"load.*no variable"):
+        open_ask_tell(path).ask(given={"load": 3})
+
+
+@pytest.mark.parametrize("name", ["default", "recommended"])
+def test_names_without_a_given_value_are_refused(write, name):
+    with pytest.raises(InvalidInput, match="without a value of load"):
+        named_setting(StudyFile.load(write()), name)
+
+
+@pytest.mark.parametrize(
+    ("more", "changes", "message"),
+    [
+        ('[risk]\nmeasure = "mean"', (), "risk: given beside .*known before the choice has no"),
+        ("[repeats]\nmost = 3", (), "repeats: given beside"),
+        ("[confirm]\nshare = 0.2", (), "confirm: given beside"),
+        ("[stop]\ngain = 0.02", (), "stop: given beside"),
+        ("", [('control = "given"', "")], "environment.load: got a `type`"),
+        ("", [('type = "float", low = 0, high = 200', "values = [1, 2]")], "got a distribution"),
+        ("", [("high = 200", "high = 200, default = 3")], "environment.load.default: given"),
+        ("", [("high = 200", "high = 200, when = 'cache > 0'")], "environment.load.when: given"),
+        ("", [("high = 200", "high = -1")], "environment.load.low: got 0"),
+        ("", [("\nload", "\ncache")], "environment.cache: is a parameter, too"),
+        ("", [("load = {", "# load = {")], "environment: got no variable"),
+    ],
+)
+def test_what_does_not_combine_is_refused_with_its_key(write, more, changes, message):
+    with pytest.raises(StudyFileError, match=message):
+        StudyFile.load(write(more, *changes))
+
+
+@pytest.mark.slow
+def test_rules_and_conditions_may_read_a_given_variable(write):
+    more = MACHINE + '[[require]]\nrule = "cache <= load"\n[[require]]\nrule = "load <= 100"\n'
+    extra = (
+        'boost = { type = "int", low = 1, high = 9, default = 2, when = "machine == \'new\'" }\n'
+    )
+    path = write(more, ("[environment]", extra + "[environment]"))
+    study_file = StudyFile.load(path)
+    study = open_ask_tell(path)
+    asked = study.ask(3, {"load": 0.25, "machine": "new"})
+    assert all(one.params["cache"] <= 0.25 and "boost" in one.params for one in asked)
+    (old,) = study.ask(given={"load": 0.25, "machine": "old"})
+    assert "boost" not in old.params
+    with pytest.raises(InvalidInput, match="load <= 100"):
+        study.ask(given={"load": 120, "machine": "old"})
+    (first,) = study.ask(given={"load": 9, "machine": "old"})
+    assert first.params["cache"] == 0.5  # the defaults, which the rules have forbidden until now
+    assert study_file.defaults_under({"load": 1.0, "machine": "old"}) == {
+        "cache": 0.5,
+        "load": 1.0,
+        "machine": "old",
+    }
+
+
+@pytest.mark.long
+def test_a_run_measures_under_its_given_values_with_all_workers(write, tmp_path):
+    (tmp_path / "bench.sh").write_text("echo $1\n")
+    command = '[objective]\ncommand = "sh bench.sh {cache}"\n[parameters]'
+    path = write("", ("[parameters]", command))
+    code, _, err = surefoot("tune", path, "--rounds", 2)
+    assert code == 2
+    assert "--given load=VALUE" in err
+    assert not (tmp_path / "demo.db").exists()
+    for load, rounds, workers in ((50, 2, 1), (150, 4, 2)):
+        options = ["--rounds", rounds, "--workers", workers, "--given", f"load={load}"]
+        assert surefoot("tune", path, *options)[0] == 0
+    trials = open_study(path).state().trials
+    assert [trial.params["load"] for trial in trials] == [50.0, 50.0, 150.0, 150.0]
