@@ -19,6 +19,8 @@ with extra("optuna"):
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna.environment import StudyEnvironment
+    from surefoot.integrations.optuna.front import Front, ParetoPoint
+    from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, belief
     from surefoot.integrations.optuna.predictions import (
         OverEnvironment,
         PredictedConstraint,
@@ -36,7 +38,10 @@ __all__ = [
     "STANDARD_ERROR",
     "TIME",
     "WORKER",
+    "Front",
+    "MultiObjectiveBelief",
     "OverEnvironment",
+    "ParetoPoint",
     "PredictedConstraint",
     "SearchSpace",
     "StudyBelief",
@@ -44,15 +49,20 @@ __all__ = [
     "StudyEnvironment",
     "StudyRecommendation",
     "SurefootSampler",
+    "belief",
 ]
 _HOMES = {
+    "Front": "front",
+    "MultiObjectiveBelief": "multi_objective",
     "OverEnvironment": "predictions",
+    "ParetoPoint": "front",
     "PredictedConstraint": "predictions",
     "StudyBelief": "study_belief",
     "StudyDrift": "predictions",
     "StudyEnvironment": "environment",
     "StudyRecommendation": "predictions",
     "SurefootSampler": "sampler",
+    "belief": "multi_objective",
 }
 # Imported on first use, so that a program starts without loading torch.
 __getattr__ = lazily(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()})

@@ -23,6 +23,7 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.endings import write_failure, write_start
+from surefoot.integrations.optuna.objectives import of_objective
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
@@ -425,41 +426,93 @@ class SurefootSampler(BaseSampler):
         Raises:
             NotReady: If no trial has finished with a value.
         """
-        from surefoot.integrations.optuna.encoding import Encoding
-
         if not isinstance(study, Study):
             raise InvalidInput(
                 f"`study` is {study!r}, expected a study: pass `optuna.load_study(...)`."
             )
         self._raise_error_if_multi_objective(study)
         with self._undisturbed():
-            if trials is None:
-                trials = study.get_trials(deepcopy=False)
-            space = self._common(trials).space
-            encoding = Encoding.of(space)
-            complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-            if encoding is None and complete:
-                raise NotReady(
-                    f"the trials of study {study.study_name!r} have no varying parameter in "
-                    "common, so there is nothing to model: pass the `search_space`."
-                )
-            if encoding is None or not complete:
-                raise _no_value(study)
+            trials = study.get_trials(deepcopy=False) if trials is None else trials
+            space, encoding = self._space_of(study, trials)
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._new_tracker(study, encoding, self._first_seed)
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
                 tracker = self._new_tracker(study, encoding, seed=0)
-            try:
-                found = self._belief_of(tracker, trials)
-            except NotReady as error:
-                raise _no_value(study, complete, space, self._log) from error
-            if space.when or space.require:
-                return found
-            branches = branches_of(trials, {*found.trials})
-            if len(branches) == 1 and branches[0].space == space.distributions:
-                return replace(found, constant=branches[0].constant)
-            return replace(found, branches=lambda: self._branch_models(study, branches))
+            return self._model(study, tracker, trials)
+
+    def of_objective(
+        self, study: Study, index: int, trials: Sequence[FrozenTrial] | None = None
+    ) -> StudyBelief:
+        """Model of one objective of a study, given all trials so far.
+
+        Args:
+            study: A study with any number of objectives, not necessarily one that this sampler has
+                sampled.
+            index: Index of the objective.
+            trials: Its trials in order, where they have just been read; by default they are read.
+
+        Returns:
+            Predictions and recommendations in the units and the direction of the objective.
+
+        Raises:
+            NotReady: If no trial has finished with a value.
+            InvalidInput: If there is no such objective.
+        """
+        directions = study.directions
+        if not 0 <= checks.count("index", index, least=0) < len(directions):
+            raise InvalidInput(
+                f"`index` is {index}, expected the index of one of {len(directions)} objectives."
+            )
+        with self._undisturbed():
+            trials = study.get_trials(deepcopy=False) if trials is None else trials
+            projected = of_objective(trials, index, len(directions))
+            _, encoding = self._space_of(study, projected)
+            tracker = self._new_tracker(study, encoding, seed=0, objective=index)
+            return self._model(study, tracker, projected, index)
+
+    def _space_of(
+        self, study: Study, trials: Sequence[FrozenTrial]
+    ) -> tuple[SearchSpace, Encoding]:
+        """The space that is modelled, and its encoding.
+
+        Raises:
+            NotReady: If there is nothing to model.
+        """
+        from surefoot.integrations.optuna.encoding import Encoding
+
+        space = self._common(trials).space
+        encoding = Encoding.of(space)
+        complete = any(trial.state == TrialState.COMPLETE for trial in trials)
+        if encoding is None and complete:
+            raise NotReady(
+                f"the trials of study {study.study_name!r} have no varying parameter in "
+                "common, so there is nothing to model: pass the `search_space`."
+            )
+        if encoding is None or not complete:
+            raise _no_value(study)
+        return space, encoding
+
+    def _model(
+        self,
+        study: Study,
+        tracker: StudyTracker,
+        trials: Sequence[FrozenTrial],
+        objective: int = 0,
+    ) -> StudyBelief:
+        """Belief of an objective from the trials of a study, and from those of each branch."""
+        space = tracker.encoding.space
+        try:
+            found = self._belief_of(tracker, trials)
+        except NotReady as error:
+            complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+            raise _no_value(study, complete, space, self._log) from error
+        if space.when or space.require:
+            return found
+        branches = branches_of(trials, {*found.trials})
+        if len(branches) == 1 and branches[0].space == space.distributions:
+            return replace(found, constant=branches[0].constant)
+        return replace(found, branches=lambda: self._branch_models(study, branches, objective))
 
     def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
         """Belief from the trials of a study, in its units."""
@@ -474,7 +527,9 @@ class SurefootSampler(BaseSampler):
             found.belief, tracker.encoding, found.numbers, found.configuration, by, over
         )
 
-    def _branch_models(self, study: Study, branches: list[Branch]) -> list[StudyBelief]:
+    def _branch_models(
+        self, study: Study, branches: list[Branch], objective: int
+    ) -> list[StudyBelief]:
         """A model of each branch with all its parameters, from its own trials."""
         from surefoot.integrations.optuna.encoding import Encoding
 
@@ -482,7 +537,7 @@ class SurefootSampler(BaseSampler):
         for branch in branches:
             encoding = Encoding.of(branch.space)
             if encoding is not None:
-                tracker = self._new_tracker(study, encoding, seed=0)
+                tracker = self._new_tracker(study, encoding, 0, objective)
                 found = self._belief_of(tracker, branch.trials)
                 models.append(replace(found, constant=branch.constant))
         return models
@@ -531,7 +586,9 @@ class SurefootSampler(BaseSampler):
         tracker.read(trials)
         return tracker
 
-    def _new_tracker(self, study: Study, encoding: Encoding, seed: int) -> StudyTracker:
+    def _new_tracker(
+        self, study: Study, encoding: Encoding, seed: int, objective: int = 0
+    ) -> StudyTracker:
         from surefoot.acquisition import Instability, Replication
         from surefoot.algorithms import robust_ucb
         from surefoot.integrations.optuna.tracker import StudyTracker
@@ -553,7 +610,7 @@ class SurefootSampler(BaseSampler):
             estimand=self._estimand,
             device=self._device,
         )
-        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+        sign = 1.0 if study.directions[objective] == StudyDirection.MAXIMIZE else -1.0
         return StudyTracker(study, encoding, optimizer, sign, environment, self._device, self._log)
 
     @contextmanager

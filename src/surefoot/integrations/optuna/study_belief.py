@@ -151,6 +151,22 @@ class StudyBelief:
         )
 
     @property
+    def is_maximised(self) -> bool:
+        """Whether larger values are better."""
+        return self._units.is_increasing
+
+    @cached_property
+    def parts(self) -> list[tuple[StudyBelief, list[int]]]:
+        """Beliefs of the branches, and numbers of the trials that each is about; at least this one.
+
+        Of a conditional search space this one is about the trials of branches without a model.
+        """
+        branches = [] if self.branches is None else self.branches()
+        covered = {number for branch in branches for number in branch.trials}
+        others = [number for number in self.trials if number not in covered]
+        return [*((one, one.trials) for one in branches), (replace(self, branches=None), others)]
+
+    @property
     def effects(self) -> tuple[str, ...]:
         """Effects of the conditions of trials that are taken out: "worker" and "drift"."""
         return tuple(self.belief.effects)
@@ -218,7 +234,7 @@ class StudyBelief:
         with torch.no_grad():
             level = self.belief.reported.posterior.mean(self._points([params])).cpu()
         mean, margin = level + contrast.mean[chosen], _OF_95 * contrast.deviation[chosen]
-        sign = 1.0 if self._is_maximised else -1.0
+        sign = 1.0 if self.is_maximised else -1.0
         ends = (mean, mean - sign * margin, mean + sign * margin)
         estimand, units = self.belief.estimand, self.belief.to_posterior
         middle, low, high = (self._array(estimand.values(end, units)) for end in ends)
@@ -258,7 +274,7 @@ class StudyBelief:
             Values (n,), of which the noise has the scale `noise_scale`.
         """
         told = torch.from_numpy(np.asarray(values, dtype=float))
-        sign = 1.0 if self._is_maximised else -1.0
+        sign = 1.0 if self.is_maximised else -1.0
         return sign * self._array(self.belief.to_posterior(told))
 
     @with_own_settings
@@ -335,7 +351,7 @@ class StudyBelief:
         Returns:
             A key, larger for a better configuration.
         """
-        value = one.value if self._is_maximised else -one.value
+        value = one.value if self.is_maximised else -one.value
         return float("inf") if one.feasible else one.feasibility, value
 
     def is_worse(self, params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -349,7 +365,7 @@ class StudyBelief:
             Whether it is; False where the interval leaves it open.
         """
         _, lower, upper = self.difference(params, other)
-        return upper < 0.0 if self._is_maximised else lower > 0.0
+        return upper < 0.0 if self.is_maximised else lower > 0.0
 
     @with_own_settings
     def expected_gains(
@@ -416,7 +432,7 @@ class StudyBelief:
         return "the confidence asked for" if declared else f"a probability of {CONFIDENT}"
 
     def _merit(self, one: StudyRecommendation) -> tuple[float, float]:
-        pessimistic = one.lower if self._is_maximised else -one.upper
+        pessimistic = one.lower if self.is_maximised else -one.upper
         return float("inf") if one.feasible else one.feasibility, pessimistic
 
     @with_own_settings
@@ -434,6 +450,97 @@ class StudyBelief:
         """
         x = self._points(settings)
         return self._array(self.belief.feasibility(x)) if len(x) else np.ones(0)
+
+    @with_own_settings
+    def log_feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Logarithm of `feasibility`, which tells apart what is all but impossible.
+
+        Args:
+            settings: Configurations, as values by parameter name; the study has no environment.
+
+        Returns:
+            Logarithms (n,); 0 without constraints.
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        x, constraints = self._points(settings), self.belief.constraints
+        if not len(constraints):
+            return np.zeros(len(x))
+        with torch.no_grad():
+            return self._array(constraints.log_probability(x))
+
+    @with_own_settings
+    def is_assured(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Whether all constraints hold with the confidence asked for.
+
+        Args:
+            settings: Configurations, as values by parameter name.
+
+        Returns:
+            Truth values (n,).
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        return self._array(self.belief.is_assured(self._points(settings)))
+
+    @with_own_settings
+    def allows(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """Whether the rules of the search space hold (`SurefootSampler(require=...)`).
+
+        Args:
+            settings: Configurations, as values by parameter name.
+
+        Returns:
+            Truth values (n,).
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        return self._array(self.belief.space.design.allows(self._points(settings)))
+
+    @with_own_settings
+    def draws(
+        self, settings: Sequence[Mapping[str, Any]], number: int, seed: int = 0
+    ) -> np.ndarray:
+        """Values at configurations in functions drawn from the posterior, without noise.
+
+        Args:
+            settings: Configurations, as values by parameter name; the study has no environment.
+            number: Number of functions.
+            seed: Seed of the draws.
+
+        Returns:
+            Values (n, number), drawn jointly and integrated over the hyperparameters.
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space, or the study has an
+                environment.
+        """
+        if self.over is not None:
+            raise InvalidInput("the study has an environment, over which values vary.")
+        return self._array(self.belief.draws(self._points(settings), number, seed))
+
+    @with_own_settings
+    def constraint_draws(
+        self, settings: Sequence[Mapping[str, Any]], number: int, seed: int = 0
+    ) -> np.ndarray:
+        """Whether all constraints hold at configurations in functions drawn from their posteriors.
+
+        Args:
+            settings: Configurations, as values by parameter name; the study has no environment.
+            number: Number of functions of each constraint.
+            seed: Seed of the draws.
+
+        Returns:
+            Truth values (n, number).
+
+        Raises:
+            InvalidInput: If a configuration is not in the search space.
+        """
+        own = torch.Generator().manual_seed(seed)
+        return self._array(self.belief.constraints.draws(self._points(settings), number, own))
 
     @with_own_settings
     def constraints(self, params: Mapping[str, Any]) -> dict[str, PredictedConstraint]:
@@ -587,10 +694,6 @@ class StudyBelief:
     def _units(self) -> Chain:
         """Transformation from values of the study to rewards."""
         return self.belief.units
-
-    @property
-    def _is_maximised(self) -> bool:
-        return self._units.is_increasing
 
     @property
     def _is_log(self) -> bool:

@@ -1,0 +1,194 @@
+"""Belief of every objective of an Optuna study, and the Pareto front of what it has measured."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from surefoot._internal import checks
+from surefoot._internal.pareto import non_dominated
+from surefoot.beliefs.constraints import CONFIDENT
+from surefoot.integrations.optuna.front import Front, ParetoPoint
+from surefoot.integrations.optuna.sampler import SurefootSampler
+from surefoot.integrations.optuna.study_belief import StudyBelief
+from surefoot.types import InvalidInput, NotReady
+
+_DRAWS = 1024
+
+
+class _Candidates(NamedTuple):
+    """Predictions at n configurations."""
+
+    ends: np.ndarray  # (k, 3, n)
+    draws: np.ndarray  # (k, n, s)
+    holds: np.ndarray  # (n, s)
+    log_feasibility: np.ndarray  # (n,)
+    assured: np.ndarray  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class MultiObjectiveBelief:
+    """Belief of every objective of a study at one time; `belief` returns it.
+
+    Args:
+        objectives: Belief of each objective, by name.
+        trials: The trials in all of them that have completed.
+
+    Example:
+        >>> import optuna
+        >>> from surefoot.integrations.optuna import belief
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(
+        ...     directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0)
+        ... )
+        >>> study.set_metric_names(["latency", "throughput"])
+        >>> def measure(trial):
+        ...     x = trial.suggest_float("x", 0, 1)
+        ...     return 10 + 20 * x, 100 * x
+        >>> study.optimize(measure, n_trials=10)
+        >>> front = belief(study).front()
+        >>> len(front), front.prefer({"latency": 25}).params["x"] < 0.75
+        (10, True)
+    """
+
+    objectives: Mapping[str, StudyBelief]
+    trials: Sequence[FrozenTrial]
+
+    def front(self, seed: int = 0) -> Front:
+        """The measured configurations whose predicted values are not dominated.
+
+        Objectives are taken to be independent given the configuration. In a study with constraints
+        only configurations count for which all of them hold with the confidence asked for. If none
+        does, the one for which they most probably hold is the only one, and a warning says so.
+
+        Args:
+            seed: Seed of the functions that are drawn.
+
+        Returns:
+            The front.
+        """
+        checks.count("seed", seed, least=0)
+        measured: dict[str, list[FrozenTrial]] = {}
+        for trial in self.trials:
+            measured.setdefault(repr(sorted(trial.params.items())), []).append(trial)
+        groups = list(measured.values())
+        at = self._predicted([group[0] for group in groups], seed)
+        signs = np.array([-1.0 if one else 1.0 for one in self._maximised.values()])
+        losses = np.where(at.holds, at.draws * signs[:, None, None], np.inf)  # (k, n, s)
+        optimal = (non_dominated(losses.transpose(2, 1, 0)) & at.holds.T).mean(0)
+        feasibility, kept = np.exp(at.log_feasibility), np.flatnonzero(at.assured)
+        if not len(kept):
+            kept = np.array([at.log_feasibility.argmax()])
+            warnings.warn(
+                f"no measured configuration is known whose constraints hold with a probability of "
+                f"{CONFIDENT}: the only one of the front has {feasibility.max():.2g}.",
+                stacklevel=2,
+            )
+        points = []
+        for i in kept:
+            value, lower, upper = (
+                dict(zip(self.objectives, at.ends[:, end, i].tolist(), strict=True))
+                for end in range(3)
+            )
+            numbers = tuple(trial.number for trial in groups[i])
+            params, chances = dict(groups[i][0].params), (optimal[i], feasibility[i])
+            points.append(ParetoPoint(numbers, params, value, lower, upper, *map(float, chances)))
+        return Front(self._maximised, points, at.draws[:, kept].swapaxes(0, 1))
+
+    @property
+    def _maximised(self) -> dict[str, bool]:
+        return {name: one.is_maximised for name, one in self.objectives.items()}
+
+    def _predicted(self, trials: Sequence[FrozenTrial], seed: int) -> _Candidates:
+        """Predictions at the configurations of trials, each by the model of its branch."""
+        size, number = len(self.objectives), len(trials)
+        found = _Candidates(
+            np.zeros((size, 3, number)),
+            np.zeros((size, number, _DRAWS)),
+            np.ones((number, _DRAWS), dtype=bool),
+            np.zeros(number),
+            np.ones(number, dtype=bool),
+        )
+        for k, one in enumerate(self.objectives.values()):
+            for part, numbers in one.parts:
+                at = [i for i, trial in enumerate(trials) if trial.number in numbers]
+                settings = [trials[i].params for i in at]
+                if not settings:
+                    continue
+                own = int(np.random.SeedSequence([seed, k, at[0]]).generate_state(1)[0])
+                found.ends[k][:, at] = part.predict(settings)
+                found.draws[k][at] = part.draws(settings, _DRAWS, own)
+                if k == 0:  # the constraints are the same for all
+                    found.holds[at] = part.constraint_draws(settings, _DRAWS, own)
+                    found.log_feasibility[at] = part.log_feasibility(settings)
+                    found.assured[at] = part.is_assured(settings)
+        return found
+
+
+def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjectiveBelief:
+    """Belief of every objective of a study, whichever sampler ran it.
+
+    Objectives have the names of `study.set_metric_names`, or those of `trials_dataframe()`:
+    "values_0", "values_1" and so on, and "value" if there is only one.
+
+    A trial that failed counts against its configuration; one that was pruned is left out where
+    there are several objectives, none of which it says to be worse.
+
+    Args:
+        study: A study of Optuna, with one objective or several.
+        sampler: Sampler whose `search_space`, `constraints`, `estimand`, `effects`, `log` and
+            `device` are used, for all objectives; by default that of the study if it is a
+            `SurefootSampler`, otherwise `SurefootSampler()`.
+
+    Returns:
+        The beliefs, and the Pareto front by `front()`.
+
+    Raises:
+        NotReady: If no trial has finished with a value.
+        InvalidInput: If `study` is no study, `sampler` no `SurefootSampler`, or one with an
+            environment.
+    """
+    if not isinstance(study, Study):
+        raise InvalidInput(
+            f"`study` is {checks.shown(study)}, expected a study: pass `optuna.load_study(...)`."
+        )
+    if sampler is None:
+        own = study.sampler
+        sampler = own if isinstance(own, SurefootSampler) else SurefootSampler()
+    if not isinstance(sampler, SurefootSampler):
+        raise InvalidInput(
+            f"`sampler` is {checks.shown(sampler)}, expected a `SurefootSampler`, or None."
+        )
+    if sampler.environment is not None:
+        raise InvalidInput(
+            "`sampler` has an environment, over which there is no front: leave it out."
+        )
+    trials = study.get_trials(deepcopy=False)
+    names = study.metric_names or _column_names(len(study.directions))
+    objectives = {name: sampler.of_objective(study, i, trials) for i, name in enumerate(names)}
+    modelled = set.intersection(*({*one.trials} for one in objectives.values()))
+    complete = [t for t in trials if t.state == TrialState.COMPLETE and t.number in modelled]
+    if not complete:
+        raise NotReady(
+            f"no trial of study {study.study_name!r} has a finite value of every objective."
+        )
+    allowed = objectives[names[0]].allows([trial.params for trial in complete])
+    if not allowed.any():
+        raise NotReady(
+            f"no trial of study {study.study_name!r} satisfies the rules of the `sampler`: run "
+            "some that do, or leave them out."
+        )
+    return MultiObjectiveBelief(
+        objectives, [t for t, kept in zip(complete, allowed, strict=True) if kept]
+    )
+
+
+def _column_names(number: int) -> list[str]:
+    """Names of the values in `study.trials_dataframe()`."""
+    return ["value"] if number == 1 else [f"values_{i}" for i in range(number)]
