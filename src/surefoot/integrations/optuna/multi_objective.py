@@ -121,11 +121,11 @@ class MultiObjectiveBelief:
                 settings = [trials[i].params for i in at]
                 if not settings:
                     continue
-                own = int(np.random.SeedSequence([seed, k, at[0]]).generate_state(1)[0])
+                own, others = np.random.SeedSequence([seed, k, at[0]]).generate_state(2).tolist()
                 found.ends[k][:, at] = part.predict(settings)
                 found.draws[k][at] = part.draws(settings, _DRAWS, own)
                 if k == 0:  # the constraints are the same for all
-                    found.holds[at] = part.constraint_draws(settings, _DRAWS, own)
+                    found.holds[at] = part.constraint_draws(settings, _DRAWS, others)
                     found.log_feasibility[at] = part.log_feasibility(settings)
                     found.assured[at] = part.is_assured(settings)
         return found
