@@ -387,3 +387,14 @@ def test_a_belief_may_be_copied() -> None:
     belief = fitted(outcomes=LIMIT)
     assert torch.equal(copy.deepcopy(belief).predict(LINE)[0], belief.predict(LINE)[0])
     assert np.isfinite(copy.deepcopy(belief).weights.numpy()).all()
+
+
+def test_a_difference_is_that_of_the_reported_values():
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), seed=0)
+    x = torch.linspace(0.0, 1.0, 9, dtype=torch.float64).unsqueeze(-1)
+    optimizer.tell_all(x, 2.0 * x[:, 0] + 0.2 * torch.cos(40.0 * x[:, 0]))
+    belief = optimizer.belief()
+    (high, low), _, _ = belief.predict([[1.0], [0.25]])
+    assert belief.outcome.transform.is_affine
+    middle = float(belief.difference([1.0], [0.25])[0])
+    assert middle == pytest.approx(float(high - low), rel=1e-9)

@@ -319,10 +319,9 @@ class FeaturePosterior:
 
 def joint(posterior: Posterior, points: Tensor) -> Moments:
     """Joint moments (..., q) of a posterior at inputs (..., q, d), differentiable in them."""
-    number = points.shape[-2]
-    at = posterior.evaluate(points.reshape(-1, points.shape[-1]))
-    mean = posterior.evaluated_mean(at).reshape(points.shape[:-1])
-    groups = at.groups(number)
+    flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+    mean = posterior.mean(flat).reshape(points.shape[:-1])
+    groups = posterior.evaluate(flat).groups(number)
     covariance = posterior.covariance(groups, groups)
     return Moments(mean, covariance.reshape(*points.shape[:-1], number))
 
