@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpstrf
+from scipy.linalg.lapack import dpotrf, dpotri, dpstrf, dtrtri
 from torch import Tensor
 
 from surefoot._internal.threads import one_blas_thread
@@ -82,13 +83,41 @@ def inverse_and_root(matrix: Floats) -> tuple[Floats, Floats]:
         >>> inverse_and_root(np.array([[4.0]]))
         (array([[0.25]]), array([[2.]]))
     """
-    root, info = dpotrf(matrix, lower=1)
-    if info != 0:
-        root = cholesky(torch.from_numpy(matrix)).numpy()
+    root = _root(matrix)
     lower, _ = dpotri(root, lower=1)  # it leaves the other triangle zero
     inverse = lower + lower.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
     return inverse, root
+
+
+def inverse_root(matrix: Floats) -> Floats:
+    """Inverse R (m, m) of the lower Cholesky factor of a positive definite matrix (m, m).
+
+    R^T R is the inverse of the matrix. Its diagonal, and products with it, cost less by R.
+
+    Args:
+        matrix: Positive definite matrix (m, m).
+
+    Returns:
+        The lower triangular inverse (m, m).
+
+    Raises:
+        NumericalError: If the matrix is not positive definite, even with jitter.
+
+    Example:
+        >>> inverse_root(np.array([[4.0]]))
+        array([[0.5]])
+    """
+    inverse, _ = dtrtri(_root(matrix), lower=1)
+    return np.asarray(inverse)
+
+
+def _root(matrix: Floats) -> Floats:
+    """The lower factor of `cholesky`, by LAPACK."""
+    root, info = dpotrf(matrix, lower=1)
+    if info == 0 and math.isfinite(root.trace()):  # not a number is no failure to OpenBLAS
+        return np.asarray(root)
+    return cholesky(torch.from_numpy(matrix)).numpy()
 
 
 def square_root(matrix: Tensor) -> Tensor:

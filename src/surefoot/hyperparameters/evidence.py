@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from surefoot._internal.linalg import Floats, distances, inverse_and_root
+from surefoot._internal.linalg import SMALL, Floats, distances, inverse_and_root, inverse_root
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
 from surefoot.regression.noise import NO_ERRORS, Noise
 
@@ -218,7 +218,11 @@ class Evidence:
         squared = _DISTANCES[self.nu].squared(scaled)
         np.maximum(squared, _SQUARED_FLOOR, out=squared)
         squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
-        return Covariance(*_CORRELATIONS[self.nu](np, squared, model.variance), scaled)
+        of_distance = _CORRELATIONS[self.nu]
+        if len(squared) <= SMALL:
+            return Covariance(*of_distance(np, squared, model.variance), scaled)
+        values, slope = of_distance(torch, torch.from_numpy(squared), model.variance)
+        return Covariance(values.numpy(), slope.numpy(), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
         """The covariance (n, n) of the function and of the effects, without the noise."""
@@ -330,11 +334,12 @@ def expected_squares(signal: Tensor, noise: Tensor, y: Tensor) -> tuple[float, T
         noise: Noise variances (n,).
         y: Rewards (n,).
     """
-    found = solve(signal, noise, y)
-    residual = noise * torch.from_numpy(found.solved)
-    leverage = torch.from_numpy(found.inverse.diagonal().copy())
-    variance = (noise - noise.square() * leverage).clamp_min(0.0)
-    return found.shift, residual.square() + variance
+    root = inverse_root(_with_noise(signal.numpy().copy(), noise.numpy()))
+    rewards, ones = root @ y.numpy(), root.sum(1)
+    shift = float(ones @ rewards) / float(ones @ ones)
+    residual = noise * torch.from_numpy(root.T @ (rewards - shift * ones))
+    leverage = noise.square() * torch.from_numpy(np.einsum("ij,ij->j", root, root))
+    return shift, residual.square() + (noise - leverage).clamp_min(0.0)
 
 
 def weights_beside(signal: Tensor, noise: Noise, y: Tensor, known: int) -> Tensor:
@@ -384,13 +389,18 @@ def solve(signal: Tensor, noise: Tensor, y: Tensor) -> Solution:
 
 def _solve(total: Floats, noise: Floats, y: Floats) -> Solution:
     """As `solve`, but overwrites the covariance."""
-    total.flat[:: len(total) + 1] += noise
-    inverse, root = inverse_and_root(total)
+    inverse, root = inverse_and_root(_with_noise(total, noise))
     sums, solved = inverse.sum(0), inverse @ y
     shift = float(solved.sum()) / float(sums.sum())
     solved -= shift * sums
     log_root = float(np.log(root.diagonal()).sum())
     return Solution(inverse, shift, solved, -0.5 * float((y - shift) @ solved) - log_root)
+
+
+def _with_noise(total: Floats, noise: Floats) -> Floats:
+    """A covariance (n, n) with noise variances (n,) added to its diagonal, in place."""
+    total.flat[:: len(total) + 1] += noise
+    return total
 
 
 def _inner(left: Floats, right: Floats) -> float:
