@@ -35,7 +35,8 @@ COMMANDS = {
 }
 OPTIONS = {
     **dict.fromkeys(("--n-trials", "--trials", "--n_trials", "--max-trials", "-n"), "--rounds N"),
-    **dict.fromkeys(("--iterations", "--budget"), "--rounds N"),
+    "--iterations": "--rounds N",
+    "--budget": "`budget = '2h'` in [study]",
     **dict.fromkeys(("--n-jobs", "--n_jobs", "--jobs", "-j", "-w"), "--workers N"),
     **dict.fromkeys(("--parallel", "--processes", "--threads"), "--workers N"),
     "--seed": "`seed = N` in [study]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -99,7 +100,8 @@ class Progress:
     """The progress of a run, with the recommendation by the model of the latest measurements.
 
     `recommended` is None before the first measurement, `outliers` before there are enough
-    measurements to tell them, `seconds_left` before the first trial of this run has finished.
+    measurements to tell them, `seconds_left` before the first trial of this run has finished in
+    a study without a budget.
     """
 
     def __init__(self, trials: StudyTrials) -> None:
@@ -136,9 +138,11 @@ class Progress:
         self.rounds = self._trials.target(state)
         self.running = tuple(t for t in state.trials if t.state == TrialState.RUNNING and t.params)
         done = self.finished - self.finished_before
+        left = self._trials.seconds_left(state)
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done
-            self.seconds_left = pace * max(0, self.rounds - self.finished)
+            left = min(left, pace * max(0, self.rounds - self.finished))
+        self.seconds_left = left if left < math.inf else None
         return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
 
     @property

@@ -151,6 +151,11 @@ def run(
                 display.note(resumed)
             if not complete:
                 _tune(trials, objective, options, stop, kept, display)
+            if not trials.seconds_left(after := opened.state()):
+                display.note(
+                    f"the budget of {study_file.study.budget} is over after {after.finished} of "
+                    f"{trials.rounds} rounds"
+                )
     summary, target = summarise(opened, under), trials.target(opened.state())
     return Outcome(stop.requested and summary.trials < target, summary, target)
 

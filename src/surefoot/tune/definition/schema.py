@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from surefoot.risks import Risk
 
 MOST_INITIAL = 10_000  # configurations of the initial design
+_SECONDS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_NAME = 200  # characters; a file system allows 255 bytes, and SQLite adds to the name
 
 
@@ -48,6 +49,9 @@ class StudySection(Section):
     )
     direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
+    budget: str | None = Field(
+        default=None, description="a time such as '2h', '90min', '45s' or '1d'"
+    )
     seed: int = Field(default=0, ge=0, lt=2**32, description="a whole number from 0 to 2**32 - 1")
     initial: int | None = Field(
         default=None, ge=1, le=MOST_INITIAL, description=f"a whole number from 1 to {MOST_INITIAL}"
@@ -61,6 +65,8 @@ class StudySection(Section):
         valid = re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9 ._-]*", self.name)
         if not valid or len(self.name) > LONGEST_NAME:
             raise self.invalid("name", self.name)
+        if self.budget is not None and not self.seconds > 0.0:
+            raise self.invalid("budget", self.budget)
         if self.storage is not None and not ("://" in self.storage and self.storage.isprintable()):
             wanted = type(self).model_fields["storage"].description
             raise InvalidKey("storage", f"got {shown_storage(self.storage)}, expected {wanted}")
@@ -73,6 +79,14 @@ class StudySection(Section):
                 "expected a file, such as 'sqlite:///NAME.db'",
             )
         return self
+
+    @property
+    def seconds(self) -> float:
+        """The budget in seconds, infinite if there is none, 0 if it is no time."""
+        if self.budget is None:
+            return math.inf
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?(s|min|m|h|d)", self.budget)
+        return float(found[1]) * _SECONDS[found[2]] if found else 0.0
 
 
 class ObjectiveSection(Section):

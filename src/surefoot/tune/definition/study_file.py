@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 500  # characters, without the file's name
 _WORDS = {  # keys of other tools, and those to use here
-    **dict.fromkeys(("n_trials", "trials", "max_trials", "iterations", "budget"), ("rounds",)),
+    **dict.fromkeys(("n_trials", "trials", "max_trials", "iterations"), ("rounds",)),
+    **dict.fromkeys(("max_time", "duration", "time_limit", "time_budget"), ("budget",)),
     **dict.fromkeys(("min", "minimum", "lower", "from", "start"), ("low", "min")),
     **dict.fromkeys(("max", "maximum", "upper", "to", "end", "stop"), ("high", "max")),
     **dict.fromkeys(("options", "categories", "levels", "enum", "values"), ("choices", "values")),

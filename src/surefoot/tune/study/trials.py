@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,7 @@ from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.time_budget import seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     FAILURE,
@@ -84,8 +86,22 @@ class StudyTrials:
         return self.opened.study_file
 
     def target(self, state: StudyState) -> int:
-        """Rounds to reach: `rounds`, or fewer once the search has stopped early."""
-        return Schedule(state, self.rounds).target()
+        """Rounds to reach: `rounds`, or fewer once the search has stopped early or time is over.
+
+        Once time is over, those that have begun are finished.
+        """
+        rounds = Schedule(state, self.rounds).target()
+        if self.seconds_left(state) > 0.0:
+            return rounds
+        running = [one for one in state.trials if one.state == TrialState.RUNNING]
+        return min(rounds, state.finished + sum(map(self.is_counted, running)))
+
+    def seconds_left(self, state: StudyState) -> float:
+        """Seconds that are left of the study's budget, infinite if it has none."""
+        budget = self.study_file.study.seconds
+        if math.isinf(budget):
+            return budget
+        return max(budget - seconds_spent(state.trials, self.run, datetime.now()), 0.0)
 
     def is_complete(self) -> bool:
         """Whether the study has all its rounds."""
@@ -111,7 +127,7 @@ class StudyTrials:
             running = [t for t in state.trials if t.state == TrialState.RUNNING]
             begun = state.finished + sum(map(self.is_counted, running))
             schedule = Schedule(state, self.rounds).checked(begun)
-            target = schedule.target()
+            target = self.target(schedule.state)
             if state.finished >= target:
                 return NoTrial.DONE
             if begun >= target:

@@ -1,0 +1,84 @@
+"""A time that a study may take: what counts, what is left, and how a run ends with it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from optuna.trial import TrialState, create_trial
+
+from support.study_doubles import Scripted, trials_of
+from surefoot.integrations.optuna import INTERRUPTED
+from surefoot.tune import StudyFile, StudyFileError
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study import trials as trials_module
+from surefoot.tune.study.time_budget import seconds_spent
+from surefoot.tune.study.trial_attributes import OWNER
+from surefoot.tune.study.trial_owner import this_process
+from surefoot.tune.workers.worker_loop import tune
+
+START = datetime(2026, 1, 1)
+
+
+def trial(run: str | None, began: float, ended: float | None, **attributes: bool):
+    state = TrialState.RUNNING if ended is None else TrialState.COMPLETE
+    state = TrialState.FAIL if attributes else state
+    owner = {} if run is None else {OWNER: this_process(run)}
+    one = create_trial(
+        state=state,
+        value=1.0 if state == TrialState.COMPLETE else None,
+        user_attrs={**owner, **attributes},
+    )
+    one.datetime_start = START + timedelta(seconds=began)
+    one.datetime_complete = None if ended is None else START + timedelta(seconds=ended)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("trials", "seconds"),
+    [
+        ([], 0.0),
+        ([trial("now", 90, None)], 10.0),  # until now
+        ([trial("a", 0, 10), trial("a", 5, 30)], 30.0),  # at the same time, counted once
+        ([trial("a", 0, 10), trial("b", 50, 60)], 20.0),  # without the pause
+        ([trial("a", 0, 10), trial("now", 50, 60)], 60.0),
+        ([trial(None, 0, 10)], 0.0),  # of another program
+        ([trial("a", 0, 10), trial("a", 10, 90, **{INTERRUPTED: True})], 10.0),  # found later
+        ([trial("a", 20, 10)], 0.0),  # the clock was set back
+    ],
+)
+def test_the_time_of_each_run_counts_without_the_pauses(trials, seconds):
+    assert seconds_spent(trials, "now", START + timedelta(seconds=100)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds"),
+    [("2h", 7200.0), ("90min", 5400.0), ("1.5 h", 5400.0), ("45s", 45.0), ("1d", 86400.0)],
+)
+def test_times_are_read(write_study, budget, seconds):
+    study = StudyFile.load(write_study(("rounds", f"budget = '{budget}'\nrounds"))).study
+    assert study.seconds == seconds
+
+
+@pytest.mark.parametrize("budget", ["'2'", "'h'", "'0h'", "'-1h'", "'2 weeks'", "7200", "'nanh'"])
+def test_what_is_no_time_is_refused(write_study, budget):
+    with pytest.raises(StudyFileError, match=r"study\.budget: got .* a time such as '2h'"):
+        StudyFile.load(write_study(("rounds", f"budget = {budget}\nrounds")))
+
+
+@pytest.mark.slow
+def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_study, monkeypatch):
+    spent = [0.0]
+    monkeypatch.setattr(trials_module, "seconds_spent", lambda *arguments: spent[0])
+    path = write_study(("rounds", "budget = '1min'\nrounds"))
+    for run, more in (("first", 3), ("second", 0)):
+        trials, objective = trials_of(path, rounds=8, run=run), Scripted()
+
+        def finished() -> None:
+            spent[0] += 25.0
+
+        tune(trials, objective, Stop(), finished=finished)
+        assert len(objective.asked) == more
+        state = trials.opened.state()
+        assert trials.is_complete()
+        assert (trials.target(state), trials.seconds_left(state)) == (3, 0.0)
