@@ -208,6 +208,8 @@ class Constraint:
         maximum: Largest allowed value, in the units of the quantity.
         minimum: Smallest allowed value. Exactly one of `maximum` and `minimum` must be given.
         confidence: Posterior probability with which it must hold at a recommended point.
+        safe: Whether no point is asked for at which it does not hold with that probability, from a
+            point that was told first outward.
 
     Raises:
         InvalidInput: If an argument is out of range, or not exactly one limit is given.
@@ -221,6 +223,7 @@ class Constraint:
     maximum: float | None = None
     minimum: float | None = None
     confidence: float = 0.95
+    safe: bool = False
 
     def __post_init__(self) -> None:
         limits = [limit for limit in (self.maximum, self.minimum) if limit is not None]
@@ -232,6 +235,7 @@ class Constraint:
             if (limit := getattr(self, name)) is not None:
                 object.__setattr__(self, name, checks.finite(name, limit))
         object.__setattr__(self, "confidence", checks.probability("confidence", self.confidence))
+        checks.truth("safe", self.safe)
 
     @property
     def role(self) -> Role:

@@ -20,6 +20,8 @@ class Plan:
             often than all points before it.
         instability: Which points have replicates that differ too much: they are avoided like
             points that failed. By default none has.
+        safe: Whether no point is asked for whose measurement may fail, from a point that was told
+            first outward, with a probability of 0.95.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -35,9 +37,11 @@ class Plan:
     initial: int = 0
     repeat_until: float = 1.0
     instability: Instability = STABLE
+    safe: bool = False
 
     def __post_init__(self) -> None:
         checks.count("initial", self.initial, least=0)
         if checks.positive("repeat_until", self.repeat_until) < 1.0:
             raise InvalidInput(f"`repeat_until` is {self.repeat_until!r}, expected at least 1.")
+        checks.truth("safe", self.safe)
         checks.rule("instability", self.instability, "acquisition.Instability(0.3)")

@@ -48,6 +48,7 @@ def robust_ucb(
     effects: Sequence[str] = EFFECTS,
     instability: Instability = STABLE,
     estimand: Estimand = "location",
+    safe: bool = False,
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Optimizer:
@@ -81,6 +82,7 @@ def robust_ucb(
         estimand: What is reported of the rewards at a point: "location" is the center of the fitted
             noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
             are those of the rewards, outliers included. The recommended point is the same.
+        safe: Whether no point is asked for whose measurement may fail, see `Plan`.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -119,7 +121,9 @@ def robust_ucb(
             width=model.width,
             policy=_search_policy(space, risk) if policy is None else policy,
             plan=Plan(
-                initial_design_size(space) if initial is None else initial, instability=instability
+                initial_design_size(space) if initial is None else initial,
+                instability=instability,
+                safe=safe,
             ),
             reporting=Reporting("cross-validated", Credible(), estimand),
             outcomes=outcomes,
@@ -132,7 +136,7 @@ def robust_ucb(
         estimator=Huber(),
         width=srinivas(scale=scale),
         policy=UpperConfidenceBound() if policy is None else policy,
-        plan=Plan(0 if initial is None else initial, instability=instability),
+        plan=Plan(0 if initial is None else initial, instability=instability, safe=safe),
         reporting=Reporting(interval=Credible(), estimand=estimand),
         outcomes=outcomes,
         seed=seed,

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
-from surefoot.regression.posterior import joint_draws
+from surefoot.regression.posterior import Posterior, joint_draws
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
 
@@ -28,6 +29,7 @@ UNLIKELY = 0.05
 _LEAST = 1e-9  # deviation of a constraint, relative to its values
 _REPEATED = 2  # values equal to a limit, which is not by chance
 _TINY = 1e-300  # probability whose powers have finite derivatives
+_MOST_INTEGRATED = 150  # values: with 300 a choice would take more than a second
 _OF_95 = 1.96  # standard deviations of a 95 % interval
 
 
@@ -147,8 +149,13 @@ class ConstraintBelief:
         return 0.5 * other / (near + other).clamp_min(_TINY)
 
     def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation (n,) of the margin, as it is transformed."""
-        posterior = self.margin.posterior
+        """Mean and deviation (n,) of the margin, as it is transformed.
+
+        Of a limit that must not be broken they are integrated over the hyperparameters.
+        """
+        posterior: Posterior = self.margin.posterior
+        if self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED:
+            posterior = Integrated(posterior, self.margin.uncertainty.smooth)  # type: ignore
         mean, deviation = posterior.mean_and_deviation(points)
         return mean, deviation.clamp_min(_LEAST * posterior.scale)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -22,6 +23,7 @@ from surefoot.acquisition.plan import Plan
 from surefoot.acquisition.policy import as_policy
 from surefoot.acquisition.recommendation import ROUNDS, By, check_by, first_location, recommend
 from surefoot.acquisition.reporting import Reporting
+from surefoot.acquisition.safe_search import SafeSet, safe_set
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief, ConstraintBeliefs, Model
 from surefoot.beliefs.estimands import estimand_of
@@ -139,8 +141,10 @@ class Optimizer:
             estimator,
             width,
         )
-        self._history = History(model, self._generator, plan.initial)
-        self._initial = space.spread(plan.initial, self._generator)
+        self._is_safe = arguments.is_safe(space, self.plan, outcomes or {})
+        initial = 0 if self._is_safe else plan.initial
+        self._history = History(model, self._generator, initial)
+        self._initial = space.spread(initial, self._generator)
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
@@ -388,6 +392,8 @@ class Optimizer:
             unstable,
             measured=self.space.has_environment,
         )
+        if self._is_safe:
+            success = success & Probability((self._safe_set(told, outcome.observations).chance,))
         return self._belief(told, outcome, outcome.posterior, success, unstable, PendingQueries())
 
     @with_own_settings
@@ -532,6 +538,8 @@ class Optimizer:
 
     def _choose(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location of the space, or of a part of it."""
+        if self._is_safe:
+            among = self._safe_locations(among, space)  # type: ignore[arg-type]
         if among is None and self.in_initial_design:
             self._initial_used += 1
             first = self._initial[self._initial_used - 1]
@@ -551,6 +559,51 @@ class Optimizer:
         if location.design_arm is None:
             self.space.design.locate(location.design, name="the chosen point")
         return location
+
+    def _safe_set(self, told: Told, observations: Observations) -> SafeSet:
+        failed = told.failures.inputs
+        sites = observations.sites
+        return safe_set(
+            self.space.seen,
+            told.outcomes.beliefs,
+            sites,
+            torch.stack(failed) if failed else sites[:0],
+            survives=self.plan.safe,
+        )
+
+    def safe_of(self, points: Tensor) -> Tensor:
+        """Those of points (n, d) that may be asked for: all of them, unless it is safe."""
+        if not self._is_safe or not len(points):
+            return points
+        return points[self._safe_set(self._told, self.history).holds(points)]
+
+    def _safe_locations(self, among: list[Location] | None, space: Space) -> list[Location]:
+        """Safe locations to choose from; one only, where there is none or no model of a limit."""
+        known = self._safe_set(self._told, self.history)
+        if among is not None:
+            points = torch.stack([location.design for location in among])
+            chosen = known.holds(points).nonzero()[:, 0].tolist()
+            if not chosen:
+                raise InvalidInput(f"none of the {len(among)} `arms` is known to be safe.")
+            return [among[index] for index in chosen]
+        found = known.candidates(space, self._generator)
+        inside = (space.brought_inside(known.kept) == known.kept).all(-1)
+        again = known.kept[inside & space.allows(known.kept)]
+        if len(found) and known.is_starting:
+            found = found[known.farthest(found)].unsqueeze(0)
+        elif not len(found) and len(again):
+            found = again[known.safest(again)].unsqueeze(0)
+            warnings.warn(
+                "no configuration is safe by what is known: the safest of those measured is "
+                "measured again, which makes its surroundings better known.",
+                stacklevel=2,
+            )
+        elif not len(found):
+            raise InvalidInput(
+                "no configuration with the given values is known to be safe: measure one, or leave "
+                "them to the search."
+            )
+        return space.listed(found)
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""

@@ -99,6 +99,9 @@ class SurefootSampler(BaseSampler):
             search does not depend on it, and neither does the recommended configuration, but for
             which branch of undeclared conditional parameters is the best. See
             `StudyBelief.of_estimand`.
+        safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
+            far as a probability of 0.95 allows. Limits are kept to by
+            `Constraint(..., safe=True)` among the `constraints`.
 
     Raises:
         InvalidInput: If an argument is out of range, or `environment` comes without `risk`.
@@ -130,6 +133,7 @@ class SurefootSampler(BaseSampler):
         effects: Sequence[str] = ("worker",),
         estimand: Estimand = "location",
         require: Sequence[ParameterConstraint] = (),
+        safe: bool = False,
     ) -> None:
         if seed is not None:
             checks.count("seed", seed, least=0)
@@ -150,6 +154,8 @@ class SurefootSampler(BaseSampler):
             raise InvalidInput(
                 "`log` and `environment` cannot both be given: the risk is that of the values."
             )
+        self._safe = checks.truth("safe", safe)
+        _check_safe(self._safe, constraints, environment)
         self._repeats = checks.count("repeats", repeats)
         self._unstable = unstable if unstable is None else checks.positive("unstable", unstable)
         if (repeats > 1 or unstable is not None) and environment is not None:
@@ -277,7 +283,8 @@ class SurefootSampler(BaseSampler):
                 return {}
             with self._failing(study, trial):
                 part = tracker.part(given, {**common.ranges, **search_space})
-            params = self._propose(study, trial, tracker, part)
+            with self._failing(study, trial):
+                params = self._propose(study, trial, tracker, part)
             return {name: value for name, value in params.items() if name in search_space}
 
     def _fixed_outside(
@@ -332,6 +339,13 @@ class SurefootSampler(BaseSampler):
                 params = self._propose(study, trial, tracker, part)
                 if param_name in params and _includes(param_distribution, params[param_name]):
                     return params[param_name]
+        if self._safe or any(one.safe for one in (self._constraints or {}).values()):
+            with self._failing(study, trial):
+                raise NotReady(
+                    f"parameter {param_name!r} would be random, which is not safe: pass its "
+                    "distribution in `search_space`, and enqueue a configuration that is known to "
+                    "be safe first."
+                )
         return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(
@@ -608,6 +622,7 @@ class SurefootSampler(BaseSampler):
             outcomes=self._constraints,
             effects=self._effects,
             estimand=self._estimand,
+            safe=self._safe,
             device=self._device,
         )
         sign = 1.0 if study.directions[objective] == StudyDirection.MAXIMIZE else -1.0
@@ -618,7 +633,7 @@ class SurefootSampler(BaseSampler):
         """Context in which a trial that cannot be measured fails, instead of running for ever."""
         try:
             yield
-        except InvalidInput:
+        except (InvalidInput, NotReady):
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
 
@@ -707,6 +722,18 @@ def _check_search_space(search_space: object) -> None:
         raise InvalidInput(
             f"`search_space` is {search_space!r}, expected distributions by name, such as "
             '{"x": optuna.distributions.FloatDistribution(0, 1)}.'
+        )
+
+
+def _check_safe(
+    safe: bool, constraints: Mapping[str, Constraint] | None, environment: StudyEnvironment | None
+) -> None:
+    limits = [name for name, one in (constraints or {}).items() if one.safe]
+    if environment is not None and (safe or limits):
+        what = "`safe`" if safe else f"`constraints[{limits[0]!r}].safe`"
+        raise InvalidInput(
+            f"{what} is true beside an `environment`, under which a limit is broken by chance: "
+            "leave one of them out."
         )
 
 

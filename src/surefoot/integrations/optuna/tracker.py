@@ -521,6 +521,7 @@ class StudyTracker:
         if self._is_noiseless and self._not_measured():
             taken += [place.point for place in self._measured]
         free = alternatives(self.encoding, part.box, query.point.cpu(), taken, generator)
+        free = self.optimizer.safe_of(free.to(self._device))
         if attempt:
             free = free[torch.randperm(len(free), generator=generator)[: (len(free) + 1) // 2]]
         if not len(free):

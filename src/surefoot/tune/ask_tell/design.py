@@ -16,7 +16,8 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
 
     The design follows from the seed of the study, so that every process draws the same. Where
     constraints or an environment are measured, or a variable is given, a model chooses during the
-    initial design too, and there is none to be drawn ahead.
+    initial design too, and there is none to be drawn ahead; nor is there where trials must not
+    fail.
 
     Args:
         state: The study.
@@ -25,7 +26,7 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
         The configurations, none once the study has as many rounds as the design has points.
     """
     study_file = state.study_file
-    if study_file.constraints or not study_file.is_replayed:
+    if study_file.constraints or study_file.study.safe or not study_file.is_replayed:
         return []
     begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
     known = [trial.params for trial in state.trials]

@@ -59,6 +59,7 @@ class StudySection(Section):
     storage: str | None = Field(
         default=None, description="an Optuna storage URL such as 'sqlite:///NAME.db'"
     )
+    safe: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -206,6 +207,7 @@ class ConstraintSection(Section):
     confidence: float = Field(
         default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
     )
+    safe: bool = Field(default=False, description="true or false")
     value: str | None = Field(default=None, description=VALUE)
     unit: str | None = Field(default=None, description=UNIT)
 
@@ -221,7 +223,7 @@ class ConstraintSection(Section):
 
     def limit(self) -> Constraint:
         """The constraint for the model."""
-        return Constraint(self.max, self.min, self.confidence)
+        return Constraint(self.max, self.min, self.confidence, self.safe)
 
 
 class RequireSection(Section):

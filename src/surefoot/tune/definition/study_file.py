@@ -139,6 +139,19 @@ class Contents(Section):
                 raise InvalidKey(
                     name, "given beside [environment], expected one of the two: it is for values"
                 )
+        safe = [f"constraints.{name}.safe" for name, one in self.constraints.items() if one.safe]
+        if self.study.safe:
+            safe.insert(0, "study.safe")
+        if safe and self.environment is not None:
+            raise InvalidKey(
+                safe[0], "true beside [environment], under which a limit is broken by chance"
+            )
+        if safe and self.study.initial is not None:
+            raise InvalidKey(
+                "study.initial",
+                f"given beside {safe[0]} = true, where the search begins around the defaults; "
+                "expected one of the two",
+            )
         variables = {} if self.environment is None else self.environment.variables
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
@@ -363,6 +376,11 @@ class StudyFile:
     def is_replayed(self) -> bool:
         """Whether a known configuration can be measured again, under the same conditions."""
         return self.environment is None and not self.given
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no trial is proposed that may break a limit, or fail."""
+        return self.study.safe or any(one.safe for one in self.constraints.values())
 
     @property
     def units(self) -> Units:

@@ -130,8 +130,8 @@ class StudyTrials:
             target = self.target(schedule.state)
             if state.finished >= target:
                 return NoTrial.DONE
-            if begun >= target:
-                return NoTrial.WAIT
+            if begun >= target or (running and not state.finished and self.study_file.is_safe):
+                return NoTrial.WAIT  # a safe search begins with what the defaults have shown
             self._enqueue(schedule, begun)
             trial = self.opened.study.ask()
             suggest_all(trial, self.study_file.space)
