@@ -82,6 +82,15 @@ WRONG = [
     (("{mode}", "{mode} {}"), "objective.command: got '{}': a placeholder is {name}"),
     (("{mode}", "{mode} '"), "closed quotes"),
     (("direction =", "direction"), "not valid TOML"),
+    (("[study]", "[study]\nsafe = 1.5"), "study.safe: got 1.5, expected true or false"),
+    (
+        ("[study]", "[study]\nsafe = true\ninitial = 5"),
+        "study.initial: given beside study.safe = true",
+    ),
+    (
+        ("[study]", "constraints.p.max = 1\nconstraints.p.safe = true\n[study]\ninitial = 5"),
+        "study.initial: given beside constraints.p.safe = true",
+    ),
 ]
 
 

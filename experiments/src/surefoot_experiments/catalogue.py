@@ -20,6 +20,7 @@ from surefoot_experiments.benchmarks import (
     risk_coverage,
     robust_vs_peers,
     round_cost,
+    safe_search,
     sketch_cost,
     sketch_regret,
     stopping,
@@ -72,6 +73,7 @@ _BENCHMARKS = (
     repeats,
     risk_ask_time,
     risk_coverage,
+    safe_search,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -15,10 +16,14 @@ _DRAWN = 512  # candidates anywhere
 _AROUND = 1024  # candidates around what is known to be safe
 _REACHES = (0.002, 0.3)  # standard deviations of their steps, of the box
 _CHANGED = 2.0  # variables of a candidate that differ, on average
-_MOST = 512  # candidates that a policy compares
+_MOST = 384  # candidates that a policy compares
 _ATTEMPTS = 3  # measurements of a start beyond a limit, which may be outliers
-_WHOLE = 1.0  # distance without an event that the prior rate of events is worth, of the box
-_ANNOUNCED = 2.0  # the same where limits are measured, which are approached before they break
+_UNANNOUNCED = 1.0  # distance that the prior rate of events is worth, of the box, for failures
+_UNMODELLED, _MODELLED = 1.0, 4.0  # the same for limits, which are approached before they break
+_MORE = 2  # values of a limit than coordinates, by which it has no model yet
+_PROBABLE = 0.5  # probability that a limit holds, from which a measured point is taken to keep it
+_FAR = 0.5  # of the largest distance, from which a point extends the safe set
+_CLOSE = 0.03  # distance, of the box, at which a point is all but measured
 _INACTIVE, _NUMBER = -2, -1  # kinds of values
 
 
@@ -29,10 +34,11 @@ class SafeSet:
     The limits hold by their models, with the confidence asked for, and close to points that have
     kept them until there are enough values for a model. A failure announces itself by nothing: it
     is taken to happen at a constant rate over the distance from the nearest success. With a
-    Gamma(1, 1) prior of that rate, f failures, and successes that are connected by steps of total
-    length b, the next step of length r succeeds with probability :math:`((1+b)/(1+b+r))^{1+f}`.
-    Distances are Euclidean, relative to the extents of the space. A category or special value with
-    which nothing was measured is not safe.
+    Gamma(1, w) prior of that rate, f failures, and successes that are connected by steps of total
+    length b, the next step of length r succeeds with probability :math:`((w+b)/(w+b+r))^{1+f}`,
+    with w = 1. A limit is approached before it breaks, so that w is 4 once there is a model, which
+    may extrapolate badly. Distances are Euclidean, relative to the extents of the space. A category
+    or special value with which nothing was measured is not safe.
 
     Args:
         space: The space, of which a part may be chosen from.
@@ -74,23 +80,20 @@ class SafeSet:
 
     @property
     def is_modelled(self) -> bool:
-        """Whether there are enough values for models of the limits."""
-        least = min((len(one.margin.observations) for one in self.limits), default=0)
-        return len(self.limits) > 0 and least > self._least
+        """Whether there are limits, with enough values for models of all of them."""
+        return len(self.limits) > 0 and all(map(_is_modelled, self.limits))
 
     @property
     def is_starting(self) -> bool:
-        """Whether there are too few values for models of the limits."""
-        return len(self.limits) > 0 and not self.is_modelled
+        """Whether there are limits with too few values for a model."""
+        return not all(map(_is_modelled, self.limits))
 
-    @property
-    def _least(self) -> int:
-        return 2 + len(self._unit_span)
-
-    @property
+    @cached_property
     def _reach(self) -> float:
         """How far from the nearest point that is known to be safe others may be."""
-        worth = _WHOLE if self.survives else _ANNOUNCED
+        worth = _UNANNOUNCED
+        if not self.survives:
+            worth = _UNMODELLED if self.is_starting else _MODELLED
         explored = worth + _tree_length(self._unit(self.kept))
         events = 1 + len(self.broken)
         return explored * (CONFIDENT ** (-1.0 / events) - 1.0)
@@ -105,29 +108,33 @@ class SafeSet:
             low, high = _REACHES
             drawn = torch.rand(_AROUND, 1 + len(space.variables), generator=generator).double()
             reach = low * (high / low) ** drawn[:, :1]
-            noise = torch.randn(
-                _AROUND, space.dimension, dtype=torch.float64, generator=generator
-            )
+            noise = torch.randn(_AROUND, space.dimension, dtype=torch.float64, generator=generator)
             mask = torch.zeros_like(noise)
             for variable, columns in enumerate(space.variables):
                 share = max(_CHANGED / len(space.variables), 0.5)
                 mask[:, columns] = (drawn[:, 1 + variable, None] < share).double()
             moved = several + (reach * mask * noise).to(base) * space.span
             every = torch.cat([base, space.snap(moved), space.sample(_DRAWN, generator)])
-        return every[self.holds(every)][:_MOST] if isinstance(space, Arms) else self._some(every)
-
-    def _some(self, points: Tensor) -> Tensor:
-        safe = points[self.holds(points)]
+        safe = every[self.holds(every)]
         return safe[:: max(1, -(-len(safe) // _MOST))]
 
     def safest(self, points: Tensor) -> int:
         """Index of the point, of several (n, d), that is the safest."""
         return int((self.assurance(points) - self._distance(points).clamp_max(1e3)).argmax())
 
-    def farthest(self, points: Tensor) -> int:
-        """Index of the point, of several (n, d), that is the farthest from those measured."""
+    def distance_of(self, points: Tensor) -> Tensor:
+        """Distance (n,) of points (n, d) from the nearest one that was measured."""
         measured = self._unit(torch.cat([self.kept, self.broken]))
-        return int(torch.cdist(self._unit(points), measured).amin(-1).argmax())
+        return torch.cdist(self._unit(points), measured).amin(-1)
+
+    def expanding(self, points: Tensor) -> Tensor:
+        """Those of safe points (n, d) by which the safe set grows: far from all measured."""
+        distance = self.distance_of(points)
+        return points[distance >= _FAR * distance.max()]
+
+    def is_known(self, point: Tensor) -> bool:
+        """Whether a point (d,) is so close to a measured one that nothing grows by it."""
+        return bool(self.distance_of(point.unsqueeze(0)) < _CLOSE)
 
     @property
     def _unit_span(self) -> Tensor:
@@ -172,15 +179,15 @@ def _is_among(values: Tensor, known: Tensor) -> Tensor:
 
 def _tree_length(points: Tensor) -> float:
     """Length of the shortest tree that connects points (k, d) (Prim 1957)."""
-    left = torch.cdist(points, points)
-    nearest, length = left[0].clone(), 0.0
+    distances = torch.cdist(points, points)
+    nearest, length = distances[0].clone(), 0.0
     outside = torch.ones(len(points), dtype=torch.bool)
     outside[0] = False
     while bool(outside.any()):
         index = int(torch.where(outside, nearest, torch.inf).argmin())
         length += float(nearest[index])
         outside[index] = False
-        nearest = torch.minimum(nearest, left[index])
+        nearest = torch.minimum(nearest, distances[index])
     return length
 
 
@@ -207,33 +214,41 @@ def safe_set(
     names = [name for name, limit in constraints.limits.items() if limit.safe]
     limits = tuple(constraints.beliefs[name] for name in names if name in constraints.measured)
     within = torch.full((len(sites),), len(limits) == len(names), device=sites.device)
-    values = torch.zeros(len(sites), device=sites.device)
     for one in limits:
-        medians, counts = _margins(one, sites)
-        within &= medians >= 0.0
-        values = torch.maximum(values, counts)
+        within &= _keeps(one, sites)
     if survives and len(failed):
         within &= ~(sites[:, None] == failed[None]).all(-1).any(-1)
     kept = sites[within]
     if not len(kept):
-        if len(limits) and len(sites) == 1 and float(values[0]) < _ATTEMPTS:
-            kept = sites
-        else:
+        tried = min((len(one.margin.observations) for one in limits), default=_ATTEMPTS)
+        if len(limits) < len(names) or len(sites) != 1 or tried >= _ATTEMPTS:
             raise NotReady(_why(names, len(sites), survives))
+        kept = sites  # which may have been an outlier
     broken = torch.cat([failed if survives else failed[:0], sites[~within]])
     return SafeSet(space, kept, broken, limits, survives)
 
 
-def _margins(one: ConstraintBelief, sites: Tensor) -> tuple[Tensor, Tensor]:
-    """Median margin (s,) at each site, NaN where none was measured, and how many there were."""
+def _is_modelled(one: ConstraintBelief) -> bool:
+    """Whether a limit has enough values for a model."""
     observations = one.margin.observations
-    medians, counts = sites.new_full((len(sites),), torch.nan), sites.new_zeros(len(sites))
-    for index, site in enumerate(sites):
-        at = (observations.sites == site).all(-1).nonzero()[:, 0]
-        if len(at):
-            values = observations.rewards[observations.site.to(at.device) == at[0]]
-            medians[index], counts[index] = values.median(), len(values)
-    return medians, counts
+    return len(observations) > _MORE + observations.sites.shape[-1]
+
+
+def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
+    """Mask (s,) of measured sites that probably keep a limit: by its model, if it has one.
+
+    So an outlier beyond the limit does not count against the site.
+    """
+    observations = one.margin.observations
+    same = (sites[:, None] == observations.sites).all(-1)  # (s, t)
+    if _is_modelled(one):
+        with torch.no_grad():
+            return same.any(-1) & (one.probability(sites) >= _PROBABLE)
+    good = torch.zeros(len(observations.sites), dtype=torch.bool, device=sites.device)
+    for index in range(len(good)):
+        values = observations.rewards[observations.site == index]
+        good[index] = values.quantile(0.5) >= 0.0
+    return (same & good).any(-1)
 
 
 def _why(names: list[str], measured: int, survives: bool) -> str:

@@ -155,7 +155,7 @@ class ConstraintBelief:
         """
         posterior: Posterior = self.margin.posterior
         if self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED:
-            posterior = Integrated(posterior, self.margin.uncertainty.smooth)  # type: ignore
+            posterior = Integrated(posterior, self.margin.uncertainty.smooth)
         mean, deviation = posterior.mean_and_deviation(points)
         return mean, deviation.clamp_min(_LEAST * posterior.scale)
 

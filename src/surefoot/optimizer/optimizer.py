@@ -551,6 +551,11 @@ class Optimizer:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
             belief = replace(belief, space=space, width=share * belief.width)
         location = self.policy.choose(belief, among, self._state)
+        if self._is_safe and among is not None and belief.round % 2 == 0:
+            known = self._safe_set(self._told, self.history)
+            if known.is_known(location.point):  # little is gained by it
+                designs = known.expanding(torch.stack([one.design for one in among]))
+                location = self.policy.choose(belief, space.listed(designs), self._state)
         if not isinstance(location, Location):
             raise InvalidInput(
                 f"the policy chose {checks.shown(location)}, expected a location, as "
@@ -590,7 +595,7 @@ class Optimizer:
         inside = (space.brought_inside(known.kept) == known.kept).all(-1)
         again = known.kept[inside & space.allows(known.kept)]
         if len(found) and known.is_starting:
-            found = found[known.farthest(found)].unsqueeze(0)
+            found = found[known.distance_of(found).argmax()].unsqueeze(0)
         elif not len(found) and len(again):
             found = again[known.safest(again)].unsqueeze(0)
             warnings.warn(

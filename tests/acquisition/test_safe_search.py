@@ -1,0 +1,129 @@
+"""Safe search: no point is asked for unless its limits hold, and it succeeds, with confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import optuna
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot.acquisition.safe_search import SafeSet
+from surefoot.integrations.optuna import SurefootSampler
+
+SAFE = {"c": sf.Constraint(maximum=1.0, safe=True)}
+PARAMETERS = {
+    "x": sf.parameters.Float(0.0, 1.0),
+    "y": sf.parameters.Float(0.0, 1.0),
+    "kind": sf.parameters.Choice(("a", "b")),
+}
+
+
+def bowl(point: torch.Tensor) -> float:
+    """A constraint that holds within 0.5 of (0.3, 0.3)."""
+    return 4.0 * float((point - 0.3).square().sum())
+
+
+def survival(kept: list[float], failed: Sequence[float] = ()) -> SafeSet:
+    points = [torch.tensor(some, dtype=torch.float64).reshape(-1, 1) for some in (kept, failed)]
+    return SafeSet(sf.Box([0.0], [1.0]), *points, limits=(), survives=True)
+
+
+def line(safe: SafeSet) -> float:
+    """Largest safe coordinate."""
+    grid = torch.linspace(0.0, 1.0, 1001, dtype=torch.float64)[:, None]
+    return float(grid[safe.holds(grid)].max())
+
+
+@pytest.mark.slow
+def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached():
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE, seed=0)
+    generator, beyond = np.random.default_rng(0), 0
+    point = torch.tensor([0.2, 0.2], dtype=torch.float64)
+    for round_ in range(16):
+        spike = 2.0 if round_ in (3, 9) else 0.0
+        value = bowl(point) + 0.03 * generator.standard_normal() + spike
+        optimizer.tell(point, float(point.sum()), outcomes={"c": value})
+        beyond += bowl(point) > 1.0
+        point = optimizer.ask().point
+    best = optimizer.recommend()
+    assert beyond <= 1
+    assert bowl(best.point) <= 1.0
+    assert float(best.point.sum()) > 1.0
+
+
+def test_nothing_is_asked_before_anything_is_known_to_be_safe():
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
+    with pytest.raises(sf.NotReady, match="known to be safe"):
+        optimizer.ask()
+    for x in (0.1, 0.9):
+        optimizer.tell([x], 1.0, outcomes={"c": 2.0})
+    with pytest.raises(sf.NotReady, match="no measurement was within"):
+        optimizer.ask()
+
+
+def test_the_first_steps_are_short_and_a_single_bad_value_of_the_start_is_no_end():
+    for value in (0.2, 3.0):
+        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
+        optimizer.tell([0.5], 1.0, outcomes={"c": value})
+        assert abs(float(optimizer.ask().point) - 0.5) < 0.06
+
+
+def test_survival_reaches_further_with_what_was_explored_and_less_after_failures():
+    one, more, failed = survival([0.1]), survival([0.1, 0.4]), survival([0.1, 0.4], [0.9])
+    assert 0.1 < line(one) < 0.2
+    assert line(more) - 0.4 > line(one) - 0.1
+    assert line(failed) - 0.4 < 0.6 * (line(more) - 0.4)
+
+
+@pytest.mark.parametrize("safe", ["limit", "survival"])
+def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):
+    space = sf.parameters.Space(PARAMETERS, constraints=["x + y <= 0.42"])
+    optimizer = sf.algorithms.robust_ucb(
+        space, outcomes=SAFE if safe == "limit" else None, safe=safe == "survival", seed=0
+    )
+    start = {"x": 0.2, "y": 0.2, "kind": "a"}
+    optimizer.tell(start, 1.0, outcomes={"c": 0.2} if safe == "limit" else None)
+    for query in optimizer.ask_batch(4):
+        assert query.params["kind"] == "a"
+        assert query.params["x"] + query.params["y"] <= 0.42
+    with pytest.raises(sf.InvalidInput, match="given values"):
+        optimizer.ask(within={"kind": "b"})
+
+
+def test_where_nothing_else_is_safe_the_known_arm_is_measured_again():
+    optimizer = sf.algorithms.robust_ucb(sf.Arms([[0.0], [0.5], [1.0]]), safe=True, seed=0)
+    optimizer.tell(1, 0.0)
+    with pytest.warns(UserWarning, match="measured again"):
+        assert optimizer.ask().arm == 1
+    with pytest.raises(sf.InvalidInput, match="none of the 2"):
+        optimizer.ask(arms=[0, 2])
+
+
+def test_it_is_refused_with_an_environment_and_saved_with_a_run(tmp_path):
+    joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
+    with pytest.raises(sf.InvalidInput, match="environment"):
+        sf.algorithms.robust_ucb(joint, risk=sf.Mean(), safe=True)
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), safe=True, seed=0)
+    optimizer.tell([0.5], 1.0)
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert abs(float(loaded.ask().point) - 0.5) < 0.06
+    assert torch.equal(sf.Optimizer.load(tmp_path / "run").ask().point, optimizer.ask().point)
+
+
+def test_a_sampler_begins_with_a_trial_that_is_known():
+    space = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    for declared in (None, space):
+        study = optuna.create_study(
+            sampler=SurefootSampler(seed=0, safe=True, search_space=declared)
+        )
+        with pytest.raises(sf.NotReady, match="safe"):
+            study.ask(space)
+        assert study.trials[0].state == optuna.trial.TrialState.FAIL
+    study = optuna.create_study(sampler=SurefootSampler(seed=0, safe=True, search_space=space))
+    study.enqueue_trial({"x": 0.5})
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
+    assert all(abs(trial.params["x"] - 0.5) < 0.2 for trial in study.trials)
