@@ -54,6 +54,7 @@ def test_a_limit_is_kept_with_spikes_in_its_values_and_the_optimum_is_approached
     assert float(best.point.sum()) > 1.0
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_before_anything_is_known_to_be_safe():
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
     with pytest.raises(sf.NotReady, match="known to be safe"):
@@ -64,6 +65,7 @@ def test_nothing_is_asked_before_anything_is_known_to_be_safe():
         optimizer.ask()
 
 
+@pytest.mark.slow
 def test_the_first_steps_are_short_and_a_single_bad_value_of_the_start_is_no_end():
     for value in (0.2, 3.0):
         optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes=SAFE, seed=0)
@@ -78,6 +80,7 @@ def test_survival_reaches_further_with_what_was_explored_and_less_after_failures
     assert line(failed) - 0.4 < 0.6 * (line(more) - 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("safe", ["limit", "survival"])
 def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe: str):
     space = sf.parameters.Space(PARAMETERS, constraints=["x + y <= 0.42"])
@@ -86,7 +89,7 @@ def test_a_category_that_was_never_measured_is_not_asked_for_and_rules_hold(safe
     )
     start = {"x": 0.2, "y": 0.2, "kind": "a"}
     optimizer.tell(start, 1.0, outcomes={"c": 0.2} if safe == "limit" else None)
-    for query in optimizer.ask_batch(4):
+    for query in optimizer.ask_batch(2):
         assert query.params["kind"] == "a"
         assert query.params["x"] + query.params["y"] <= 0.42
     with pytest.raises(sf.InvalidInput, match="given values"):

@@ -128,9 +128,9 @@ class SafeSet:
         return torch.cdist(self._unit(points), measured).amin(-1)
 
     def expanding(self, points: Tensor) -> Tensor:
-        """Those of safe points (n, d) by which the safe set grows: far from all measured."""
+        """Indices (k,) of the points (n, d) by which the safe set grows: far from all measured."""
         distance = self.distance_of(points)
-        return points[distance >= _FAR * distance.max()]
+        return (distance >= _FAR * distance.max()).nonzero()[:, 0]
 
     def is_known(self, point: Tensor) -> bool:
         """Whether a point (d,) is so close to a measured one that nothing grows by it."""

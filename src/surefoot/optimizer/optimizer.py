@@ -554,8 +554,8 @@ class Optimizer:
         if self._is_safe and among is not None and belief.round % 2 == 0:
             known = self._safe_set(self._told, self.history)
             if known.is_known(location.point):  # little is gained by it
-                designs = known.expanding(torch.stack([one.design for one in among]))
-                location = self.policy.choose(belief, space.listed(designs), self._state)
+                far = known.expanding(torch.stack([one.design for one in among])).tolist()
+                location = self.policy.choose(belief, [among[i] for i in far], self._state)
         if not isinstance(location, Location):
             raise InvalidInput(
                 f"the policy chose {checks.shown(location)}, expected a location, as "
@@ -594,21 +594,21 @@ class Optimizer:
         found = known.candidates(space, self._generator)
         inside = (space.brought_inside(known.kept) == known.kept).all(-1)
         again = known.kept[inside & space.allows(known.kept)]
-        if len(found) and known.is_starting:
-            found = found[known.distance_of(found).argmax()].unsqueeze(0)
-        elif not len(found) and len(again):
-            found = again[known.safest(again)].unsqueeze(0)
-            warnings.warn(
-                "no configuration is safe by what is known: the safest of those measured is "
-                "measured again, which makes its surroundings better known.",
-                stacklevel=2,
-            )
-        elif not len(found):
+        if not len(found) and not len(again):
             raise InvalidInput(
                 "no configuration with the given values is known to be safe: measure one, or leave "
                 "them to the search."
             )
-        return space.listed(found)
+        if not len(found) or not bool(known.distance_of(found).any()):
+            warnings.warn(
+                "no other configuration is safe by what is known: a measured one is measured "
+                "again, which makes its surroundings better known.",
+                stacklevel=2,
+            )
+            found = found if len(found) else again[known.safest(again)].unsqueeze(0)
+        elif known.is_starting:
+            found = found[known.distance_of(found).argmax()].unsqueeze(0)
+        return [space.locate(point) for point in found]
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
         """A location before the first reward."""

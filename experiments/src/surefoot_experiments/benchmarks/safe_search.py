@@ -17,7 +17,9 @@ from surefoot.integrations.optuna import CONSTRAINTS, SurefootSampler
 from surefoot_experiments.benchmarks.constrained_problems import (
     PROBLEMS,
     VALUE,
+    Additive,
     ConstrainedProblem,
+    Relative,
 )
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
@@ -57,7 +59,7 @@ def run(trial: Trial) -> Rows:
 
 def _runs(trial: Trial) -> Iterator[dict[str, object]]:
     problem = PROBLEMS[trial.case]
-    if hasattr(problem.measure, "heavy"):
+    if isinstance(problem.measure, Additive | Relative):
         problem = replace(problem, measure=replace(problem.measure, heavy=True))
     start = safe_start(problem, np.random.default_rng([trial.index, 7]))
     for safe in (False, True):
