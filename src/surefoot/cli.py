@@ -18,7 +18,7 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot._commands import ask_tell, judge
+    from surefoot._commands import ask_tell, init, judge
     from surefoot._commands.following import (
         LogOption,
         OnTrialOption,
@@ -512,6 +512,7 @@ def reproduce(
 
 
 ask_tell.add_to(app)
+init.add_to(app)
 judge.add_to(app)
 
 

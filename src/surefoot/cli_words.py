@@ -29,9 +29,8 @@ COMMANDS = {
     "csv": "surefoot export STUDY -o trials.csv",
     "test": "surefoot check STUDY",
     "validate": "surefoot check STUDY",
-    "init": "a study file in TOML, as the example in docs/tune.md",
-    "new": "a study file in TOML, as the example in docs/tune.md",
-    "create": "a study file in TOML, as the example in docs/tune.md",
+    "new": 'surefoot init "COMMAND {name:low..high}"',
+    "create": 'surefoot init "COMMAND {name:low..high}"',
 }
 OPTIONS = {
     **dict.fromkeys(("--n-trials", "--trials", "--n_trials", "--max-trials", "-n"), "--rounds N"),

@@ -345,7 +345,7 @@ class StudyFile:
         except ValidationError as error:
             table = raw.get("study")
             secrets = secrets_of(table.get("storage") if isinstance(table, dict) else None)
-            message = without_passwords(_explain(error, raw), secrets)
+            message = without_passwords(explained(error, raw), secrets)
             raise StudyFileError(f"{path}: {message}") from None
         return cls(path.absolute(), contents)
 
@@ -441,7 +441,7 @@ def _too_large(value: Any, key: str = "") -> str:
     return next(filter(None, found), "")
 
 
-def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
+def explained(error: ValidationError, raw: dict[str, Any]) -> str:
     """The first problem in one line, and the keys of the others."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing: only the first says what to correct.
