@@ -99,6 +99,8 @@ def test_members_have_intervals_and_probabilities(front: Front) -> None:
     assert max(one.probability for one in dominated if abs(one.params["x"] - 0.5) > 0.45) < 0.05
     assert front[0] is next(iter(front))
     assert "speed" in front._repr_html_()
+    assert repr(front).splitlines()[0] == "Front of cost, speed"
+    assert "trial 15: cost 0." in repr(front)
     assert "speed" in front[0]._repr_html_()
 
 

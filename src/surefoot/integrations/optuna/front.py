@@ -84,14 +84,20 @@ class Front:
         return self.candidates[self._members[index]]
 
     def __repr__(self) -> str:
-        return f"Front({list(self)})"
+        lines = [f"{trial}: {text}" for trial, text in self._lines.items()]
+        return "\n".join([f"Front of {', '.join(self.names)}", *lines])
 
     def _repr_html_(self) -> str:
-        named = {}
+        return as_html("Pareto front", self._lines)
+
+    @property
+    def _lines(self) -> dict[str, str]:
+        """What a person wants to see of each point, by its trials."""
+        lines = {}
         for one in self:
             shown = [f"{name} {text}" for name, text in one.rows.items() if isinstance(text, str)]
-            named[f"trial {', '.join(map(str, one.trials))}"] = ", ".join(shown)
-        return as_html("Pareto front", named)
+            lines[f"trial {', '.join(map(str, one.trials))}"] = ", ".join(shown)
+        return lines
 
     @property
     def names(self) -> list[str]:
