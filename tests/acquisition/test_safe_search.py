@@ -63,6 +63,7 @@ def test_nothing_is_asked_before_anything_is_known_to_be_safe():
         optimizer.tell([x], 1.0, outcomes={"c": 2.0})
     with pytest.raises(sf.NotReady, match="no measurement was within"):
         optimizer.ask()
+    assert optimizer.recommend().feasibility < 0.95
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -393,7 +394,9 @@ class Optimizer:
             measured=self.space.has_environment,
         )
         if self._is_safe:
-            success = success & Probability((self._safe_set(told, outcome.observations).chance,))
+            with suppress(NotReady):  # nothing is safe: what comes nearest is recommended
+                safe = self._safe_set(told, outcome.observations)
+                success = success & Probability((safe.chance,))
         return self._belief(told, outcome, outcome.posterior, success, unstable, PendingQueries())
 
     @with_own_settings
