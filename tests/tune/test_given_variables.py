@@ -146,6 +146,11 @@ def test_names_without_a_given_value_are_refused(write, name):
         ("", [('type = "float", low = 0, high = 200', "values = [1, 2]")], "got a distribution"),
         ("", [("high = 200", "high = 200, default = 3")], "environment.load.default: given"),
         ("", [("high = 200", "high = 200, when = 'cache > 0'")], "environment.load.when: given"),
+        (
+            "",
+            [('load = { type = "float", ', "load = { ")],
+            r"'uniform', or .*'given' a `type`: 'int', 'float'",
+        ),
         ("", [("high = 200", "high = -1")], "environment.load.low: got 0"),
         ("", [("\nload", "\ncache")], "environment.cache: is a parameter, too"),
         ("", [("load = {", "# load = {")], "environment: got no variable"),

@@ -496,8 +496,11 @@ def _type_problem(table: str, key: str, given: object) -> tuple[str, str]:
     if not isinstance(given, dict):
         example = '{ distribution = "uniform", low = 0, high = 1 }'
         return key, f"got {shown(given)}, expected a table such as {example}"
-    names = ", ".join(repr(name) for name in VARIABLE_TYPES if name != "values")
-    wanted = f"expected one of {names}, or `values` instead"
+    random = (name for name in VARIABLE_TYPES if name not in ("values", *PARAMETER_TYPES))
+    names, types = ", ".join(map(repr, random)), ", ".join(map(repr, PARAMETER_TYPES))
+    wanted = (
+        f"expected one of {names}, or `values` instead (with control = 'given' a `type`: {types})"
+    )
     return f"{key}.distribution", f"{_got(given.get('distribution'))}; {wanted}"
 
 
