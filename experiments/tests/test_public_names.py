@@ -18,7 +18,10 @@ PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", *INTEGR
 # What checks and measures single rules of `surefoot.tune` looks at it from within.
 WITHIN = [
     PACKAGE / "storms" / "study_files.py",
-    *(PACKAGE / "benchmarks" / f"{name}.py" for name in ("comparing", "confirming", "stopping")),
+    *(
+        PACKAGE / "benchmarks" / f"{name}.py"
+        for name in ("comparing", "confirming", "judging", "stopping")
+    ),
 ]
 BUILT_ON_IT = sorted({*PACKAGE.rglob("*.py")} - {*WITHIN})
 
