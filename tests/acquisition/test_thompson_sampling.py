@@ -60,7 +60,8 @@ class LiteralGPTS:
 @pytest.mark.slow
 def test_gp_ts_is_the_published_algorithm() -> None:
     arms = sf.Arms(LINE)
-    optimizer = gp_ts(arms, KERNEL, noise=NOISE, norm_bound=NORM, delta=DELTA, ridge=RIDGE)
+    width = sf.widths.chowdhury_gopalan(NORM, NOISE, DELTA / 2.0)
+    optimizer = gp_ts(arms, KERNEL, noise=NOISE, ridge=RIDGE, width=width)
     dictionary = sf.features.NystromEmbedding.of(KERNEL, arms.points).dictionary
     literal, random = LiteralGPTS(dictionary.numpy()), np.random.default_rng(0)
     chosen: list[int] = []
