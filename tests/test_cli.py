@@ -209,7 +209,7 @@ def test_recommend_gives_the_models_value_in_the_studys_units(study):
     found = json.loads(out)
     assert code == 0
     keys = ["params", "value", "lower", "upper", "estimand", "trials", "failed"]
-    assert list(found) == [*keys, "warnings", "effects"]
+    assert list(found) == [*keys, "warnings", "effects", "failures"]
     assert found["estimand"] == "location"
     assert list(found["params"]) == ["share", "mode"]
     assert (found["trials"], found["failed"]) == (12, 1)
@@ -352,7 +352,7 @@ class TestDiagnose:
             ("y\n1\nnan\n", [], "line 3: got 'nan'"),
             ("y\n1\n2\n", [], "has 2 values, expected at least 20"),
             ("", [], "the file is empty"),
-            ("y;z\n9,123;1\n", [], "line 2: got 2 cells, expected 1 as in the first line: write a"),
+            ("y;z\n9,123;1\n", [], "the cells are separated by ';', expected commas"),
             ("latency\n12,\n12,37\n", [], "line 3: got 2 cells, expected 1"),
             ("y\n11,foo,1\n", [], "line 2: got 3 cells, expected 1"),
             ("9,123;1\n8,456;2\n", [], "the first line has the number 9 beside text"),

@@ -91,6 +91,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     assert set(frame["algorithm"]) == {
         "TGP-UCB",
         "ATA-GP-UCB-Nyström",
+        "ATA-GP-UCB-Nyström, per pull",
         "surefoot's ATA, Nyström",
     }
     assert sorted(frame["trial"].unique()) == list(range(TRIALS))

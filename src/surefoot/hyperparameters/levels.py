@@ -11,6 +11,7 @@ from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
 _DISTANCE = 4.0  # of neighboring levels once transformed, in standard deviations of a level
+_APART = 8.0  # deviations of the widest level, beyond which gaps are no chance of few values
 _MOST_GAPS = 8
 _LEAST_SHARED = 2  # values that a level has
 _LEAST_SHARE = 0.8  # of the values that are on levels, where there are any
@@ -21,7 +22,8 @@ def levels_of(values: Tensor) -> Levels:
     """Transformation that brings levels near, the identity where values are on one.
 
     Values are cut at their largest gaps, at as many as leave gaps larger than `_DISTANCE` standard
-    deviations of the values between them. A part with one value is no level: it agrees with none.
+    deviations of the values between them, and than `_APART` of those of any level: few values of a
+    smooth function have gaps, too. A part with one value is no level: it agrees with none.
 
     Args:
         values: Values (n,).
@@ -40,7 +42,9 @@ def levels_of(values: Tensor) -> Levels:
         spread = _pooled_deviation(parts)
         levels = [part for part in parts if len(part) >= _LEAST_SHARED]
         shared = sum(map(len, levels)) >= _LEAST_SHARE * len(values)
-        if len(levels) < 2 or not (shared and narrowest > _DISTANCE * spread):
+        widest_level = max((float(part.std()) for part in levels), default=0.0)
+        agree = narrowest > max(_DISTANCE * spread, _APART * widest_level)
+        if len(levels) < 2 or not (shared and agree):
             continue
         between = tuple((float(lower[-1]), float(upper[0])) for lower, upper in pairwise(levels))
         if spread > least:

@@ -273,9 +273,17 @@ class HyperparameterFit:
         )
         other = smooth if smooth.score >= rough.score + _STRONG_EVIDENCE else rough
         # Where a level lies is as improbable a priori as an outlier there.
-        score = other.score - _OUTLYING * levels.log_shortening
+        price = _STRONG_EVIDENCE + _OUTLYING * levels.log_shortening
+        # Workers that differ, and a step in time, make levels too.
+        known, score = (self._score_with_effects(one, data, subset) for one in (plain, other))
         kept = are_kept(levels, data.rewards[subset], other.optima[0].weights)
-        return other if kept and score >= plain.score + _STRONG_EVIDENCE else plain
+        return other if kept and score - price >= known else plain
+
+    def _score_with_effects(self, start: _WarpedStart, data: TrainingData, subset: Tensor) -> float:
+        """Log evidence in reward units, with the effects of conditions that the data support."""
+        before = start.optima[0]
+        after, _ = self._with_effects(before, start.evidence, start.y[subset], data, subset)
+        return start.score + after.bound - before.bound
 
     def _compressed(self, plain: _WarpedStart, data: TrainingData, subset: Tensor) -> _WarpedStart:
         """The start with large distances compressed, if the evidence favours it."""

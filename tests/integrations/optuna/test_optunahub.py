@@ -22,7 +22,7 @@ def test_the_layout_is_that_of_the_registry() -> None:
 @pytest.mark.slow
 def test_the_local_module_runs() -> None:
     optuna = pytest.importorskip("optuna")
-    optunahub = pytest.importorskip("optunahub")
+    optunahub = pytest.importorskip("optunahub", minversion="0.2")  # not the folder of that name
     module = optunahub.load_local_module("samplers/surefoot", registry_root=str(PACKAGE))
     sampler = module.SurefootSampler(seed=0)
     study = optuna.create_study(sampler=sampler)
