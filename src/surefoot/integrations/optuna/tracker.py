@@ -474,15 +474,14 @@ class StudyTracker:
     def _ask(self, part: Part) -> _Pending:
         """The next query.
 
-        Points of the initial design are left out that seem to be infeasible, or that were measured
-        before, by a process with the same seed.
+        Points of the initial design are left out that seem to be infeasible or to fail, or that
+        were measured before, by a process with the same seed.
         """
         within = self._within(part)
         while self.optimizer.in_initial_design:
             query = self.optimizer.ask(within=within)
             proposal = self._pending_of(query)
-            ruled_out = self.optimizer.constraints.rule_out(self._inputs(query))
-            if not self._is_known(proposal.place) and not ruled_out:
+            if not (self._is_known(proposal.place) or self._is_in_vain(query)):
                 return proposal
             self.optimizer.forget(query, failed=False)
         return self._pending_of(self.optimizer.ask(within=within))
