@@ -205,6 +205,7 @@ class CheapFirst:
         return belief.space.location(best.design, best.design_arm, belief.z[int(gain.argmax())])
 
 
+@pytest.mark.slow
 def test_a_fidelity_as_an_environment_with_a_cost() -> None:
     fidelity = sf.FiniteEnvironment([0.0, 1.0], [1e-9, 1.0 - 1e-9])  # the risk is of the full one
     kernel = sf.kernels.squared_exponential([0.2, 5.0])

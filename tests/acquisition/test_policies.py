@@ -123,6 +123,7 @@ class Sweep:
         return belief.space.location(torch.tensor([step / 16], dtype=torch.float64))
 
 
+@pytest.mark.slow
 def test_what_a_policy_keeps_is_saved_and_only_choosing_changes_it(tmp_path: Path) -> None:
     optimizer = sf.Optimizer(SPACES["box"], sf.kernels.linear(), policy=Sweep())
     optimizer.tell([0.5], 1.0)

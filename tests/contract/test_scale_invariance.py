@@ -107,6 +107,7 @@ def cases(*names: str) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", cases(*PLAIN, *RISKS))
 def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Build) -> None:
     known = run(build)
@@ -114,6 +115,7 @@ def test_rewards_in_another_unit_give_the_same_answers_to_the_last_bit(build: Bu
         assert run(build, reward) == known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", cases("default", "given kernel", "value at risk", "worst case"))
 def test_coordinates_in_another_unit_give_the_same_answers(build: Build) -> None:
     known = run(build)
@@ -145,6 +147,7 @@ def test_a_given_kernel_in_the_unit_of_the_rewards_gives_the_same_answers(
             assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["given kernel", "draws of a risk"])
 def test_rewards_with_an_offset_give_the_same_answers_up_to_rounding(name: str) -> None:
     def shifted(offset: float) -> list[Tensor]:

@@ -78,6 +78,7 @@ def test_a_rule_holds_where_python_says_so(text):
     assert not (reads and any(truth))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_text_is_a_rule_or_refused_in_a_line(text):
     try:

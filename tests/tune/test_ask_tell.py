@@ -95,6 +95,7 @@ def test_processes_share_one_initial_design(write):
     assert asked == initial_design(open_ask_tell(path).study_file)
 
 
+@pytest.mark.slow
 def test_defaults_come_first_and_no_model_is_loaded_for_what_is_queued(write, monkeypatch):
     path = write().with_name("study.toml")
     path.write_text(path.read_text().replace("high = 4", "high = 4, default = 2"))
@@ -121,6 +122,7 @@ def test_nothing_is_asked_for_twice_at_once(write):
 SMALL_BRACES = SMALL.replace("{", "{{").replace("}", "}}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("id", "given", "message"),
     [
@@ -183,6 +185,7 @@ def test_a_forgotten_value_may_come_late_once(write):
     assert [one.id for one in study.status().asked] == [1]
 
 
+@pytest.mark.slow
 def test_constraints_are_told_by_name(write):
     path = write("[constraints]\np99 = { max = 20 }\nheat = { max = 1 }")
     surefoot("ask", path)

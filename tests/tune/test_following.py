@@ -48,6 +48,7 @@ def tune(path: Path, *followers, rounds: int = 4) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
     log = tmp_path / "log.jsonl"
     tune(study, event_log(log), rounds=3)
@@ -65,6 +66,7 @@ def test_a_log_has_a_line_for_each_event_and_is_continued(study, tmp_path):
         assert ("failure" in event) == (trial.value is None)
 
 
+@pytest.mark.slow
 def test_a_command_runs_after_each_trial_without_a_shell(study):
     line = COMMAND.split()[0] + " hook.py {number} '{value}' {mode};$(touch hacked) '{failure}'"
     tune(study, trial_command(line, StudyFile.load(study)))
@@ -96,6 +98,7 @@ def test_a_wrong_command_is_refused_before_the_run(study, line, message):
     assert not (study.parent / "hill.db").exists()
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_is_noted(study):
     command = f"{COMMAND.split()[0]} hook.py {{number}}"
     given = ["tune", str(study), "--rounds", "2", "--on-trial", command]

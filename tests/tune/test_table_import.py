@@ -69,6 +69,7 @@ def test_a_table_of_the_same_study_is_recognised(write_study, tmp_path):
     assert import_table(path, other / "all.csv").trials == 0
 
 
+@pytest.mark.slow
 def test_another_worker_or_time_is_another_measurement(write_study, tmp_path):
     path = write_study()
     head = "size,share,mode,value,worker,time\n"

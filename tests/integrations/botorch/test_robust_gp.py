@@ -519,6 +519,7 @@ def test_two_objectives_with_one_line_changed(monkeypatch: pytest.MonkeyPatch) -
     assert all(isinstance(one, RobustGP) for one in names["models"])
 
 
+@pytest.mark.slow
 def test_the_model_is_that_of_the_default_algorithm() -> None:
     x, y = measured(14)
     model = RobustGP(x, y, bounds=UNIT)

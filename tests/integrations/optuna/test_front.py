@@ -165,6 +165,7 @@ def test_objectives_without_names_have_those_of_the_data_frame() -> None:
     assert rest.values["values_0"] < 0.9
 
 
+@pytest.mark.slow
 def test_failed_pruned_and_running_trials_are_no_members() -> None:
     study = noisy({}, 12)
     rows = [(0.5, TrialState.FAIL), (0.45, TrialState.PRUNED), (0.55, TrialState.RUNNING)]
@@ -215,6 +216,7 @@ def test_constraints_are_obeyed() -> None:
     assert front[0].params["x"] < 0.1
 
 
+@pytest.mark.slow
 def test_rules_of_the_search_space_are_obeyed() -> None:
     sampler = SurefootSampler(search_space=LINE, require=["x <= 0.6"])
     front = belief(noisy({}, 12), sampler).front()

@@ -89,6 +89,7 @@ def test_a_report_is_written(tmp_path, parameters, values):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "rig.db", "rig.toml"]
 
 
+@pytest.mark.slow
 def test_nothing_is_written_without_a_measurement(tmp_path):
     path = study(tmp_path, SPEED + MODE, [None])
     with pytest.raises(NotReady):
