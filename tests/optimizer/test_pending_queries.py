@@ -27,24 +27,24 @@ class TestPending:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("part", "space"),
+        ("part", "space", "rewards"),
         [
-            ("exact-least_squares", "line"),
-            pytest.param("exact-huber", "box", marks=pytest.mark.slow),
-            pytest.param("robust", "box", marks=pytest.mark.slow),
+            ("exact-least_squares", "line", 6),
+            pytest.param("exact-huber", "box", 6, marks=pytest.mark.slow),
+            # With six the noise explains all that varies, and a point is worth several queries.
+            pytest.param("robust", "box", 7, marks=pytest.mark.slow),
         ],
     )
-    def test_queries_of_one_batch_are_spread_out(self, part: str, space: str) -> None:
+    def test_queries_of_one_batch_are_spread_out(self, part: str, space: str, rewards: int) -> None:
         optimizer = Cell(space, part).build()
-        drive(optimizer, 6)
+        drive(optimizer, rewards)
         span = optimizer.space.upper - optimizer.space.lower
         apart: list[torch.Tensor] = []
         for query in optimizer.ask_batch(6):
             point = query.point / span
             if all(float((point - other).norm()) > 0.02 for other in apart):
                 apart.append(point)
-        # Where the noise is larger than the signal, a point is worth several measurements.
-        assert len(apart) >= 3
+        assert len(apart) >= 4
 
     @pytest.mark.parametrize(
         "part",

@@ -266,8 +266,10 @@ class Belief:
         """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
         reported = self.reported
         with torch.no_grad():
-            mean, covariance = reported.joint(pair)
+            covariance = reported.joint(pair).covariance
             covariance = covariance + self.outcome.uncertainty.covariance(pair)
+            # Each alone, so that a design does not differ from itself by rounding.
+            mean = torch.cat([reported.posterior.mean(one) for one in pair.split(1)])
             if self.outcome.transform.is_affine:
                 ends = difference_of(mean, covariance, reported.width)
             else:
