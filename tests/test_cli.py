@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from support.processes import forked_surefoot, is_running
 from surefoot.cli import app
 from surefoot.tune import StudyFile, open_study
+from surefoot.tune.errors import STOPPED
 from surefoot.tune.study.opened_study import create_study
 
 STUDY = """
@@ -433,3 +434,10 @@ def test_workers_share_the_rounds_exactly(study):
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 5
     assert len({trial.user_attrs["surefoot:process"]["pid"] for trial in trials}) > 1
     assert len({trial.params["share"] for trial in trials}) == 5
+
+
+def test_quiet_is_silent_where_all_is_well_and_says_where_nothing_was_measured(study):
+    code, out, err = surefoot("tune", study("exit 3", rounds=1), "--quiet")
+    assert (code, out) == (STOPPED, "")
+    assert "no round has a measurement" in err
+    assert surefoot("tune", study(rounds=2), "--quiet") == (0, "", "")

@@ -140,8 +140,8 @@ def tune(
             followers=others,
             given=given_texts(given),
         )
+        summary = outcome.summary
         if not quiet:
-            summary = outcome.summary
             typer.echo(f"{rounds_text(summary.trials, outcome.rounds, summary.failed)}.")
             _show(summary)
         if outcome.stopped:

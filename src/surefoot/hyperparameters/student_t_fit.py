@@ -547,13 +547,17 @@ class HyperparameterFit:
     ) -> LocalOptimum:
         """Alternate updates of the kernel with updates of precisions and degrees of freedom."""
         model, dof, shift, weights = start.model, start.dof, start.shift, start.weights
-        for _ in range(passes):
+        while True:
             model = _maximise(model, evidence, y, weights, steps)
             signal, noise = evidence.covariance_of_rewards(model), model.noise
+            relative = y.square()
             for _ in range(8):
                 shift, relative = _expected(evidence, signal, noise, y, weights)
                 weights = precision(relative, dof)
                 dof = self.dof or best_dof(relative)
+            passes -= 1
+            if passes < 1:
+                break
         weights = precision(relative, dof)
         bound = evidence.variational_bound(model, signal, y, weights, relative, dof)
         return LocalOptimum(model, dof, shift, weights, bound, evidence.nu)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import torch
 from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel, ScaleKernel
@@ -146,16 +147,13 @@ def scaled(kernel: Kernel, variance: float) -> Kernel:
 
 
 def _lengthscales(lengthscale: float | Sequence[float] | Tensor) -> Tensor:
-    try:
+    with suppress(InvalidInput):
         scales = checks.tensor("lengthscale", lengthscale).reshape(-1)
-        right = scales.numel() > 0 and bool((scales > 0).all())
-    except InvalidInput:
-        right = False
-    if not right:
-        raise InvalidInput(
-            f"`lengthscale` is {checks.shown(lengthscale)}, expected finite numbers above 0."
-        )
-    return scales
+        if scales.numel() > 0 and bool((scales > 0).all()):
+            return scales
+    raise InvalidInput(
+        f"`lengthscale` is {checks.shown(lengthscale)}, expected finite numbers above 0."
+    )
 
 
 def _ard(scales: Tensor) -> int | None:

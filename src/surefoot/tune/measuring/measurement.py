@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,15 +95,15 @@ class ObservedVariables:
 
         `missing` is the reason where there is none, with `{0}` in place of the name.
         """
-        values = {}
+        values: dict[str, float] = {}
         for name, variable in self.variables.items():
             if name not in given:
                 return missing.format(name)
-            try:
+            value = math.nan
+            wanted: str | None = "a number"
+            with suppress(TypeError, ValueError, OverflowError):
                 value = strict_number(given[name])
                 wanted = variable.mismatch(value)
-            except (TypeError, ValueError, OverflowError):
-                wanted = "a number"
             if wanted is not None:
                 return f"the environment's {name} is {given[name]!s:.100}, expected {wanted}"
             values[name] = variable.nearest(value)

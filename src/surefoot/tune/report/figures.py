@@ -275,6 +275,7 @@ def linear_ticks(low: float, high: float) -> list[float]:
 def log_ticks(low: float, high: float) -> list[float]:
     """At most five round numbers from `low` to `high`."""
     decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    inside: list[float] = []
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = [step * 10.0**decade for decade in decades for step in steps]
         inside = [tick for tick in ticks if low <= tick <= high]
