@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optuna.trial import TrialState, create_trial
 
 import surefoot as sf
+from surefoot.integrations.optuna import Front, ParetoPoint
 from surefoot.tune import open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 from surefoot.types import InvalidInput
@@ -86,6 +88,45 @@ def test_parallel_coordinates_show_every_measurement(drawn):
     shown = [mode.ticktext[int(position)] for position in mode.values]
     assert shown == [one.params["mode"] for one in measured]
     assert "inactive" in by_name["depth"].ticktext
+
+
+def point(trial: int, *values: float) -> ParetoPoint:
+    ends = [dict(zip("abc", (one + by for one in values), strict=False)) for by in (0.0, -0.5, 0.5)]
+    return ParetoPoint((trial,), {"<x>": trial}, *ends, 0.5)
+
+
+FRONT = Front(
+    {"a": False, "b": True},
+    [point(0, 3.0, 9.0), point(1, 1.0, 2.0), point(2, 2.0, 1.0), point(3, 2.0, 6.0)],
+    np.zeros((4, 2, 1)),
+)
+
+
+def test_a_front_has_its_points_with_their_intervals():
+    trials = [create_trial(values=[a, b]) for a, b in [(1.2, 2.5), (2.2, 900.0), (-80.0, 4.0)]]
+    figure = sf.plot.front(FRONT, trials=[*trials, create_trial(state=TrialState.FAIL)])
+    measured, dominated, steps, front = figure.data
+    assert list(front.x) == [1.0, 2.0, 3.0] == list(steps.x)
+    assert list(front.y) == [2.0, 6.0, 9.0]
+    assert list(front.error_x.array) == [0.5] * 3 == list(front.error_y.arrayminus)
+    assert list(dominated.x) == [2.0]
+    assert steps.line.shape == "hv"  # the first is minimised: nothing is better at more of it
+    assert list(measured.marker.symbol) == ["circle", "triangle-up", "triangle-left"]
+    low, high = figure.layout.yaxis.range
+    assert all(low < one < high for one in measured.y)
+    assert high < 20.0, "an outlier squashes the front"
+    assert "&lt;x&gt; = 0" in front.hovertext[2]
+
+
+def test_a_front_of_three_objectives_is_drawn_over_two_that_are_named():
+    candidates = [point(0, 3.0, 9.0, 1.0), point(1, 1.0, 2.0, 2.0)]
+    front = Front({"a": False, "b": True, "c": True}, candidates, np.zeros((2, 3, 1)))
+    figure = sf.plot.front(front, "c", "b")
+    assert list(figure.data[-1].x) == [1.0, 2.0]
+    assert len(figure.data) == 3, "without steps, which the third objective would belie"
+    for names in [(), ("a",), ("a", "a"), ("a", "x"), ([], "a")]:
+        with pytest.raises(InvalidInput, match="a, b, c"):
+            sf.plot.front(front, *names)
 
 
 def test_a_notebook_shows_tables_and_figures(tmp_path):

@@ -1,15 +1,17 @@
-"""Figures of a study for notebooks, as Plotly figures: those of the report, and some beside it."""
+"""Figures for notebooks, by Plotly: those of a study's report, some beside it, Pareto fronts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from surefoot._internal import checks
 from surefoot._internal.extras import extra
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.state import StudyState
@@ -21,9 +23,15 @@ with extra("tune"):
     from surefoot.tune.report import figures
     from surefoot.tune.report.collect import collect
     from surefoot.tune.report.contents import Report
+    from surefoot.tune.report.front_figure import front_figure
     from surefoot.tune.report.plotting import BLUE
 
-__all__ = ["StudyFigures", "study"]
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+    from surefoot.integrations.optuna import Front
+
+__all__ = ["StudyFigures", "front", "study"]
 
 GRID = 41  # values along each axis of a surface
 
@@ -179,6 +187,49 @@ def study(source: OpenedStudy | Path | str) -> StudyFigures:
     """
     opened = source if isinstance(source, OpenedStudy) else open_study(source)
     return StudyFigures(opened.state())
+
+
+def front(
+    front: Front, x: str = "", y: str = "", *, trials: Sequence[FrozenTrial] = ()
+) -> go.Figure:
+    """A Pareto front with its 95 % intervals, over two objectives.
+
+    Args:
+        front: The front, `surefoot.integrations.optuna.belief(study).front()`.
+        x: Objective of the horizontal axis; may be left out where there are only two.
+        y: Objective of the vertical axis.
+        trials: Trials whose measurements are drawn beside it, such as `study.trials`.
+
+    Returns:
+        The figure. Points are coloured by their probability to be optimal.
+
+    Raises:
+        InvalidInput: If `x` and `y` are not two objectives of the front.
+
+    Example:
+        >>> import optuna
+        >>> import surefoot as sf
+        >>> from surefoot.integrations.optuna import belief
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(
+        ...     directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0)
+        ... )
+        >>> study.optimize(lambda t: ((x := t.suggest_float("x", 0, 1)), 1 - x), n_trials=8)
+        >>> figure = sf.plot.front(belief(study).front(), trials=study.trials)
+        >>> figure.layout.xaxis.title.text
+        'values_0'
+    """
+    names = front.names
+    if not x and not y and len(names) == 2:
+        x, y = names
+    if x == y or x not in names or y not in names:
+        raise InvalidInput(
+            f"got the objectives {checks.shown(x)} and {checks.shown(y)}, expected two of "
+            f"{', '.join(names)}."
+        )
+    rows = [one.values for one in trials if one.values]
+    across, up = ([row[names.index(name)] for row in rows] for name in (x, y))
+    return front_figure(front, x, y, {x: across, y: up})
 
 
 def _dimension(name: str, values: list[Any], is_log: bool) -> dict[str, Any]:
