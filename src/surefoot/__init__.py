@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from surefoot.spaces import Arms as Arms
     from surefoot.spaces import Box as Box
     from surefoot.spaces import ContinuousEnvironment as ContinuousEnvironment
+    from surefoot.spaces import Fidelity as Fidelity
     from surefoot.spaces import FiniteEnvironment as FiniteEnvironment
     from surefoot.spaces import Joint as Joint
     from surefoot.spaces import environments as environments
@@ -80,7 +81,7 @@ _NAMES = {
     ),
     "optimizer": ("Optimizer",),
     "risks": ("CVaR", "Mean", "VaR", "WeightedVaR", "WorstCase"),
-    "spaces": ("Arms", "Box", "ContinuousEnvironment", "FiniteEnvironment", "Joint"),
+    "spaces": ("Arms", "Box", "ContinuousEnvironment", "Fidelity", "FiniteEnvironment", "Joint"),
     "tails": ("Moment",),
     "types": (
         "Constraint",

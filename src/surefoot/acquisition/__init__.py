@@ -4,6 +4,7 @@ from surefoot._internal.estimands import Estimand
 from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
+from surefoot.acquisition.gain_per_cost import GainPerCost
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
 from surefoot.acquisition.noisy_improvement import NoisyExpectedImprovement
@@ -27,6 +28,7 @@ __all__ = [
     "Credible",
     "Estimand",
     "Evaluation",
+    "GainPerCost",
     "Instability",
     "Interval",
     "Lacing",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition.replication import STABLE, Instability
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
 
 
@@ -22,6 +27,9 @@ class Plan:
             points that failed. By default none has.
         safe: Whether no point is asked for whose measurement may fail, from a point that was told
             first outward, with a probability of 0.95.
+        levels: Number of points of the initial design that are measured under each value of a
+            finite environment, the first ones of the same design; `initial` is their sum then. By
+            default each point is measured under a random value.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -38,10 +46,32 @@ class Plan:
     repeat_until: float = 1.0
     instability: Instability = STABLE
     safe: bool = False
+    levels: Sequence[int] = ()
 
     def __post_init__(self) -> None:
+        if self.levels:
+            counts = tuple(checks.count("levels", one, least=0) for one in self.levels)
+            object.__setattr__(self, "levels", counts)
+            object.__setattr__(self, "initial", sum(counts))
         checks.count("initial", self.initial, least=0)
         if checks.positive("repeat_until", self.repeat_until) < 1.0:
             raise InvalidInput(f"`repeat_until` is {self.repeat_until!r}, expected at least 1.")
         checks.truth("safe", self.safe)
         checks.rule("instability", self.instability, "acquisition.Instability(0.3)")
+
+    def design(self, space: Arms | Box | Joint, generator: torch.Generator) -> list[Location]:
+        """Locations of the initial design."""
+        if not self.levels:
+            return space.spread(self.initial, generator)
+        values = space.environment.examples(0, generator)
+        if not isinstance(space, Joint) or len(values) != len(self.levels):
+            raise InvalidInput(
+                f"`levels` has {len(self.levels)} numbers, expected one for each value of a "
+                "finite environment."
+            )
+        designs = space.design.spread(max(self.levels), generator)
+        return [
+            space.location(one.design, one.design_arm, z)
+            for z, number in zip(values, self.levels, strict=True)
+            for one in designs[:number]
+        ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import Estimand
 from surefoot.acquisition import (
     Credible,
+    GainPerCost,
     Instability,
     Plan,
     Policy,
@@ -25,8 +28,8 @@ from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import Optimizer
-from surefoot.risks import Risk
-from surefoot.spaces import Box, Joint, Space
+from surefoot.risks import Mean, Risk
+from surefoot.spaces import Box, Fidelity, Joint, Space
 from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput, Outcome
 from surefoot.widths import srinivas
@@ -34,12 +37,15 @@ from surefoot.widths import srinivas
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
+_COMPARED = 0.375  # of the initial design at the lowest fidelity, measured at all of them
+
 
 def robust_ucb(
     space: Space | Joint,
     kernel: Kernel | None = None,
     *,
     risk: Risk | None = None,
+    fidelity: Fidelity | None = None,
     policy: Policy | ScoreRule | None = None,
     ridge: float | None = None,
     scale: float = 0.5,
@@ -67,6 +73,8 @@ def robust_ucb(
             random environment.
         kernel: The prior covariance; None fits one (on spaces with coordinates).
         risk: The risk measure to maximise, on a `Joint` space.
+        fidelity: Levels of accuracy, and their costs: each query has one as its `environment`, and
+            what is recommended and reported is of the last level.
         policy: Where to measure next; by default `UpperConfidenceBound()`, with `integrated=True`
             in a box of at most 16 variables, without a kernel and a risk.
         ridge: Where a kernel is given, the noise variance in the units of the kernel: in multiples
@@ -90,7 +98,8 @@ def robust_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If `ridge` is given without a kernel, or an argument is out of range.
+        InvalidInput: If `ridge` is given without a kernel, a `fidelity` with an environment, or an
+            argument is out of range.
 
     References:
         Tipping and Lawrence 2005, "Variational inference for Student-t models"; Huber 1964,
@@ -107,11 +116,19 @@ def robust_ucb(
         [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     """
     space = as_space(space)
+    if kernel is None and ridge is not None:
+        raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
+    if policy is None:
+        policy = UpperConfidenceBound() if kernel is not None else _search_policy(space, risk)
     if kernel is None:
-        if ridge is not None:
-            raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
         space = placed(space, device)
-        model = robust_model(space, risk, effects, scale)
+        fit = _fit(space, risk, effects)
+        first = initial_design_size(space) if initial is None else initial
+        levels: Sequence[int] = ()
+        if fidelity is not None:
+            space, risk, policy = _at_levels(space, fidelity, risk, policy)
+            levels = [first, *[math.ceil(_COMPARED * first)] * (len(fidelity.levels) - 1)]
+        model = _model(space, fit, scale)
         return Optimizer(
             space,
             model.hyperparameters,
@@ -119,23 +136,22 @@ def robust_ucb(
             features=model.features,
             estimator=model.estimator,
             width=model.width,
-            policy=_search_policy(space, risk) if policy is None else policy,
-            plan=Plan(
-                initial_design_size(space) if initial is None else initial,
-                instability=instability,
-                safe=safe,
-            ),
+            policy=policy,
+            plan=Plan(first, instability=instability, safe=safe, levels=levels),
             reporting=Reporting("cross-validated", Credible(), estimand),
             outcomes=outcomes,
             seed=seed,
         )
+    space = placed(space, device)
+    if fidelity is not None:
+        space, risk, policy = _at_levels(space, fidelity, risk, policy)
     return Optimizer(
-        placed(space, device),
+        space,
         GivenHyperparameters(kernel, 1.0 if ridge is None else ridge, standardise=True),
         risk=risk,
         estimator=Huber(),
         width=srinivas(scale=scale),
-        policy=UpperConfidenceBound() if policy is None else policy,
+        policy=policy,
         plan=Plan(0 if initial is None else initial, instability=instability, safe=safe),
         reporting=Reporting(interval=Credible(), estimand=estimand),
         outcomes=outcomes,
@@ -150,13 +166,26 @@ def robust_model(
     scale: float = 0.5,
 ) -> Model:
     """The model of `robust_ucb` where a kernel is fitted; for its arguments, see there."""
-    return Model(
-        space.seen,
-        _fit(space, risk, effects),
-        Nystrom(PivotedCholesky()),
-        StudentT(),
-        srinivas(scale=scale),
-    )
+    return _model(space, _fit(space, risk, effects), scale)
+
+
+def _model(space: Space | Joint, fit: HyperparameterFit, scale: float) -> Model:
+    return Model(space.seen, fit, Nystrom(PivotedCholesky()), StudentT(), srinivas(scale=scale))
+
+
+def _at_levels(
+    space: Space | Joint, fidelity: Fidelity, risk: Risk | None, policy: Policy | ScoreRule
+) -> tuple[Joint, Risk, Policy | ScoreRule]:
+    """The space of designs with a level of fidelity each, its risk and its policy."""
+    checks.instance("fidelity", fidelity, Fidelity)
+    if isinstance(space, Joint) or risk is not None:
+        what = "a `risk`" if risk is not None else "a `Joint` space"
+        raise InvalidInput(
+            f"`fidelity` came with {what}, expected a space without an environment: leave one of "
+            "them out."
+        )
+    by_level = policy if isinstance(policy, Policy) else GainPerCost(fidelity.cost, policy)
+    return fidelity.of(space), Mean(), by_level
 
 
 def _search_policy(space: Space | Joint, risk: Risk | None) -> UpperConfidenceBound:

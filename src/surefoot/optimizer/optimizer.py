@@ -145,7 +145,7 @@ class Optimizer:
         self._is_safe = arguments.is_safe(space, self.plan, outcomes or {})
         initial = 0 if self._is_safe else plan.initial
         self._history = History(model, self._generator, initial)
-        self._initial = space.spread(initial, self._generator)
+        self._initial = [] if self._is_safe else plan.design(space, self._generator)
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy

@@ -4,6 +4,7 @@ from surefoot.spaces.arcs import Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.box import Box, Space
 from surefoot.spaces.environments import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces.fidelity import Fidelity
 from surefoot.spaces.joint import Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.truncated_normal import truncated_normal
@@ -14,6 +15,7 @@ __all__ = [
     "Box",
     "ContinuousEnvironment",
     "Environment",
+    "Fidelity",
     "FiniteEnvironment",
     "Joint",
     "Location",

@@ -82,7 +82,9 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
     location, study_file, progress = trials.opened.location, trials.study_file, Progress(trials)
     title = f"{study_file.study.name}: {study_file.study.direction}"
     risk = study_file.risk_description
-    if study_file.environment is not None and risk is not None:
+    if study_file.fidelity is not None and risk is not None:
+        title += f" the {risk.name}"
+    elif study_file.environment is not None and risk is not None:
         title += f" the {risk.name} over {', '.join(study_file.environment.variables)}"
     if not console.is_terminal:
         lines = PlainLines(progress, console)

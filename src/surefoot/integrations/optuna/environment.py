@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from optuna.trial import FrozenTrial
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.spaces import ContinuousEnvironment, Environment, FiniteEnvironment
+from surefoot.spaces import ContinuousEnvironment, Environment, Fidelity, FiniteEnvironment
 from surefoot.types import InvalidInput
 
 _LARGEST = sys.float_info.max
@@ -28,6 +30,8 @@ class StudyEnvironment:
         integer: Names of the variables whose values are integers.
         rounded: Names of the variables of which a reported value is rounded to the nearest value
             of a `FiniteEnvironment`, which discretises a continuous variable then.
+        unrecorded: Values by name of a trial that records none; by default each must record its
+            own.
 
     Raises:
         InvalidInput: If `distribution` is not an environment, or names do not match it.
@@ -44,6 +48,19 @@ class StudyEnvironment:
     observed: bool = False
     integer: Sequence[str] = ()
     rounded: Sequence[str] = ()
+    unrecorded: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_fidelity(cls, name: str, fidelity: Fidelity) -> StudyEnvironment:
+        """The levels of a fidelity; a trial that records none is at the highest.
+
+        Args:
+            name: What the levels are of, such as "seconds".
+            fidelity: The levels.
+        """
+        whole = [name] if all(float(level).is_integer() for level in fidelity.levels) else []
+        highest = {name: fidelity.levels[-1]}
+        return cls(name, fidelity.environment, integer=whole, unrecorded=highest)
 
     def __post_init__(self) -> None:
         if not isinstance(self.distribution, FiniteEnvironment | ContinuousEnvironment):
@@ -113,6 +130,25 @@ class StudyEnvironment:
                 f"number from {float(low[worst])} to {float(high[worst])}."
             )
         return given.clamp(low, high)
+
+    def reports(self, trial: FrozenTrial, level: Tensor) -> list[tuple[Tensor, float]]:
+        """Measurements at lower levels of fidelity that a trial has reported on its way.
+
+        Args:
+            trial: A finished trial, whose steps are levels.
+            level: The level (1,) of its value.
+
+        Returns:
+            Levels (1,) and finite values.
+        """
+        found = []
+        for step, value in trial.intermediate_values.items() if self.unrecorded else ():
+            z = torch.tensor([float(step)], dtype=torch.float64)
+            index = self.distribution.index(z)
+            is_value = trial.state.name == "COMPLETE" and torch.equal(z, level)
+            if index is not None and math.isfinite(value) and not is_value:
+                found.append((z, value))
+        return found
 
     def decode(self, point: Tensor) -> dict[str, Any]:
         """Convert a point to named values.

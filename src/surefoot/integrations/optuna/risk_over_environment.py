@@ -31,17 +31,12 @@ class RiskOverEnvironment:
             _ENVIRONMENTS, torch.Generator().manual_seed(0), support_only(self.risk)
         )
 
-    def points(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
-        """Points (n, d) of configurations (n, dx), each with its environment."""
+    def encoded(self, x: Tensor, environments: Sequence[Mapping[str, Any]]) -> Tensor:
+        """Environments (n, dz) of configurations (n, dx), one for each."""
         if len(environments) != len(x):
             raise InvalidInput(
                 f"{len(environments)} environments came with {len(x)} configurations, expected as "
                 "many."
             )
         rows = [self.environment.encode(values) for values in environments]
-        return torch.cat([x, torch.stack(rows)], -1) if rows else x
-
-
-def crossed(x: Tensor, z: Tensor) -> Tensor:  # (n, dx), (m, dz) -> (n m, d)
-    """Every combination of configuration and environment."""
-    return torch.cat([x.repeat_interleave(len(z), 0), z.repeat(len(x), 1)], -1)
+        return torch.stack(rows) if rows else x.new_zeros(0, len(self.environment.names))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna.study_belief import StudyBelief
     from surefoot.integrations.optuna.tracker import Part, StudyTracker
     from surefoot.risks import Risk
+    from surefoot.spaces import Fidelity
 
 _FIXED = "fixed_params"  # the system attribute of `Study.enqueue_trial`
 _LATER = 2**31  # first part of a key, which no other seed has
@@ -72,6 +73,11 @@ class SurefootSampler(BaseSampler):
             default of the algorithm.
         environment: Random environment of the objective function; requires `risk`.
         risk: Risk measure over the environment, such as `VaR(0.1)`; requires `environment`.
+        fidelity: Levels of accuracy and their costs, by the name of what they are of, such as
+            `{"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}`: `environment_of` chooses the
+            level of a trial. What a trial reports at a step that is a level (`trial.report`) is a
+            measurement of that level, whether it is pruned then or not; all else is of the
+            highest, which is what is recommended and predicted.
         device: torch device of the model, tried at once unless it is "cpu".
         constraints: Limits of quantities that a trial records in its user attribute
             `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
@@ -124,6 +130,7 @@ class SurefootSampler(BaseSampler):
         initial: int | None = None,
         environment: StudyEnvironment | None = None,
         risk: Risk | None = None,
+        fidelity: Mapping[str, Fidelity] | None = None,
         device: str | torch.device = "cpu",
         constraints: Mapping[str, Constraint] | None = None,
         log: bool = False,
@@ -143,6 +150,10 @@ class SurefootSampler(BaseSampler):
         _check_search_space(search_space)
         _check_environment(environment, risk, search_space)
         self.environment, self.risk = environment, risk
+        self._fidelity = None
+        if fidelity is not None:
+            self.environment, self.risk, self._fidelity = _of_fidelity(fidelity, environment)
+            _check_names(self.environment, search_space)
         self._search_space = _declared(search_space, require)
         self._initial = initial
         # the default is not tried, which would load torch
@@ -155,13 +166,13 @@ class SurefootSampler(BaseSampler):
                 "`log` and `environment` cannot both be given: the risk is that of the values."
             )
         self._safe = checks.truth("safe", safe)
-        _check_safe(self._safe, constraints, environment)
+        _check_safe(self._safe, constraints, self.environment)
         self._repeats = checks.count("repeats", repeats)
         self._unstable = unstable if unstable is None else checks.positive("unstable", unstable)
-        if (repeats > 1 or unstable is not None) and environment is not None:
+        if (repeats > 1 or unstable is not None) and self.environment is not None:
             raise InvalidInput(
-                "`repeats` or `unstable` came with `environment`, under which no two measurements "
-                "are alike: leave them out."
+                "`repeats` or `unstable` came with `environment` or `fidelity`, under which no two "
+                "measurements are alike: leave them out."
             )
         if constraints_func is not None:
             if not callable(constraints_func):
@@ -610,11 +621,13 @@ class SurefootSampler(BaseSampler):
 
         environment, space = self.environment, encoding.box
         spread = math.inf if self._unstable is None else self._unstable
+        has_levels = self._fidelity is not None
         optimizer = robust_ucb(
             space
-            if environment is None
+            if environment is None or has_levels
             else Joint(space, environment.distribution, environment.observed),
-            risk=self.risk,
+            risk=None if has_levels else self.risk,
+            fidelity=self._fidelity,
             policy=Replication(most=self._repeats) if self._repeats > 1 else None,
             instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
@@ -760,8 +773,38 @@ def _check_environment(
         from surefoot.risks import checked
 
         checked(risk)
+    if environment is not None:
+        _check_names(environment, search_space)
+
+
+def _of_fidelity(
+    fidelity: Mapping[str, Fidelity], environment: StudyEnvironment | None
+) -> tuple[StudyEnvironment, Risk, Fidelity]:
+    """The levels as an environment, the risk that is the value at the highest, and the levels."""
+    from surefoot.integrations.optuna.environment import StudyEnvironment
+    from surefoot.risks import Mean
+    from surefoot.spaces import Fidelity
+
+    if environment is not None:
+        raise InvalidInput("`fidelity` came with `environment`, expected one of them.")
+    if (
+        not isinstance(fidelity, Mapping)
+        or len(fidelity) != 1
+        or not all(isinstance(one, Fidelity) for one in fidelity.values())
+    ):
+        raise InvalidInput(
+            f"`fidelity` is {checks.shown(fidelity)}, expected one name with its levels, such as "
+            '{"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}.'
+        )
+    ((name, one),) = fidelity.items()
+    return StudyEnvironment.of_fidelity(name, one), Mean(), one
+
+
+def _check_names(
+    environment: StudyEnvironment, search_space: Mapping[str, BaseDistribution] | SearchSpace | None
+) -> None:
     names = {} if search_space is None else SearchSpace.of(search_space).scales
-    both = {*names} & {*(environment.names if environment is not None else ())}
+    both = {*names} & {*environment.names}
     if both:
         raise InvalidInput(
             f"{min(both)!r} is a variable of the environment and in `search_space`, expected "

@@ -28,7 +28,7 @@ from surefoot.integrations.optuna.predictions import (
     StudyDrift,
     StudyRecommendation,
 )
-from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment, crossed
+from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
 from surefoot.optimizer.arguments import part_of
 from surefoot.regression.transforms import Chain
 from surefoot.types import InvalidInput
@@ -36,6 +36,7 @@ from surefoot.types import InvalidInput
 if TYPE_CHECKING:
     from surefoot.hyperparameters import Contrast, CrossValidation
     from surefoot.integrations.optuna.encoding import Encoding
+    from surefoot.spaces import Joint
 
 _CHUNK = 2**16  # points predicted at once
 _OF_95 = 1.96  # standard deviations of a 95 % interval
@@ -598,11 +599,12 @@ class StudyBelief:
         if over is None:
             raise _no_environment()
         if environments is not None:
-            return self._predicted(over.points(x, environments))
+            z = over.encoded(x, environments)
+            return self._predicted(self._joint.pairs(x, z))
         z, weights = over.values()
         rewards, risks = self.belief.in_units(Chain()), []
         for chunk in x.split(max(1, _CHUNK // len(z))):
-            bounds = rewards.at_inputs(crossed(chunk, z))
+            bounds = rewards.at_inputs(self._joint.points(chunk, z).flatten(0, 1))
             risks.append([over.risk(each.reshape(len(chunk), len(z)), weights) for each in bounds])
         ends = (self._units.inverse(torch.cat(each)) for each in zip(*risks, strict=True))
         mean, *others = map(self._array, ends)
@@ -649,8 +651,13 @@ class StudyBelief:
         if self.over is None:
             raise _no_environment()
         z, weights = self.over.values()
-        ends = self._predicted(crossed(self._points([params]), z))
+        ends = self._predicted(self._joint.points(self._points([params]), z)[0])
         return OverEnvironment(z.numpy(), *ends, weights.numpy())
+
+    @property
+    def _joint(self) -> Joint:
+        """The space of a study with an environment."""
+        return self.belief.space  # type: ignore[return-value]
 
     def _points(self, settings: Sequence[Mapping[str, Any]]) -> Tensor:  # (n, dx)
         if isinstance(settings, Mapping | str) or not hasattr(settings, "__len__"):

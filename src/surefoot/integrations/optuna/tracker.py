@@ -28,7 +28,7 @@ from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.regression.transforms import Affine, Chain, Log
-from surefoot.spaces import Box
+from surefoot.spaces import Box, Joint
 from surefoot.spaces.every_point import every_point
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Query
 
@@ -109,6 +109,11 @@ class _Reading:
             _Place(one.where.point, one.environment)  # type: ignore[union-attr, arg-type]
             for one in self.measurements
         ]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Its number, for each of its values."""
+        return [self.trial.number for one in self.measurements if OBJECTIVE in one.values]
 
     @property
     def has_value(self) -> bool:
@@ -210,7 +215,7 @@ class StudyTracker:
             del self._unread[one.trial.number]
             self._release(one.trial.number)
             if one.has_value:
-                self.numbers.append(one.trial.number)
+                self.numbers += one.numbers
                 self._configurations |= one.configuration
                 if one.trial.state == TrialState.COMPLETE:
                     for key in one.configuration:
@@ -239,7 +244,7 @@ class StudyTracker:
         known, numbers = dict(self._configurations), list(self.numbers)
         for one in readings:
             if one.has_value:
-                numbers.append(one.trial.number)
+                numbers += one.numbers
                 known |= one.configuration
         belief = self.optimizer.belief(more, undeclared=True).in_units(self._units)
         return TrackedBelief(belief, numbers, partial(self._configuration, known))
@@ -264,6 +269,7 @@ class StudyTracker:
         warn_of_unusable(trial, constraints, limits)
         worker, time = conditions_of(trial, effects)
         where = _elsewhere_asked(point, z)
+        reported = self._reported(trial, point, z)
         finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
         failed, configuration = math.inf in constraints.values(), {}
         values, sem = dict(finite), 0.0
@@ -271,6 +277,8 @@ class StudyTracker:
             value, sem = float(trial.value or 0.0), _standard_error(trial)
             values[OBJECTIVE] = self.sign * (math.log(value) if self.log else value)
             sem = min(sem / value, checks.LARGEST) if self.log else sem
+            configuration = {_key(point): dict(trial.params)}
+        elif reported:
             configuration = {_key(point): dict(trial.params)}
         elif trial.state == TrialState.PRUNED:
             predicted = self._predicted(trial)
@@ -281,7 +289,23 @@ class StudyTracker:
             failed = True
         measured = Measurement(where, values, z, sem, worker, time, failed)
         told = (measured,) if values or failed else ()
-        return _Reading(trial, told, configuration)
+        lower = [
+            Measurement(_elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
+            for at, value in reported
+        ]
+        return _Reading(trial, (*lower, *told), configuration)
+
+    def _reported(
+        self, trial: FrozenTrial, point: Tensor, z: Tensor | None
+    ) -> list[tuple[Tensor, float]]:
+        """Levels of fidelity below that of a trial's value, and rewards that it reported there."""
+        if self.environment is None or z is None or trial.state == TrialState.FAIL:
+            return []
+        return [
+            (at, self.sign * (math.log(value) if self.log else value))
+            for at, value in self.environment.reports(trial, z)
+            if value > 0.0 or not self.log
+        ]
 
     def _warn_of_outside(self, trial: FrozenTrial) -> None:
         """Say which values of a trial that is left out are out of range."""
@@ -508,7 +532,8 @@ class StudyTracker:
             z = self.environment.distribution.sample(_SAMPLE, torch.Generator().manual_seed(0))
         else:
             z = query.environment.unsqueeze(0)
-        return torch.cat([query.point.expand(len(z), -1), z.to(query.point)], -1)
+        space: Joint = self.optimizer.space  # type: ignore[assignment]
+        return space.points(query.point.unsqueeze(0), z)[0]
 
     def _ask_elsewhere(self, query: Query, part: Part, number: int, attempt: int = 0) -> Query:
         """Replace a query by one for a configuration that no other trial measures."""
@@ -563,7 +588,7 @@ class StudyTracker:
         environment = self.environment
         if environment is None:
             return None
-        recorded = trial.user_attrs.get(ENVIRONMENT)
+        recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
         if recorded is None and not _has_value(trial):
             return environment.draw(trial.number)
         try:

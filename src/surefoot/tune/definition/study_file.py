@@ -19,6 +19,7 @@ from surefoot.integrations.optuna.search_space import InvalidSpace
 from surefoot.parameters.parameter import InvalidConstraint
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.environment import VARIABLE_TYPES, EnvironmentSection, variable_type
+from surefoot.tune.definition.fidelity import FidelitySection, LevelsSection
 from surefoot.tune.definition.parameters import PARAMETER_TYPES, Parameter
 from surefoot.tune.definition.schema import (
     LONGEST_NAME,
@@ -90,6 +91,11 @@ class Contents(Section):
     environment: EnvironmentSection | None = Field(
         default=None, description="a table [environment] with a line for each variable"
     )
+    fidelity: FidelitySection | None = Field(
+        default=None,
+        description="a table [fidelity] with one line, such as "
+        "seconds = { levels = [5, 30, 120], cost = [5, 30, 120] }",
+    )
     risk: RiskSection | None = Field(
         default=None, description="a table [risk] with measure and, for var and cvar, level"
     )
@@ -111,6 +117,8 @@ class Contents(Section):
         if not self.parameters:
             raise InvalidKey("parameters", "got none, expected at least one parameter")
         self._check_defaults(self._checked_space())
+        if self.fidelity is not None and self.environment is not None:
+            raise InvalidKey("fidelity", "given beside [environment], expected one of the two")
         if self.given and self.risk is not None:
             raise InvalidKey(
                 "risk",
@@ -135,16 +143,16 @@ class Contents(Section):
                 "objective.log", "true beside [environment], expected false: the risk is of values"
             )
         for name in ("confirm", "repeats", "stop"):
-            if self.environment is not None and getattr(self, name) is not None:
+            if self.conditions is not None and getattr(self, name) is not None:
                 raise InvalidKey(
-                    name, "given beside [environment], expected one of the two: it is for values"
+                    name, f"given beside {self._beside}, expected one of the two: it is for values"
                 )
         safe = [f"constraints.{name}.safe" for name, one in self.constraints.items() if one.safe]
         if self.study.safe:
             safe.insert(0, "study.safe")
-        if safe and self.environment is not None:
+        if safe and self.conditions is not None:
             raise InvalidKey(
-                safe[0], "true beside [environment], under which a limit is broken by chance"
+                safe[0], f"true beside {self._beside}, under which a limit is broken by chance"
             )
         if safe and self.study.initial is not None:
             raise InvalidKey(
@@ -152,14 +160,15 @@ class Contents(Section):
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
-        variables = {} if self.environment is None else self.environment.variables
+        variables = {} if self.conditions is None else self.conditions.variables
+        table = "environment" if self.fidelity is None else "fidelity"
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
         for name in (*variables, *self.given):
-            self._check_name(f"environment.{name}", name)
+            self._check_name(f"{table}.{name}", name)
             if name in self.parameters:
                 raise InvalidKey(
-                    f"environment.{name}", "is a parameter, too; expected a name of its own"
+                    f"{table}.{name}", "is a parameter, too; expected a name of its own"
                 )
         for name in self.constraints:
             self._check_name(f"constraints.{name}", name, keyword_argument=False)
@@ -179,13 +188,22 @@ class Contents(Section):
             CommandTemplate.parse(self.objective.command).check(
                 {name: one.examples() for name, one in self.parameters.items()},
                 {name: one.examples() for name, one in variables.items()},
-                observed=self.environment is not None and self.environment.observed,
+                observed=self.conditions is not None and self.conditions.observed,
                 given={name: one.examples() for name, one in self.given.items()},
             )
         for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
             if line is not None:
                 CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
+
+    @property
+    def conditions(self) -> EnvironmentSection | FidelitySection | None:
+        """What a measurement is taken under: an environment, or a level of fidelity."""
+        return self.environment or self.fidelity
+
+    @property
+    def _beside(self) -> str:
+        return "[environment]" if self.fidelity is None else "[fidelity]"
 
     @property
     def given(self) -> dict[str, Parameter]:
@@ -262,7 +280,8 @@ class StudyFile:
         study: `[study]`: name, direction, rounds, initial design, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
         parameters: `[parameters]` by name, in the order of the file, and `given`.
-        environment: `[environment]` of random variables, or None.
+        environment: `[environment]` of random variables, `[fidelity]`, or None.
+        fidelity: `[fidelity]`, or None.
         given: The variables of `[environment]` that are known before each choice, by name.
         risk: `[risk]`, or None.
         constraints: `[constraints]` by name, in the order of the file.
@@ -291,7 +310,8 @@ class StudyFile:
         self.objective = contents.objective
         self.given = contents.given
         self.parameters = {**contents.parameters, **self.given}
-        self.environment = None if self.given else contents.environment
+        self.environment = None if self.given else contents.conditions
+        self.fidelity = contents.fidelity
         self.risk = contents.risk
         self.confirm = contents.confirm or ConfirmSection()
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
@@ -404,7 +424,9 @@ class StudyFile:
 
     @property
     def risk_description(self) -> RiskDescription | None:
-        """Meaning of a recommended value; None without an environment."""
+        """Meaning of a recommended value; None without an environment or a fidelity."""
+        if self.fidelity is not None:
+            return self.fidelity.describe()
         return None if self.risk is None else self.risk.describe(self.study.direction)
 
     def error(self, key: str, message: str) -> StudyFileError:
@@ -515,6 +537,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "study": StudySection,
             "objective": ObjectiveSection,
             "environment": EnvironmentSection,
+            "fidelity": FidelitySection if len(path) == 1 else LevelsSection,
             "risk": RiskSection,
             "confirm": ConfirmSection,
             "repeats": RepeatsSection,

@@ -18,13 +18,21 @@ from surefoot.types import InvalidInput
 
 DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
 _CHANGEABLE = {"default", "unit", "inactive", "ordered"}  # keys of a parameter
-TABLES = {"parameters": "no such parameter", "environment": "nothing", "risk": "nothing"}
+TABLES = {
+    "parameters": "no such parameter",
+    **dict.fromkeys(("environment", "fidelity", "risk"), "nothing"),
+}
 
 
 def definition(study_file: StudyFile) -> dict[str, Any]:
     """Definition of a study, as JSON values: equal for equal studies, and stored with them."""
     objective = study_file.objective
-    optional = {"environment": study_file.environment, "risk": study_file.risk}
+    contents = study_file.contents
+    optional = {
+        "environment": study_file.environment if study_file.fidelity is None else None,
+        "fidelity": contents.fidelity,
+        "risk": contents.risk,
+    }
     return {
         **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
         "direction": study_file.study.direction,

@@ -1,0 +1,115 @@
+"""A study whose measurements have several levels of accuracy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.tune import StudyFile, StudyFileError, open_study
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+
+STUDY = """
+[study]
+name = "demo"
+direction = "minimize"
+rounds = 12
+initial = 4
+[objective]
+command = "{python} bench.py {{x}} {{seconds}}"
+[parameters]
+x = {{ type = "float", low = 0, high = 1 }}
+[fidelity]
+seconds = {{ levels = [5, 120], cost = [5, 120] }}
+""".format(python=sys.executable)
+BENCH = "import sys; x, s = map(float, sys.argv[1:]); print(3 + (x - 0.3) ** 2 + 1 / s)"
+LEVELS = "seconds = { levels = [5, 120], cost = [5, 120] }"
+COMMAND = f'command = "{sys.executable} bench.py {{x}} {{seconds}}"'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a study file and its benchmark."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        path, text = tmp_path / "study.toml", STUDY
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text)
+        (tmp_path / "bench.py").write_text(BENCH)
+        return path
+
+    return write
+
+
+def surefoot(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("new", "key", "message"),
+    [
+        ("seconds = { levels = [5], cost = [5] }", "seconds.levels", "increasing"),
+        ("seconds = { levels = [9, 5], cost = [9, 5] }", "seconds.levels", "increasing"),
+        ("seconds = { levels = [5, 9], cost = [5] }", "seconds.cost", "one for each"),
+        ("seconds = { levels = [5, 9], cost = [0, 5] }", "seconds.cost", "above 0"),
+        ("seconds = { levels = [5, 9] }", "seconds.cost", "missing"),
+        ("seconds = { levels = [5, 9], costs = [5, 9] }", "seconds.costs", "cost"),
+        ("seconds = 5", "seconds", "table"),
+        ("", "fidelity", "expected one"),
+        (f"{LEVELS}\nx2 = {{ levels = [1, 2], cost = [1, 2] }}", "fidelity", "expected one"),
+        ("x = { levels = [1, 2], cost = [1, 2] }", "fidelity.x", "is a parameter"),
+        (f"{LEVELS}\n[repeats]\nmost = 3", "repeats", r"\[fidelity\]"),
+        (f"{LEVELS}\n[confirm]\nshare = 0.1", "confirm", r"\[fidelity\]"),
+        (f'{LEVELS}\n[risk]\nmeasure = "mean"', "environment", r"\[risk\]"),
+        (f"{LEVELS}\n[environment]\nload = {{ values = [1, 2] }}", "fidelity", "one of the two"),
+    ],
+)
+def test_errors_name_the_key(write, new, key, message):
+    with pytest.raises(StudyFileError, match=message) as error:
+        StudyFile.load(write((LEVELS, new)))
+    assert f" {key}" in str(error.value) or f"{key}:" in str(error.value)
+
+
+def test_a_command_contains_the_level(write):
+    with pytest.raises(StudyFileError, match="seconds"):
+        StudyFile.load(write(("{seconds}", "5")))
+
+
+@pytest.mark.long
+def test_a_run_spends_on_the_cheap_level_and_recommends_for_the_other(write):
+    path = write()
+    out = surefoot("tune", path)
+    assert "value at seconds=120" in out
+    state = open_study(path).state()
+    levels = [trial.user_attrs["surefoot:environment"]["seconds"] for trial in state.trials]
+    assert levels[:6] == [5, 5, 5, 5, 120, 120]
+    best = json.loads(surefoot("recommend", path, "--json"))
+    assert abs(best["params"]["x"] - 0.3) < 0.15
+    surefoot("report", path)
+    (page,) = path.parent.glob("*.html")
+    assert "value at seconds=120" in page.read_text()
+
+
+@pytest.mark.slow
+def test_ask_says_the_level(write):
+    study = open_ask_tell(write((COMMAND, "")))
+    (asked,) = study.ask()
+    assert asked.environment == {"seconds": 5}
+
+
+@pytest.mark.slow
+def test_other_levels_are_another_study(write):
+    open_ask_tell(write())
+    with pytest.raises(StudyFileError, match=r"fidelity.seconds"):
+        open_ask_tell(write(("[5, 120], cost", "[5, 60], cost")))
