@@ -14,19 +14,19 @@ from surefoot.cli import app
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 
-STUDY = """
+STUDY = f"""
 [study]
 name = "demo"
 direction = "minimize"
 rounds = 12
 initial = 4
 [objective]
-command = "{python} bench.py {{x}} {{seconds}}"
+command = "{sys.executable} bench.py {{x}} {{seconds}}"
 [parameters]
 x = {{ type = "float", low = 0, high = 1 }}
 [fidelity]
 seconds = {{ levels = [5, 120], cost = [5, 120] }}
-""".format(python=sys.executable)
+"""
 BENCH = "import sys; x, s = map(float, sys.argv[1:]); print(3 + (x - 0.3) ** 2 + 1 / s)"
 LEVELS = "seconds = { levels = [5, 120], cost = [5, 120] }"
 COMMAND = f'command = "{sys.executable} bench.py {{x}} {{seconds}}"'
