@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from surefoot._internal import checks
+from surefoot.acquisition.guess import Guess
 from surefoot.acquisition.replication import STABLE, Instability
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -30,6 +31,8 @@ class Plan:
         levels: Number of points of the initial design that are measured under each value of a
             finite environment, the first ones of the same design; `initial` is their sum then. By
             default each point is measured under a random value.
+        guess: Where the optimum is thought to be: it is the first point of the initial design, and
+            every second one of the others is near it. By default nothing is guessed.
 
     Raises:
         InvalidInput: If an argument is out of range.
@@ -47,6 +50,7 @@ class Plan:
     instability: Instability = STABLE
     safe: bool = False
     levels: Sequence[int] = ()
+    guess: Guess = field(default_factory=lambda: Guess({}))
 
     def __post_init__(self) -> None:
         if self.levels:
@@ -62,16 +66,33 @@ class Plan:
     def design(self, space: Arms | Box | Joint, generator: torch.Generator) -> list[Location]:
         """Locations of the initial design."""
         if not self.levels:
-            return space.spread(self.initial, generator)
+            spread = space.spread(self.initial, generator)
+            return self._guessed(spread, space, generator)
         values = space.environment.examples(0, generator)
         if not isinstance(space, Joint) or len(values) != len(self.levels):
             raise InvalidInput(
                 f"`levels` has {len(self.levels)} numbers, expected one for each value of a "
                 "finite environment."
             )
-        designs = space.design.spread(max(self.levels), generator)
+        plain = space.design.spread(max(self.levels), generator)
+        designs = self._guessed(plain, space.design, generator)
         return [
             space.location(one.design, one.design_arm, z)
             for z, number in zip(values, self.levels, strict=True)
             for one in designs[:number]
         ]
+
+    def _guessed(
+        self, spread: list[Location], space: Arms | Box | Joint, generator: torch.Generator
+    ) -> list[Location]:
+        """The locations of a design, of which some are moved to the guess."""
+        if not self.guess.values or not spread:
+            return spread
+        box = space.design
+        if not isinstance(box, Box):
+            raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
+        moved = self.guess.moved(torch.stack([one.design for one in spread]), box, generator)
+        if isinstance(space, Joint):
+            pairs = zip(moved, spread, strict=True)
+            return [space.location(x, None, one.environment) for x, one in pairs]  # type: ignore[arg-type]
+        return [box.location(x) for x in moved]

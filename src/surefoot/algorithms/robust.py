@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -21,6 +21,7 @@ from surefoot.acquisition import (
     ScoreRule,
     UpperConfidenceBound,
 )
+from surefoot.acquisition.guess import Guess, NearGuess
 from surefoot.acquisition.replication import STABLE
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
 from surefoot.beliefs import Model
@@ -28,6 +29,7 @@ from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
 from surefoot.optimizer import Optimizer
+from surefoot.optimizer.arguments import part_of
 from surefoot.risks import Mean, Risk
 from surefoot.spaces import Box, Fidelity, Joint, Space
 from surefoot.spaces.box import as_space
@@ -52,6 +54,7 @@ def robust_ucb(
     initial: int | None = None,
     outcomes: Mapping[str, Outcome] | None = None,
     effects: Sequence[str] = EFFECTS,
+    guess: Box | Mapping[str, Any] | None = None,
     instability: Instability = STABLE,
     estimand: Estimand = "location",
     safe: bool = False,
@@ -86,6 +89,9 @@ def robust_ucb(
         effects: Nuisance effects to include in the model if the data support them: "worker", a
             random intercept for each `worker` passed to `tell`, and "drift", a drift over the
             `time` passed to `tell`; see `HyperparameterFit`.
+        guess: Where the optimum is thought to be, as values of some parameters by name, or
+            `box.given({0: 0.3})`. It is measured first, and the search begins near it and leaves it
+            as the evidence contradicts it.
         instability: Which points have replicates that differ too much, and are avoided.
         estimand: What is reported of the rewards at a point: "location" is the center of the fitted
             noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
@@ -120,6 +126,9 @@ def robust_ucb(
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
     if policy is None:
         policy = UpperConfidenceBound() if kernel is not None else _search_policy(space, risk)
+    guessed = Guess({}) if guess is None else _guess_of(space, guess)
+    if guessed.values and not isinstance(policy, Policy):
+        policy = NearGuess(guessed, policy)
     if kernel is None:
         space = placed(space, device)
         fit = _fit(space, risk, effects)
@@ -137,7 +146,7 @@ def robust_ucb(
             estimator=model.estimator,
             width=model.width,
             policy=policy,
-            plan=Plan(first, instability=instability, safe=safe, levels=levels),
+            plan=Plan(first, instability=instability, safe=safe, levels=levels, guess=guessed),
             reporting=Reporting("cross-validated", Credible(), estimand),
             outcomes=outcomes,
             seed=seed,
@@ -152,7 +161,9 @@ def robust_ucb(
         estimator=Huber(),
         width=srinivas(scale=scale),
         policy=policy,
-        plan=Plan(0 if initial is None else initial, instability=instability, safe=safe),
+        plan=Plan(
+            0 if initial is None else initial, instability=instability, safe=safe, guess=guessed
+        ),
         reporting=Reporting(interval=Credible(), estimand=estimand),
         outcomes=outcomes,
         seed=seed,
@@ -171,6 +182,16 @@ def robust_model(
 
 def _model(space: Space | Joint, fit: HyperparameterFit, scale: float) -> Model:
     return Model(space.seen, fit, Nystrom(PivotedCholesky()), StudentT(), srinivas(scale=scale))
+
+
+def _guess_of(space: Space | Joint, guess: Box | Mapping[str, Any]) -> Guess:
+    part = part_of(space, guess, "guess").design
+    if not isinstance(part, Box) or not part.fixed:
+        raise InvalidInput(
+            f"`guess` is {checks.shown(guess)}, expected values of some parameters by name, or "
+            "`box.given({0: 0.3})`."
+        )
+    return Guess(part.fixed)
 
 
 def _at_levels(

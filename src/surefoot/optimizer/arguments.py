@@ -96,24 +96,28 @@ def is_safe(space: Space | Joint, plan: Plan, outcomes: Mapping[str, Outcome]) -
     return True
 
 
-def part_of(space: Space | Joint, within: Box | Mapping[str, Any]) -> Space | Joint:
+def part_of(
+    space: Space | Joint, within: Box | Mapping[str, Any], name: str = "within"
+) -> Space | Joint:
     """The part of a space that is chosen from: a box of as many coordinates within it.
 
     Args:
         space: The space; of a `Joint` its designs are limited.
         within: A box, or values by parameter name on a `parameters.Space`.
+        name: Name of that argument.
 
     Raises:
         InvalidInput: If it is none of the space.
     """
     design = space.design
     if not isinstance(design, Box):
-        raise InvalidInput("`within` came with `Arms`, expected a `Box`: pass `arms` instead.")
+        also = ": pass `arms` instead" if name == "within" else ""
+        raise InvalidInput(f"`{name}` came with `Arms`, expected a `Box`{also}.")
     part = design.names.part(design, within) if isinstance(within, Mapping) else within
     inside = isinstance(part, Box) and part.dimension == design.dimension
     if not inside or not (design.contains(part.lower) and design.contains(part.upper)):
         raise InvalidInput(
-            f"`within` is {checks.shown(within)}, expected a part of the space such as "
+            f"`{name}` is {checks.shown(within)}, expected a part of the space such as "
             "`box.given({0: 0.3})`, or values by parameter name."
         )
     return replace(space, design=part) if isinstance(space, Joint) else part

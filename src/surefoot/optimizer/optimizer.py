@@ -406,6 +406,7 @@ class Optimizer:
         *,
         risk: Risk | None = None,
         estimand: Estimand | None = None,
+        within: Box | Mapping[str, Any] | None = None,
     ) -> Recommendation:
         """The best point, with an interval of the function there (see `Reporting`).
 
@@ -428,19 +429,23 @@ class Optimizer:
                 space; with `WeightedVaR` that of one of its levels, for instance.
             estimand: What the value is of the rewards there, "location", "median" or "mean", in
                 place of the optimizer's.
+            within: The part of the space to choose from, as of `ask`, such as the values of
+                parameters that are known before the choice.
 
         Returns:
             The recommendation.
 
         Raises:
             NotReady: Before the first reward, and by "rounds" if none was recorded.
-            InvalidInput: If `risk` is given without an environment, or with "rounds", or there is
-                no such estimand.
+            InvalidInput: If `risk` is given without an environment, or with "rounds", there is no
+                such estimand, or `within` is no part of the space.
 
         References:
             Nguyen et al. 2021, Section 3.2, on a `Joint` space.
         """
         belief = self.belief().reporting(risk, estimand)
+        if within is not None:
+            belief = replace(belief, space=arguments.part_of(self.space, within))
         rule = self.reporting.by if by is None else by
         check_by("by", rule)
         if risk is not None and rule == ROUNDS:

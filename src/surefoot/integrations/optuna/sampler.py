@@ -105,6 +105,9 @@ class SurefootSampler(BaseSampler):
             search does not depend on it, and neither does the recommended configuration, but for
             which branch of undeclared conditional parameters is the best. See
             `StudyBelief.of_estimand`.
+        guess: Where the best configuration is thought to be, as values of some parameters by name:
+            it is measured first, and the search begins near it and leaves it as the evidence
+            contradicts it.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
@@ -140,6 +143,7 @@ class SurefootSampler(BaseSampler):
         effects: Sequence[str] = ("worker",),
         estimand: Estimand = "location",
         require: Sequence[ParameterConstraint] = (),
+        guess: Mapping[str, Any] | None = None,
         safe: bool = False,
     ) -> None:
         if seed is not None:
@@ -155,6 +159,7 @@ class SurefootSampler(BaseSampler):
             self.environment, self.risk, self._fidelity = _of_fidelity(fidelity, environment)
             _check_names(self.environment, search_space)
         self._search_space = _declared(search_space, require)
+        self._guess = _checked_guess(guess, self._search_space)
         self._initial = initial
         # the default is not tried, which would load torch
         self._device = device if device == "cpu" else checks.device(device)
@@ -622,6 +627,7 @@ class SurefootSampler(BaseSampler):
         environment, space = self.environment, encoding.box
         spread = math.inf if self._unstable is None else self._unstable
         has_levels = self._fidelity is not None
+        guess = {name: one for name, one in self._guess.items() if name in encoding.parameters}
         optimizer = robust_ucb(
             space
             if environment is None or has_levels
@@ -635,6 +641,7 @@ class SurefootSampler(BaseSampler):
             outcomes=self._constraints,
             effects=self._effects,
             estimand=self._estimand,
+            guess=encoding.named.part(space, guess) if guess else None,
             safe=self._safe,
             device=self._device,
         )
@@ -678,6 +685,20 @@ def _declared(
     if space.require:
         require = [*space.require, *require]
     return _sorted(replace(space, require=require) if require else space)
+
+
+def _checked_guess(guess: Mapping[str, Any] | None, space: SearchSpace | None) -> dict[str, Any]:
+    """The guessed values by name, of parameters of the space if it is declared."""
+    if guess is None:
+        return {}
+    if not isinstance(guess, Mapping) or not all(isinstance(name, str) for name in guess):
+        raise InvalidInput(
+            f"`guess` is {checks.shown(guess)}, expected values of some parameters by name."
+        )
+    if space is not None:
+        known = space.named.encoding
+        _ = known.part(known.box, guess)
+    return dict(guess)
 
 
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:

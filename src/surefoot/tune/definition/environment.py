@@ -213,7 +213,7 @@ _Tagged = Annotated[
     | Annotated[CategoricalParameter, Tag("categorical")],
     Discriminator(_kind),
 ]
-_OF_PARAMETERS_ONLY = ("default", "when", "inactive")  # keys
+_OF_PARAMETERS_ONLY = ("default", "guess", "when", "inactive")  # keys
 
 
 def variable_type(raw: Any) -> type[Section] | None:

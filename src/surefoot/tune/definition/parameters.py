@@ -73,6 +73,7 @@ class NumberParameter(ParameterSection):
     log: bool = Field(default=False, description="true or false")
     step: float | None
     default: float | None
+    guess: float | None
     special: Sequence[float]
     unit: str | None = Field(default=None, description=UNIT)
 
@@ -80,7 +81,8 @@ class NumberParameter(ParameterSection):
     def _check(self) -> Self:
         check_range(self.low, self.high, self.log)
         self._check_step()
-        self._check_default()
+        self._check_value("default", self.default)
+        self._check_value("guess", self.guess)
         check_unit(self.unit)
         return self
 
@@ -100,16 +102,16 @@ class NumberParameter(ParameterSection):
                 "step", f"got {shown(self.step)}, expected one that divides high - low = {width:g}"
             )
 
-    def _check_default(self) -> None:
+    def _check_value(self, key: str, value: float | None) -> None:
         scale = self.distribution()
-        if self.default is None or self.default in self.special or contains(scale, self.default):
+        if value is None or value in self.special or contains(scale, value):
             return
         wanted = (
             range_text(scale, self.special)
             if scale.step or self.special
             else "a finite number from low to high"
         )
-        raise InvalidKey("default", f"got {shown(self.default)}, expected {wanted}")
+        raise InvalidKey(key, f"got {shown(value)}, expected {wanted}")
 
     def distribution(self) -> FloatDistribution | IntDistribution:
         """Its scale, without the special values."""
@@ -128,6 +130,9 @@ class IntParameter(NumberParameter):
     high: _Integer
     step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
     default: int | None = Field(
+        default=None, description="a whole number from low to high, or special"
+    )
+    guess: int | None = Field(
         default=None, description="a whole number from low to high, or special"
     )
     special: list[_Integer] = Field(
@@ -153,6 +158,11 @@ class FloatParameter(NumberParameter):
         allow_inf_nan=False,
         description="a finite number from low to high, or special",
     )
+    guess: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        description="a finite number from low to high, or special",
+    )
     special: list[_Finite] = Field(
         default_factory=list, description="a list of finite numbers that are apart from the scale"
     )
@@ -166,6 +176,7 @@ class CategoricalParameter(ParameterSection):
         description="a list of at least 2 different strings, numbers or booleans"
     )
     default: str | bool | int | float | None = Field(default=None, description="one of the choices")
+    guess: str | bool | int | float | None = Field(default=None, description="one of the choices")
     ordered: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
@@ -181,9 +192,10 @@ class CategoricalParameter(ParameterSection):
                     f"got {shown(one)} and {shown(other)}, which cannot be told apart in a command "
                     "or a table; expected choices that differ as texts",
                 )
-        same = [one for one in self.choices if one == self.default]
-        if self.default is not None and [type(one) for one in same] != [type(self.default)]:
-            raise self.invalid("default", self.default)
+        for key, value in (("default", self.default), ("guess", self.guess)):
+            same = [one for one in self.choices if one == value]
+            if value is not None and [type(one) for one in same] != [type(value)]:
+                raise self.invalid(key, value)
         return self
 
     @property

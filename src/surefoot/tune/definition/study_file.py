@@ -393,6 +393,12 @@ class StudyFile:
         return self.space.restricted({**known, **given}) if known else None
 
     @property
+    def guess(self) -> dict[str, Any]:
+        """Where the best configuration is thought to be: values of some parameters by name."""
+        named = self.contents.parameters.items()
+        return {name: one.guess for name, one in named if one.guess is not None}
+
+    @property
     def is_replayed(self) -> bool:
         """Whether a known configuration can be measured again, under the same conditions."""
         return self.environment is None and not self.given

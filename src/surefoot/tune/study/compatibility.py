@@ -17,7 +17,7 @@ from surefoot.tune.study.trial_owner import mismatch
 from surefoot.types import InvalidInput
 
 DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
-_CHANGEABLE = {"default", "unit", "inactive", "ordered"}  # keys of a parameter
+_CHANGEABLE = {"default", "guess", "unit", "inactive", "ordered"}  # keys of a parameter
 TABLES = {
     "parameters": "no such parameter",
     **dict.fromkeys(("environment", "fidelity", "risk"), "nothing"),

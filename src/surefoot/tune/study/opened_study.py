@@ -262,6 +262,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         estimand=study_file.objective.estimand,
         repeats=study_file.repeats.most,
         unstable=study_file.repeats.unstable or None,
+        guess=study_file.guess or None,
         safe=study_file.study.safe,
     )
 
