@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from importlib.metadata import entry_points
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -208,7 +207,8 @@ def recommend(
       estimand             what they are of the measurements there: location (of
                            the fitted noise), median or mean
       trials, failed       number of finished trials, and of failed ones
-      defaults             the comparison with the defaults, if there are any
+      defaults             the comparison with the defaults, if there are any, and
+                           the constraints that these do not satisfy (doubtful)
       feasible             whether all constraints hold with their confidence
       feasibility          how probable that is
       constraints          the prediction for each constraint; none in a study
@@ -254,8 +254,11 @@ def recommend(
                 "failed": summary.failed,
             }
             if (against := summary.defaults) is not None:
-                told = asdict(against)
-                content["defaults"] = {name: told[name] for name in told if name != "positive"}
+                named = ("params", "value", "change", "lower", "upper")
+                told = {name: getattr(against, name) for name in named}
+                if opened.study_file.constraints:
+                    told["doubtful"] = constraints_as_json(against.doubtful)
+                content["defaults"] = told
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
@@ -523,7 +526,8 @@ def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: U
 
     ends = (defaults.value + defaults.lower, defaults.value + defaults.upper)
     value = units.of_value(estimate_texts(defaults.value, *ends)[0])
-    return f"Against the defaults, which the model predicts at {value}: {defaults}."
+    against = f"Against the defaults, which the model predicts at {value}: {defaults}."
+    return f"{against} {defaults.limits}".rstrip()
 
 
 def _show(summary: Summary) -> None:

@@ -28,7 +28,7 @@ from surefoot.tune.comparison.compare import (
     measured_verdict,
 )
 from surefoot.tune.comparison.comparison import comparison_of
-from surefoot.tune.comparison.comparison_file import comparison_record
+from surefoot.tune.comparison.comparison_file import comparison_record, recorded_runs
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -107,6 +107,69 @@ def test_a_comparison_goes_on_to_its_number_of_runs_if_asked(write_study):
     assert len(objective.asked) == 4
     assert run(path, Drifting(), pairs=3, new=True).pairs == 3
     assert run(path, Drifting(), pairs=4).pairs == 4  # the new one is continued
+
+
+DEFAULT_SHARE, DEFAULT_MODE = (
+    ("low = 0", "default = 0.5, low = 0"),
+    ('"FULL"]', '"FULL"], default = "OFF"'),
+)
+LIMITED = ("[parameters]", "[constraints]\np99 = { max = 20 }\nrate = { min = 5 }\n\n[parameters]")
+
+
+class Limited(Scripted):
+    """Measures `share`, and other quantities of A and of B."""
+
+    def __init__(self, a: dict[str, float], b: dict[str, float]) -> None:
+        super().__init__()
+        self.limited = {512: a, 4096: b}
+
+    def measure(self, params, stop):
+        super().measure(params, stop)
+        constraints = self.limited[params["size"]]
+        return Measurement(params["share"], 0.1, constraints=constraints)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "better", "said"),
+    [
+        ({"p99": 15, "rate": 9}, {"p99": 20, "rate": 9}, "B", "B is better"),
+        ({"p99": 15, "rate": 9}, {"p99": 25, "rate": 9}, None, "breaks the limit of p99:"),
+        ({"p99": 15, "rate": 9}, {"p99": 25, "rate": 4}, None, "breaks the limits of p99, rate:"),
+        ({"p99": 25, "rate": 9}, {"p99": 15, "rate": 9}, "B", "A 25, breaks it (0 of"),
+    ],
+)
+def test_a_configuration_that_breaks_a_limit_is_not_better(write_study, a, b, better, said):
+    path = write_study(
+        LIMITED, ("low = 512", "default = 512, low = 512"), DEFAULT_SHARE, DEFAULT_MODE
+    )
+    study_file = StudyFile.load(path)
+    what = Comparing(study_file, NamedSetting("default", A), NamedSetting("b", B), 40, 0.95, False)
+    with comparison_record(study_file, _identity(what), new=False) as record:
+        measure_pairs(what, record, Limited(a, b), Stop(), SILENT)
+    result = what.result(recorded_runs(study_file, _identity(what)))  # limits are recorded, too
+    assert (result.better, result.ahead, result.pairs < 12) == (better, "B", True)
+    assert said in "\n".join(result.lines())
+    assert result.as_dict()["limits"]["p99"]["B"]["value"] == b["p99"]
+    verdict = measured_verdict(study_file, B)
+    assert f"p99, at most 20: the defaults {a['p99']}, " in verdict
+    assert ("it breaks the limit" in verdict) is (better is None)
+
+
+@pytest.mark.slow
+def test_a_comparison_goes_on_until_it_is_known_whether_the_better_one_keeps_its_limits(
+    write_study,
+):
+    class Around(Limited):
+        def measure(self, params, stop):
+            beyond = params["size"] == 4096 and len(self.asked) % 10 < 2
+            self.limited = {512: {"p99": 1.0}, 4096: {"p99": 30.0 if beyond else 10.0}}
+            return super().measure(params, stop)
+
+    path = write_study(("[parameters]", "[constraints]\np99 = { max = 20 }\n\n[parameters]"))
+    result = run(path, Around({}, {}), pairs=80)
+    limit = result.limits[0].sides["B"]
+    assert (result.better, limit.keeps, limit.sign) == ("B", True, -1)
+    assert 12 < result.pairs < 80
 
 
 def test_the_direction_decides_which_is_better(write_study):
@@ -427,11 +490,7 @@ def test_a_killed_comparison_keeps_its_runs_and_continues(write_study, number):
 
 
 def test_the_verdict_that_was_measured_is_told_with_the_recommendation(write_study):
-    path = write_study(
-        ("low = 512", "default = 512, low = 512"),
-        ("low = 0", "default = 0.5, low = 0"),
-        ('"FULL"]', '"FULL"], default = "OFF"'),
-    )
+    path = write_study(("low = 512", "default = 512, low = 512"), DEFAULT_SHARE, DEFAULT_MODE)
     study_file = StudyFile.load(path)
     assert study_file.defaults == A
     assert measured_verdict(study_file, B) == ""

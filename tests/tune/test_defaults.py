@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, trials_of
+from surefoot.cli import app
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -134,3 +139,21 @@ def test_what_is_wrong_is_refused(write_study, replacements, message):
     path = write_study(*replacements)
     with pytest.raises(StudyFileError, match=message.replace(".", r"\.")):
         StudyFile.load(path)
+
+
+@pytest.mark.slow
+def test_the_comparison_with_defaults_says_that_they_break_a_limit(write_study):
+    class Limited(Hill):
+        def measure(self, params, stop):
+            heat = 30.0 if params["mode"] == "FULL" else 10.0
+            return replace(super().measure(params, stop), constraints={"heat": heat})
+
+    limit = ("[parameters]", "[constraints]\nheat = { max = 20 }\n\n[parameters]")
+    path = write_study(*ALL, limit)
+    tune(trials_of(path, rounds=12), Limited(), Stop())
+    against = summarise(open_study(path)).defaults
+    assert against.limits.startswith("The defaults break the limit of heat, at most 20: ")
+    output = CliRunner().invoke(app, ["recommend", str(path)]).stdout
+    assert against.limits in output
+    told = json.loads(CliRunner().invoke(app, ["recommend", str(path), "--json"]).stdout)
+    assert told["defaults"]["doubtful"]["heat"]["probability"] < 0.5

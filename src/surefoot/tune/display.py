@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from surefoot.tune.definition.constraint_text import probability_text
+from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
@@ -317,12 +317,7 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
         value = study_file.units.of_value(f"{trial.value:.5g}")
-        beyond = [
-            f"{name} {value:.5g}"
-            for name, value in trial_constraints(trial).items()
-            if name in study_file.constraints and study_file.constraints[name].excess(value) > 0.0
-        ]
-        limits = f", beyond its limit: {', '.join(beyond)}" if beyond else ""
+        limits = beyond_text(trial_constraints(trial), study_file.constraints)
         return f"trial {trial.number}: {value}{_environment(trial)}{limits}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"

@@ -16,7 +16,9 @@ from surefoot._internal import checks
 from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.comparison.comparison import (
     Comparison,
+    ahead,
     comparison_of,
+    limits_text,
     pair_values,
     probability_b,
 )
@@ -26,9 +28,11 @@ from surefoot.tune.comparison.comparison_file import (
     comparison_record,
     recorded_runs,
 )
+from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
+from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import show
 from surefoot.tune.measuring.kept_processes import keep_until_end
@@ -78,7 +82,15 @@ class Comparing:
 
     def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
         """The state of the comparison after these runs."""
-        found = comparison_of(self.a, self.b, pairs, self.minimize, self.confidence, stopped)
+        found = comparison_of(
+            self.a,
+            self.b,
+            pairs,
+            self.minimize,
+            self.confidence,
+            stopped,
+            self.study_file.constraints,
+        )
         return replace(found, unit=self.study_file.units.value)
 
     def test(self, pairs: Runs) -> PairedTest:
@@ -89,7 +101,11 @@ class Comparing:
         """Whether no further run is needed."""
         if sum(len(pair) == 2 for pair in pairs) >= self.pairs:
             return True
-        return not self.all_pairs and self.test(pairs).sign != 0
+        leader = ahead(self.test(pairs), self.minimize)
+        if self.all_pairs or leader is None:
+            return False
+        limits = measured_limits(self.study_file.constraints, pairs, self.confidence)
+        return all(one.sides[leader].sign for one in limits)
 
 
 def compare(
@@ -201,14 +217,18 @@ def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
     result = comparing.result(pairs)
     if not result.pairs:
         return ""
-    verdict = {"B": "better", "A": "worse", None: "undecided"}[result.better]
+    verdict = {"B": "better", "A": "worse", None: "undecided"}[result.ahead]
+    if result.broken:
+        who = "it breaks" if result.ahead == "B" else "the defaults break"
+        verdict += f" values, but {who} {limits_text(result.broken)}"
     unit = f" {result.unit}" if result.unit else ""
     sizes = [(result.percent, " %"), (result.difference, unit)]
     known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
     size = f", {known[0]}" if known else ""
+    limits = "".join(f" {one.text('the defaults', 'this')}." for one in result.limits)
     return (
         f"Measured against the defaults in {result.pairs} pair{'s' * (result.pairs != 1)} by "
-        f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}."
+        f"`surefoot compare`: {verdict} ({100 * VERDICT:g} % confidence){size}.{limits}"
     )
 
 
@@ -277,7 +297,9 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
     """Everything that must be equal for runs to belong to the same comparison."""
     study_file = comparing.study_file
     environment, objective = study_file.environment, study_file.objective
+    value = {} if objective.value is None else {"value": objective.value}
     return {
+        **value,
         "a": comparing.a.params,
         "b": comparing.b.params,
         "direction": study_file.study.direction,
@@ -315,9 +337,9 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
 
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:
-    units = comparing.study_file.units
+    units, limits = comparing.study_file.units, comparing.study_file.constraints
     values = ", ".join(
-        f"{label.upper()} {units.of_value(_with_error(run))}"
+        f"{label.upper()} {units.of_value(_with_error(run))}{beyond_text(run.constraints, limits)}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")

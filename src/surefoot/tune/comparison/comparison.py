@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from surefoot._internal.html import as_html
+from surefoot.tune.comparison.measured_limits import Letter, MeasuredLimit, measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting
 from surefoot.tune.comparison.paired_test import Floats, PairedTest, paired_test, pairs_to_decide
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.types import Constraint
 
 Run = Measurement | Failure
 LARGEST = 1e300  # magnitude of a difference
@@ -45,7 +47,7 @@ class Comparison:
     Args:
         a: Parameters of A.
         b: Parameters of B.
-        better: "A" or "B" where one is better at the confidence asked, else None.
+        ahead: "A" or "B" where the values of one are better at the confidence asked, else None.
         probability: Posterior probability that B is better more often than not, if both are
             equally likely beforehand.
         pairs: Pairs measured.
@@ -65,12 +67,13 @@ class Comparison:
         confidence: One minus the probability that two equal configurations are ever called
             different.
         stopped: Whether Ctrl-C ended the comparison.
+        limits: Limits of the study that both have measured.
         unit: Unit of the values, empty if the study file has none.
     """
 
     a: dict[str, Any]
     b: dict[str, Any]
-    better: Literal["A", "B"] | None
+    ahead: Letter | None
     probability: float
     pairs: int
     wins_a: int
@@ -84,11 +87,36 @@ class Comparison:
     more_pairs: int | None
     confidence: float
     stopped: bool
+    limits: tuple[MeasuredLimit, ...] = ()
     unit: str = ""
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Names of the limits that the one that is ahead breaks in most of its runs."""
+        if self.ahead is None:
+            return ()
+        return tuple(one.name for one in self.limits if not one.sides[self.ahead].keeps)
+
+    @property
+    def better(self) -> Letter | None:
+        """The one that is ahead, unless it breaks a limit."""
+        return None if self.broken else self.ahead
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON values; infinite ends of intervals are None."""
-        return _finite(asdict(self))
+        found = {"better": self.better, **asdict(self)}
+        found["limits"] = {
+            one.name: {
+                "max": one.limit.maximum,
+                "min": one.limit.minimum,
+                **{
+                    letter: {**vars(side), "keeps": side.keeps}
+                    for letter, side in one.sides.items()
+                },
+            }
+            for one in self.limits
+        }
+        return _finite(found)
 
     def _repr_html_(self) -> str:
         return as_html("Comparison", {"A": self.a, "B": self.b}, self.lines())
@@ -97,11 +125,17 @@ class Comparison:
         """The result in words."""
         level = f"{100 * self.confidence:g} % confidence"
         counts = f"B was better in {self.wins_b} of {self.pairs} pairs, A in {self.wins_a}"
-        if self.better is None:
+        if self.ahead is None:
             lines = [f"Undecided at {level}: {counts}."]
+        elif self.broken:
+            lines = [
+                f"{self.ahead} has better values ({level}) but is not better, since it breaks "
+                f"{limits_text(self.broken)}: {counts}."
+            ]
         else:
             lines = [f"{self.better} is better ({level}): {counts}."]
-        lines.append(f"Probability that B is better: {self.probability:.3g}.")
+        better = "has better values" if self.limits else "is better"
+        lines.append(f"Probability that B {better}: {self.probability:.3g}.")
         sizes = [(self.difference, f" {self.unit}" if self.unit else ""), (self.percent, " %")]
         known = [one.text(unit) for one, unit in sizes if one and math.isfinite(one.estimate)]
         if known:
@@ -110,7 +144,9 @@ class Comparison:
             lines.append(f"Failed runs: A {self.failures_a}, B {self.failures_b}.")
         if self.depends_on_outliers and self.mean_difference is not None:
             lines.append(self._outliers(self.mean_difference))
-        if self.better is None and self.pairs:
+        if self.limits:
+            lines += ["Limits:", *(f"  {one.text()}" for one in self.limits)]
+        if self.ahead is None and self.pairs:
             lines.append(self._missing())
         return lines
 
@@ -132,6 +168,11 @@ class Comparison:
         )
 
 
+def limits_text(names: Sequence[str]) -> str:
+    """Some limits by their names, in words."""
+    return f"the limit{'s' * (len(names) > 1)} of {', '.join(names)}"
+
+
 def comparison_of(
     a: NamedSetting,
     b: NamedSetting,
@@ -139,6 +180,7 @@ def comparison_of(
     minimize: bool,
     confidence: float,
     stopped: bool = False,
+    limits: Mapping[str, Constraint] | None = None,
 ) -> Comparison:
     """Decide from the runs so far.
 
@@ -149,6 +191,7 @@ def comparison_of(
         minimize: Whether smaller values are better.
         confidence: Confidence of the decision.
         stopped: Whether Ctrl-C ended the comparison.
+        limits: Limits of the study by name.
 
     Returns:
         The state of the comparison.
@@ -163,7 +206,7 @@ def comparison_of(
     return Comparison(
         a=a.params,
         b=b.params,
-        better=better(test, minimize),
+        ahead=ahead(test, minimize),
         probability=probability_b(test, minimize),
         pairs=len(complete),
         wins_a=int((sign * differences < 0).sum()),
@@ -181,6 +224,7 @@ def comparison_of(
         ),
         confidence=confidence,
         stopped=stopped,
+        limits=measured_limits(limits or {}, complete, confidence),
     )
 
 
@@ -255,8 +299,8 @@ def differences_of(values: Floats) -> Floats:
     return np.where(np.abs(differences) > LARGEST, np.copysign(np.inf, differences), differences)
 
 
-def better(test: PairedTest, minimize: bool) -> Literal["A", "B"] | None:
-    """The better configuration by a test of B minus A, None if neither is."""
+def ahead(test: PairedTest, minimize: bool) -> Letter | None:
+    """The configuration with better values by a test of B minus A, None if neither has."""
     if not test.sign:
         return None
     return "A" if (test.sign > 0) is minimize else "B"

@@ -60,6 +60,9 @@ class ComparisonRecord:
                 line["sem"] = result.sem
             if VALUE in result.units:
                 line["unit"] = result.units[VALUE]
+            if result.constraints:
+                line["constraints"] = dict(result.constraints)
+                line["units"] = {name: result.units.get(name, "") for name in result.constraints}
         else:
             line |= {"failure": result.reason, "output": result.output}
             line["blameless"] = result.blameless
@@ -196,8 +199,13 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
     if "value" in line:
         value, sem = _number(line["value"]), _number(line.get("sem", 0.0))
         environment = _of(dict, line["environment"]) if "environment" in line else None
-        units = {VALUE: _of(str, line["unit"])} if "unit" in line else {}
-        return Measurement(value, seconds, environment, sem=sem, units=units)
+        units = {name: _of(str, one) for name, one in _of(dict, line.get("units", {})).items()}
+        units |= {VALUE: _of(str, line["unit"])} if "unit" in line else {}
+        limited = _of(dict, line.get("constraints", {}))
+        constraints = {name: _number(one) for name, one in limited.items()}
+        return Measurement(
+            value, seconds, environment, constraints=constraints, sem=sem, units=units
+        )
     reason, output = _of(str, line["failure"]), _of(str, line["output"])
     return Failure(reason, output, seconds, _of(bool, line["blameless"]))
 

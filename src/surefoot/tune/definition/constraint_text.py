@@ -59,6 +59,16 @@ def limit_words(limit: Constraint) -> str:
     return f"at most {limit.maximum:g}" if limit.minimum is None else f"at least {limit.minimum:g}"
 
 
+def beyond_text(values: Mapping[str, float], limits: Mapping[str, Constraint]) -> str:
+    """Measured values that are beyond their limits, as the end of a sentence; empty if none is."""
+    beyond = [
+        f"{name} {value:.5g}"
+        for name, value in values.items()
+        if name in limits and limits[name].excess(value) > 0.0
+    ]
+    return f", beyond its limit: {', '.join(beyond)}" if beyond else ""
+
+
 def probability_text(probability: float) -> str:
     """A probability that is never rounded to 0 or 1."""
     if probability < 0.001:

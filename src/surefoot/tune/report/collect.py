@@ -138,7 +138,10 @@ def _against_defaults(state: StudyState) -> str:
     if state.recommendation.params == state.study_file.defaults:
         return "these are the defaults"
     change = against_defaults(state)
-    return f"{change} against the defaults" if change else ""
+    if change is None:
+        return ""
+    limits = f" ({change.limits[0].lower()}{change.limits[1:-1]})" if change.limits else ""
+    return f"{change} against the defaults{limits}"
 
 
 def intervals(

@@ -12,6 +12,7 @@ from optuna.trial import TrialState
 
 from surefoot._internal.html import as_html
 from surefoot.integrations.optuna import CONSTRAINTS
+from surefoot.tune.definition.constraint_text import describe
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
@@ -39,6 +40,8 @@ class AgainstDefaults:
         lower: Lower end of the confidence interval of the change.
         upper: Upper end.
         positive: Whether all measurements are positive, so that nothing is less by more than 100 %.
+        doubtful: Constraints that the defaults do not satisfy with the confidence asked for, as
+            predicted, by name.
     """
 
     params: dict[str, Any]
@@ -47,6 +50,19 @@ class AgainstDefaults:
     lower: float
     upper: float
     positive: bool = False
+    doubtful: Mapping[str, PredictedConstraint] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> str:
+        """The limits that the defaults do not keep, in a sentence; empty if they keep all."""
+        if not self.doubtful:
+            return ""
+        plural = "s" * (len(self.doubtful) > 1)
+        verb = (
+            "break" if all(one.probability < 0.5 for one in self.doubtful.values()) else "may break"
+        )
+        each = "; ".join(describe(name, one) for name, one in self.doubtful.items())
+        return f"The defaults {verb} the limit{plural} of {each}."
 
     def __str__(self) -> str:
         ends = (self.lower, self.upper)
@@ -103,7 +119,8 @@ class Summary:
         rows: dict[str, Any] = {} if self.recommended is None else self.recommended.rows
         rows["against the defaults"] = None if self.defaults is None else str(self.defaults)
         rows["trials"] = f"{self.trials}, {self.failed} of them failed"
-        notes = [*self.effects, *(f"Warning: {text}" for text in self.warnings)]
+        limits = [] if self.defaults is None or not self.defaults.limits else [self.defaults.limits]
+        notes = [*limits, *self.effects, *(f"Warning: {text}" for text in self.warnings)]
         return as_html(f"Study {name}", rows, notes)
 
     @property
@@ -177,10 +194,14 @@ def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:
 
 def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
     """The constraints at the recommendation, in the order of the study file."""
+    return _constraints_at(state, state.recommendation.params)
+
+
+def _constraints_at(state: StudyState, params: dict[str, Any]) -> dict[str, PredictedConstraint]:
     study_file = state.study_file
     if study_file.environment is not None or not study_file.constraints:
         return {}
-    known = state.belief.constraints(state.recommendation.params)
+    known = state.belief.constraints(params)
     return {name: known[name] for name in study_file.constraints if name in known}
 
 
@@ -208,4 +229,9 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
     value = float(belief.predict([defaults])[0][0])
     change = belief.difference(state.recommendation.params, defaults)
     positive = all(trial.value is not None and trial.value > 0.0 for trial in state.measured)
-    return AgainstDefaults(defaults, value, *change, positive)
+    doubtful = {
+        name: one
+        for name, one in _constraints_at(state, defaults).items()
+        if one.probability < one.limit.confidence
+    }
+    return AgainstDefaults(defaults, value, *change, positive, doubtful)

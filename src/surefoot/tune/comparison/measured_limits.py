@@ -1,0 +1,110 @@
+"""Whether compared configurations keep the limits of the study, by their own runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from surefoot.tune.comparison.paired_test import paired_test
+from surefoot.tune.definition.constraint_text import limit_words
+from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.types import Constraint
+
+Letter = Literal["A", "B"]
+VERDICTS = {-1: "keeps it", 0: "undecided", 1: "breaks it"}
+
+
+@dataclass(frozen=True)
+class LimitRuns:
+    """The runs of one configuration that measured a limited quantity.
+
+    Args:
+        value: Median of the quantity, in the units of its limit.
+        runs: Runs that measured it.
+        within: Runs within the limit.
+        sign: -1 where more than half of all runs are within the limit, at the confidence of the
+            comparison; 1 where more than half are beyond it; 0 while undecided.
+    """
+
+    value: float
+    runs: int
+    within: int
+    sign: int
+
+    @property
+    def keeps(self) -> bool:
+        """Whether at least half of the runs so far are within the limit."""
+        return 2 * self.within >= self.runs
+
+    def __str__(self) -> str:
+        return f"{self.value:.5g}, {VERDICTS[self.sign]} ({self.within} of {self.runs} runs within)"
+
+
+@dataclass(frozen=True)
+class MeasuredLimit:
+    """A limit of the study and the runs of both configurations.
+
+    Args:
+        name: Name of the quantity.
+        limit: Its limit.
+        sides: The runs by configuration, "A" and "B".
+    """
+
+    name: str
+    limit: Constraint
+    sides: Mapping[Letter, LimitRuns]
+
+    def text(self, a: str = "A", b: str = "B") -> str:
+        """The limit, and the verdict on both configurations by these names."""
+        sides = f"{a} {self.sides['A']}; {b} {self.sides['B']}"
+        return f"{self.name}, {limit_words(self.limit)}: {sides}"
+
+
+def measured_limits(
+    limits: Mapping[str, Constraint],
+    pairs: Sequence[Mapping[str, Measurement | Failure]],
+    confidence: float,
+) -> tuple[MeasuredLimit, ...]:
+    """The limits that both configurations have measured.
+
+    The sequential sign test of whether a run is within a limit more often than not: exact for any
+    noise, and at any number of runs.
+
+    Args:
+        limits: Limits of the study by name.
+        pairs: Results of "a" and "b" by pair.
+        confidence: One minus the probability of a wrong verdict on a configuration and a limit.
+
+    Returns:
+        Each limit with a run of A and one of B that measured its quantity.
+    """
+    found = []
+    for name, limit in limits.items():
+        measured = {letter: _values(name, pairs, letter) for letter in ("A", "B")}
+        if all(measured.values()):
+            sides: dict[Letter, LimitRuns] = {
+                "A": _runs(measured["A"], limit, confidence),
+                "B": _runs(measured["B"], limit, confidence),
+            }
+            found.append(MeasuredLimit(name, limit, sides))
+    return tuple(found)
+
+
+def _values(
+    name: str, pairs: Sequence[Mapping[str, Measurement | Failure]], letter: str
+) -> list[float]:
+    runs = (pair.get(letter.lower()) for pair in pairs)
+    return [
+        run.constraints[name]
+        for run in runs
+        if isinstance(run, Measurement) and name in run.constraints
+    ]
+
+
+def _runs(values: Sequence[float], limit: Constraint, confidence: float) -> LimitRuns:
+    signs = np.array([1.0 if limit.excess(value) > 0.0 else -1.0 for value in values])
+    sign = paired_test(signs, confidence).sign
+    return LimitRuns(float(np.median(values)), len(values), int((signs < 0.0).sum()), sign)
