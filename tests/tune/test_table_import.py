@@ -9,9 +9,11 @@ import optuna
 import pytest
 
 from support.study_doubles import Scripted, all_of, trials_of
-from surefoot.tune import export, import_table, open_study
+from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
+from surefoot.tune.study import table_import, trial_rows
+from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.table_import import Imported
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
@@ -260,3 +262,30 @@ def test_a_table_of_optuna(write_study, tmp_path):
     assert after[0].datetime_start == before[0].datetime_start
     assert after[0].user_attrs["seconds"] == pytest.approx(before[0].duration.total_seconds())
     assert import_table(path, tmp_path / "all.csv").present == 4
+
+
+@pytest.mark.parametrize("storage", ["", 'storage = "journal:///hill.journal"\n'])
+def test_trials_are_stored_at_once_as_optuna_stores_each(
+    write_study, tmp_path, monkeypatch, storage
+):
+    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
+    path = write_study(CHOICES, ("[objective]", f"{storage}\n[objective]"))
+    file = table(
+        tmp_path,
+        "size,share,mode,value,sem,worker,time,seconds,failure\n"
+        "512,0.25,=OFF,1e300,0.5,w1,2026-03-01 14:30:00.25,2,\n"
+        "1024,0.5,true,,,,,,sorry\n512,0.25,3,-0.1,,,,,\n512,0.25,3,-0.1,,,,,\n",
+    )
+    opened = create_study(StudyFile.load(path))
+    opened.study.enqueue_trial({"share": 0.5})
+    rows = [row for row, _ in table_import._Rows(opened.study_file, file).trials()]
+    for row in rows:
+        opened.study.add_trial(row)
+    assert import_table(path, file) == Imported(0, 0, 4, 0)  # they are known
+    assert list(trial_rows.add_finished(opened.study, opened.storage, rows))[-1] == 4
+    trials = open_study(path).study.get_trials()
+    assert [one.number for one in trials] == list(range(9))
+    for one, other in zip(trials[1:5], trials[5:], strict=True):
+        for key in ("params", "distributions", "value", "state", "user_attrs", "system_attrs"):
+            assert getattr(one, key) == getattr(other, key), key
+        assert one.datetime_complete == other.datetime_complete

@@ -19,6 +19,7 @@ from surefoot.tune.study.failures import failure_lines
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.trial_attributes import IMPORTED
 from surefoot.tune.study.unstable import unstable_note
 from surefoot.tune.units import Units
 from surefoot.types import NotReady
@@ -170,11 +171,15 @@ def summarise(opened: OpenedStudy, given: Mapping[str, Any] | None = None) -> Su
 
 
 def _checkpoints(state: StudyState) -> list[int]:
-    """Half and three quarters of the measurements, where there are enough."""
+    """Half and three quarters of the measurements, where there are enough.
+
+    No model recommended anything after measurements that were imported later, at once.
+    """
     measured = len(state.belief.trials)
     if not state.study_file.is_replayed or measured < _LEAST_MEASURED:
         return []
-    return [measured // 2, 3 * measured // 4]
+    imported = sum(IMPORTED in trial.user_attrs for trial in state.measured)
+    return [count for count in (measured // 2, 3 * measured // 4) if count > imported]
 
 
 def warnings_of(state: StudyState, checkpoints: list[int]) -> tuple[str, ...]:

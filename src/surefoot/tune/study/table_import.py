@@ -27,6 +27,7 @@ from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.storage import storage_errors
 from surefoot.tune.study.tables import FORMULA, check_cells, read_table
 from surefoot.tune.study.trial_attributes import FAILURE, IMPORTED, SECONDS
+from surefoot.tune.study.trial_rows import add_finished
 from surefoot.types import InvalidInput
 
 VALUE, FAILED, STATE, DURATION = "value", "failure", "state", "seconds"
@@ -122,11 +123,10 @@ def add_trials(
     opened, due = create_study(study_file), time.monotonic() + PAUSE
     with storage_errors(opened.location, "importing"), opened.lock():
         new = new_rows(trials, opened.read().trials)
-        for count, trial in enumerate(new):
-            if time.monotonic() >= due:
+        for count in add_finished(opened.study, opened.storage, new):
+            if time.monotonic() >= due and count < len(new):
                 note(f"imported {count:,} of {len(new):,} trials")
                 due = time.monotonic() + PAUSE
-            opened.study.add_trial(trial)
     failed = sum(trial.state == TrialState.FAIL for trial in new)
     return Imported(len(new), failed, len(trials) - len(new), skipped, outside=outside)
 
