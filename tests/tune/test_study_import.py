@@ -9,7 +9,7 @@ from support.study_doubles import COMMAND, Scripted, all_of, trials_of
 from surefoot.tune import StudyFileError, open_study
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study import table_import
+from surefoot.tune.study import table_import, trial_rows
 from surefoot.tune.study.study_import import import_study, is_storage
 from surefoot.tune.workers.worker_loop import tune
 from surefoot.types import InvalidInput
@@ -115,6 +115,7 @@ def test_all_differences_are_named(write_study):
 def test_an_import_says_how_far_it_is(write_study, tmp_path, monkeypatch):
     measured_study(write_study)
     monkeypatch.setattr(table_import, "PAUSE", 0.0)
+    monkeypatch.setattr(trial_rows, "AT_ONCE", 2)
     said = []
     import_study(write_study(RENAMED), tmp_path / "hill.db", said.append)
-    assert said == [f"imported {count} of 5 trials" for count in range(5)]
+    assert said == ["imported 2 of 5 trials", "imported 4 of 5 trials"]
