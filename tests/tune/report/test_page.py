@@ -109,6 +109,16 @@ def test_every_text_of_the_study_is_escaped():
         assert "<script>" not in json.dumps(figure)
 
 
+def test_code_in_sentences_is_marked_up_and_escaped():
+    lines = (f"run `surefoot {EVIL}` again, for 5 % of `",)
+    text = page(report_of(warnings=lines, measured_verdict="by `surefoot compare`: -48.4 %"))
+    assert "<code>surefoot compare</code>: -48.4&nbsp;%" in text
+    assert (
+        "<code>surefoot &lt;script&gt;alert(1)&lt;/script&gt;</code> again, for 5&nbsp;% of `"
+        in text
+    )
+
+
 def test_a_spike_leaves_the_axis_readable_and_its_value_in_reach():
     figure = figures(page_of("spike and failure"))["measurements"]
     low, high = figure["layout"]["yaxis"]["range"]

@@ -4,6 +4,7 @@ The template escapes every text that comes from the study, and figures are embed
 `<`, so that a parameter called `<script>` is only a name.
 """
 
+import re
 from functools import cache
 from importlib.resources import files
 from statistics import median
@@ -11,7 +12,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from surefoot.tune.report.contents import EnvironmentView, Report
@@ -99,7 +100,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(number=number, setting=setting, cell=_cell)
+    templates.filters.update(number=number, setting=setting, cell=_cell, prose=_prose)
     return templates.get_template("page.html")
 
 
@@ -136,6 +137,12 @@ def _environment_figures(report: Report, view: EnvironmentView) -> list[tuple[st
         figure, text = against_variable(report, view, column), environment_text(view, name)
         figures.append((name, _embed(f"environment-{column}", figure, text)))
     return figures
+
+
+def _prose(text: str) -> Markup:
+    """A sentence as HTML: code between backticks, and no line that begins with a % sign."""
+    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"(?<=\d) %", "&nbsp;%", marked))
 
 
 def _cell(value: Any, text: bool = False) -> str:
