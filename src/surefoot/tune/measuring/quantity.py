@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
+from functools import cache
 
 from surefoot.tune.measuring.unit_scales import KNOWN, factor
 from surefoot.tune.plain_text import without_escapes
@@ -36,9 +37,9 @@ _SPACED = rf"[^\S\n]*+(?:\[{_AFTER}\]|{_AFTER}(?![(=]))"
 _UNIT = rf"(?:(?P<attached>{_ATTACHED})|(?P<spaced>{_SPACED}))?+"
 # What would make it another thing: a digit group, a range, a ratio, a word, a file name.
 _END = r"(?![\w^*#⁄]|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
-_QUANTITY = re.compile(rf"{_NUMBER}{_UNIT}{_END}")
-_ERROR = re.compile(rf"[^\S\n]*+(?P<open>\(?)[^\S\n]*+{_PLUS_MINUS}[^\S\n]*+{_NUMBER}{_UNIT}{_END}")
-_CLOSE = re.compile(rf"[^\S\n]*+\){_UNIT}")
+_QUANTITY = rf"{_NUMBER}{_UNIT}{_END}"
+_ERROR = rf"[^\S\n]*+(?P<open>\(?)[^\S\n]*+{_PLUS_MINUS}[^\S\n]*+{_QUANTITY}"
+_CLOSE = rf"[^\S\n]*+\){_UNIT}"
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*+"
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]++)?+)?+"
@@ -60,9 +61,9 @@ _PREFIX = (
     r"|(?<=[=:])\s*+[-+]\s++|(?<=[=:]\s)[-+]\s++"
 )
 _FIGURE = rf"(?:{_PREFIX})?+[-+]?\.?[0-9](?:[\w%°^*×·'/⁄+#\-]|[.,:](?=[0-9]))*+"
-_TOKEN = re.compile(
+_TOKEN = (
     rf"(?P<text>^[^\S\n]*+\[1\](?=\s)|{_DATE}|{_CODE})|{_QUOTED}"
-    rf"|(?P<number>(?<![\w.]){_QUANTITY.pattern})|(?P<word>{_WORD})|(?P<figure>{_FIGURE})"
+    rf"|(?P<number>(?<![\w.]){_QUANTITY})|(?P<word>{_WORD})|(?P<figure>{_FIGURE})"
 )
 _USUAL = re.compile(rf"[-+]?{_DIGITS}(?:[eE][-+]?[0-9]++)?+")
 _NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
@@ -73,6 +74,12 @@ _SPREAD = re.compile(rf"{_PLUS_MINUS}\s*+(?:σ|std|s\.?d\.?(?!\w)|dev)", re.IGNO
 _DASHES = str.maketrans(dict.fromkeys("\N{MINUS SIGN}\N{HYPHEN}\N{SMALL HYPHEN-MINUS}", "-"))
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled where it is first used: it takes longer than to start Python."""
+    return re.compile(pattern)
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ def quantities(line: str, most: int = MOST) -> list[Quantity | Figure]:
     """
     found: list[Quantity | Figure] = []
     position = 0
-    while len(found) < most and (match := _TOKEN.search(line, position)):
+    while len(found) < most and (match := _compiled(_TOKEN).search(line, position)):
         one, position = _read(line, match)
         found += [] if one is None else [one]
     if not is_spread(line):
@@ -166,7 +173,7 @@ def is_spread(line: str) -> bool:
 
 def first_quantity(line: str) -> Quantity | Figure | None:
     """The quantity or figure that a text begins with, after quotes and brackets, if any."""
-    match = _TOKEN.match(line, len(line) - len(line.lstrip(_OPENING)))
+    match = _compiled(_TOKEN).match(line, len(line) - len(line.lstrip(_OPENING)))
     return None if match is None else _read(line, match)[0]
 
 
@@ -215,9 +222,11 @@ def _with_error(line: str, match: re.Match[str]) -> Quantity | Figure:
     """A quantity with the standard error behind it; a figure if that is in another unit."""
     start, end = match.start(), match.end()
     value, unit, sem = _value(match), _unit(match), _of_last_digits(match)
-    if error := _ERROR.match(line, end):
+    if error := _compiled(_ERROR).match(line, end):
         end, printed, its_unit = error.end(), _value(error), _unit(error)
-        if (error["open"] or line[:start].endswith("(")) and (closed := _CLOSE.match(line, end)):
+        if (error["open"] or line[:start].endswith("(")) and (
+            closed := _compiled(_CLOSE).match(line, end)
+        ):
             end, its_unit = closed.end(), its_unit or _unit(closed)
         unit = unit or its_unit
         size = factor(its_unit or unit, unit)

@@ -25,6 +25,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.tune.study.journal import create_journal, open_journal
+from surefoot.tune.study.optuna_schema import is_current, unchecked
 from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.types import SurefootError
 
@@ -313,11 +314,14 @@ def _sqlite(file: Path, create: bool) -> RDBStorage:
     def connection() -> sqlite3.Connection:
         return sqlite3.connect(file, timeout=BUSY_SECONDS, check_same_thread=False)
 
-    return RDBStorage(
-        f"sqlite:///{quote(file.name, safe='')}",
-        engine_kwargs={"creator": connection},
-        skip_table_creation=not create,
-    )
+    current = is_current(file)
+    with unchecked() if current else contextlib.nullcontext():
+        return RDBStorage(
+            f"sqlite:///{quote(file.name, safe='')}",
+            engine_kwargs={"creator": connection},
+            skip_compatibility_check=current,
+            skip_table_creation=current or not create,
+        )
 
 
 def _check_sqlite(study_file: StudyFile, file: Path) -> None:
