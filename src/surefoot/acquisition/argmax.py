@@ -56,14 +56,16 @@ def maximise(
     belief: Belief,
     generator: torch.Generator,
     among: list[Location] | None = None,
+    merit: Score | None = None,
 ) -> Location:
     """The design of largest score, which on a space without an environment is the location.
 
     Args:
         score: Function of designs (n, dx) -> (n,), differentiable where they fill a box.
-        belief: The belief, by whose mean the measured designs to start from are chosen.
+        belief: The belief.
         generator: Source of randomness.
         among: The only designs to choose from, None for all of the space.
+        merit: Score of the measured designs, of which the best are starts; None for their mean.
 
     Returns:
         The location of the design, on a `Joint` space one without an environment.
@@ -91,7 +93,7 @@ def maximise(
         return design.location(design.points[arm], arm)
     if not design.variables:  # a part of which all variables are given
         return design.location(design.snap(design.lower.unsqueeze(0))[0])
-    anchors = best_of(design.brought_inside(belief.designs), belief.mean)
+    anchors = best_of(design.brought_inside(belief.designs), merit or belief.mean)
     with torch.enable_grad():
         found = best_point(score, design, generator, anchors)
     return design.location(_measured_or(found, belief.designs, design))

@@ -72,7 +72,7 @@ class NoisyExpectedImprovement:
         posterior, embedding = belief.posterior, belief.posterior.embedding
         feasible = belief.feasible
         alone = posterior.of_rewards
-        at = embedding(_incumbents(belief))
+        at = embedding(belief.likely_sites)
         normals = _normals(self.samples, embedding.dimension, generator)
         theta = alone.sample_coefficients(normals.to(belief.sites.device))  # (s, m)
         best = (theta @ at.T).amax(-1)  # (s,)
@@ -90,16 +90,6 @@ class NoisyExpectedImprovement:
             return value if feasible.is_certain else value + feasible(points).log()
 
         return score
-
-
-def _incumbents(belief: Belief) -> Tensor:
-    """The sites where it is likely that all constraints hold, all of them if there are none."""
-    sites = belief.sites
-    if belief.constraints.probability.is_certain:
-        return sites
-    with torch.no_grad():
-        holds = belief.constraints.probability(sites) >= 0.5
-    return sites[holds] if bool(holds.any()) else sites
 
 
 def _log_share_left(posterior: Posterior, alone: Posterior, points: Tensor) -> Tensor:

@@ -363,6 +363,11 @@ class Belief:
         return self.constraints.outcomes
 
     @property
+    def objectives(self) -> list[OutcomeBelief]:
+        """Beliefs of the reward and of each outcome with the role objective that was measured."""
+        return [self.outcome, *(self.outcomes[name] for name in self.constraints.objectives)]
+
+    @property
     def hyperparameters(self) -> Fitted:
         """Kernel, noise and units of the objective's model."""
         return self.outcome.fitted
@@ -481,6 +486,15 @@ class Belief:
         if not len(self.pending):
             return sites
         return torch.cat([sites, self.pending.repeated(sites)[0]])
+
+    @property
+    def likely_sites(self) -> Tensor:
+        """The sites where it is likely that all constraints hold; all if there are none."""
+        if self.constraints.probability.is_certain:
+            return self.sites
+        with torch.no_grad():
+            holds = self.constraints.probability(self.sites) >= _PROBABLE
+        return self.sites[holds] if bool(holds.any()) else self.sites
 
     @property
     def designs(self) -> Tensor:

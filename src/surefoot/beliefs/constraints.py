@@ -171,6 +171,7 @@ class ConstraintBeliefs:
         find: Function that returns the beliefs of all further outcomes by name, as goals that are
             maximised; called once, when they are asked for.
         measured: Names of the constraints with at least one value.
+        objectives: Names of the further objectives with at least one value.
 
     References:
         Gardner et al. 2014, "Bayesian optimization with inequality constraints".
@@ -179,6 +180,7 @@ class ConstraintBeliefs:
     limits: Mapping[str, Constraint] = field(default_factory=dict)
     find: Callable[[], Mapping[str, OutcomeBelief]] = dict
     measured: tuple[str, ...] = ()
+    objectives: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.measured)

@@ -149,7 +149,7 @@ class Optimizer:
         self._initial_used = 0
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
-        self._told = Told.nothing(space, outcomes or {})
+        self._told = Told.nothing(space, outcomes or {}, model)
 
     @with_own_settings
     def ask(

@@ -58,12 +58,15 @@ class Outcomes:
         space: Space of the inputs.
         declared: The outcomes by name. One that is not among them is a constraint that holds at
             zero or below.
+        objective: Model of the objective, for further ones.
         histories: Values of each outcome that has any, as goals that are maximised.
     """
 
     space: Space
     declared: Mapping[str, Outcome]
+    objective: Model
     histories: dict[str, _History] = field(default_factory=dict)
+    _models: dict[str, Model] = field(default_factory=dict)
     _states: dict[str, _State] = field(default_factory=dict)
     _beliefs: ConstraintBeliefs | None = None
 
@@ -86,9 +89,9 @@ class Outcomes:
 
     def settle(self) -> None:
         """Decide which values hyperparameters are fitted to, after those told together."""
-        for history in self.histories.values():
+        for name, history in self.histories.items():
             number = len(history.observations)
-            if self._model.hyperparameters.is_due(number, history.fitted_to):
+            if self._model_of(name).hyperparameters.is_due(number, history.fitted_to):
                 history.fitted_to = number
 
     @property
@@ -96,9 +99,12 @@ class Outcomes:
         """Beliefs of the outcomes, formed when they are asked for."""
         if self._beliefs is None:
             states = self._now
-            measured = [name for name in states if self._declared(name).role == "constraint"]
+            measured, objectives = (
+                tuple(name for name in states if self._declared(name).role == role)
+                for role in ("constraint", "objective")
+            )
             self._beliefs = ConstraintBeliefs(
-                self.limits, partial(_formed, states), tuple(measured)
+                self.limits, partial(_formed, states), measured, objectives
             )
         return self._beliefs
 
@@ -108,7 +114,7 @@ class Outcomes:
             if name not in self._states:
                 history = self.histories[name]
                 self._states[name] = _State(
-                    self._model_of(self._declared(name)),
+                    self._model_of(name),
                     history.observations.frozen,
                     history.fitted_to,
                 )
@@ -145,28 +151,23 @@ class Outcomes:
     def _empty(self) -> Observations:
         return Observations(self.space.dimension, self.space.lower.device)
 
-    def _model_of(self, outcome: Outcome) -> Model:
-        """Model of an outcome as a goal: of a constraint the margin, which holds from 0 on."""
-        return self._limited if outcome.role == "constraint" else self._model
+    def _model_of(self, name: str) -> Model:
+        """Model of an outcome as a goal, its own: a model knows its last fits.
 
-    @cached_property
-    def _limited(self) -> Model:
-        return replace(self._model, hyperparameters=replace(_FIT, limit=0.0))
-
-    @cached_property
-    def _model(self) -> Model:
-        """Model of a goal, whose intervals are wide where little is known.
-
-        A latency grows by orders of magnitude where a system is overloaded. Unless such values are
+        Further objectives have the model of the first, unless its kernel is given, which may be in
+        units of its rewards. Of all others the intervals are wide where little is known. A latency
+        grows by orders of magnitude where a system is overloaded. Unless such values are
         compressed, they look like outliers of a function that is constant.
         """
-        return Model(
-            self.space,
-            _FIT,
-            Nystrom(PivotedCholesky()),
-            StudentT(),
-            srinivas(),
-        )
+        if name not in self._models:
+            role = self._declared(name).role
+            if role == "objective" and not self.objective.hyperparameters.lasting:
+                self._models[name] = replace(self.objective)
+            else:
+                fit = replace(_FIT, limit=0.0) if role == "constraint" else _FIT  # of the margin
+                parts = fit, Nystrom(PivotedCholesky()), StudentT(), srinivas()
+                self._models[name] = Model(self.space, *parts)
+        return self._models[name]
 
 
 def _formed(states: Mapping[str, _State]) -> dict[str, OutcomeBelief]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from surefoot.beliefs.model import Model
 from surefoot.optimizer.failures import Failures
 from surefoot.optimizer.outcomes import Outcomes
 from surefoot.optimizer.serialization import Decoder
@@ -32,16 +33,19 @@ class Told:
     outcomes: Outcomes
 
     @classmethod
-    def nothing(cls, space: Space | Joint, declared: Mapping[str, Outcome]) -> Told:
+    def nothing(
+        cls, space: Space | Joint, declared: Mapping[str, Outcome], objective: Model
+    ) -> Told:
         """No measurement on a space.
 
         Args:
             space: The space.
             declared: Outcomes beside the objective by name.
+            objective: Model of the objective.
         """
         design, seen = space.design, space.seen
         designs = design.lower.new_zeros(0, design.dimension)
-        return cls(designs, Failures(seen), Outcomes(seen, dict(declared)))
+        return cls(designs, Failures(seen), Outcomes(seen, dict(declared), objective))
 
     @property
     def copy(self) -> Told:

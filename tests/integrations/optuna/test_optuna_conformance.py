@@ -7,8 +7,8 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 from optuna.trial import Trial
 
@@ -39,7 +39,9 @@ def beside_the_next(values: list) -> list[tuple]:
 
 
 @pytest.mark.slow
-class TestSurefootSampler(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+class TestSurefootSampler(
+    BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase
+):
     """Of the 36 pairs of distributions six: coordinates are encoded one by one."""
 
     @pytest.fixture

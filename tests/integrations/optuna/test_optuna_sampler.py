@@ -414,13 +414,6 @@ class TestFailures:
         assert belief.trials == [0, 1, 2, 3, 4]
         assert np.median(values) <= belief.values[3] <= max(values)
 
-    def test_more_than_one_objective_is_refused(self) -> None:
-        study = optuna.create_study(
-            sampler=SurefootSampler(seed=0), directions=["minimize", "minimize"]
-        )
-        with pytest.raises(ValueError, match="multi-objective"):
-            study.optimize(lambda t: (line(t), 1.0), 3)
-
     @pytest.mark.parametrize(
         "wrong",
         [{"seed": -1}, {"seed": 1.5}, {"initial": -1}, {"device": "nowhere"}, {"device": "meta"}],

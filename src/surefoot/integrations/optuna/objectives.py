@@ -1,11 +1,42 @@
-"""Trials of a study with several objectives, as those of one of them."""
+"""Objectives of a study: their names and values, and trials as those of one of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+
+from surefoot.types import OBJECTIVE
+
+
+def names_of(number: int) -> list[str]:
+    """Names of the objectives in measurements: of the first one that of the reward.
+
+    Args:
+        number: Number of objectives.
+    """
+    return [OBJECTIVE, *(f"{OBJECTIVE} {index}" for index in range(1, number))]
+
+
+def signs_of(study: Study) -> list[float]:
+    """1 for each objective that is maximised, -1 for each that is minimised."""
+    return [1.0 if one == StudyDirection.MAXIMIZE else -1.0 for one in study.directions]
+
+
+def finite_values(trial: FrozenTrial, log: bool = False) -> list[float]:
+    """Values of a completed trial if a model can use all of them, else none.
+
+    Args:
+        trial: The trial.
+        log: Whether their logarithms are modelled.
+    """
+    if trial.state != TrialState.COMPLETE or trial.values is None:
+        return []
+    usable = all(math.isfinite(one) and (one > 0.0 or not log) for one in trial.values)
+    return list(trial.values) if usable else []
 
 
 def of_objective(trials: Sequence[FrozenTrial], index: int, number: int) -> list[FrozenTrial]:

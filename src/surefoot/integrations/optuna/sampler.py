@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
@@ -23,17 +23,18 @@ from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.endings import write_failure, write_start
-from surefoot.integrations.optuna.objectives import of_objective
+from surefoot.integrations.optuna.objectives import names_of, of_objective, signs_of
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
-from surefoot.types import Constraint, InvalidInput, NotReady
+from surefoot.types import OBJECTIVE, Constraint, InvalidInput, NotReady, Objective
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
 if TYPE_CHECKING:
     import torch
 
+    from surefoot.acquisition import Policy
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
@@ -55,8 +56,9 @@ class SurefootSampler(BaseSampler):
     last report. Values of an enqueued trial are conditions on the others. The user attribute
     `STANDARD_ERROR` (`"surefoot:sem"`) of a trial is the standard error of its value, and `WORKER`
     (`"surefoot:worker"`) the name of who or what measured it. Constraints
-    of trials (`trial.set_constraint`) are modelled and kept to. Only studies with a single
-    objective are supported; others raise `ValueError`.
+    of trials (`trial.set_constraint`) are modelled and kept to. In a study with several objectives
+    the search is for their Pareto front (`surefoot.acquisition.HypervolumeImprovement`), which
+    `surefoot.integrations.optuna.belief(study).front()` returns.
 
     With an `environment` the objective depends on random conditions, and `risk` of it is optimised:
     of the lower tail if the study maximises, of the upper tail if it minimises. Each trial records
@@ -230,8 +232,11 @@ class SurefootSampler(BaseSampler):
             trial: The trial that begins.
 
         Raises:
-            InvalidInput: If no configuration with its values satisfies the rules; it has failed.
+            InvalidInput: If no configuration with its values satisfies the rules, or a study with
+                several objectives has an environment or `repeats`; it has failed.
         """
+        with self._failing(study, trial):
+            self._check_objectives(study)
         write_start(study, trial)
         if self._first_number is None:
             self._begin_at(trial.number)
@@ -281,7 +286,6 @@ class SurefootSampler(BaseSampler):
         Returns:
             Values by parameter name.
         """
-        self._raise_error_if_multi_objective(study)
         whole, known = _given(trial), self._search_space
         if known is not None and self.environment is None and known.is_complete(whole):
             params = known.restricted(whole)
@@ -339,7 +343,6 @@ class SurefootSampler(BaseSampler):
         Returns:
             A value of the parameter.
         """
-        self._raise_error_if_multi_objective(study)
         with self._undisturbed():
             if self._probed == (trial.number, param_name):
                 self._probed = None
@@ -460,15 +463,20 @@ class SurefootSampler(BaseSampler):
             raise InvalidInput(
                 f"`study` is {study!r}, expected a study: pass `optuna.load_study(...)`."
             )
-        self._raise_error_if_multi_objective(study)
+        if len(study.directions) > 1:
+            raise InvalidInput(
+                f"study {study.study_name!r} has {len(study.directions)} objectives: call "
+                "`surefoot.integrations.optuna.belief(study)`, which has a belief of each of them "
+                "and the Pareto front."
+            )
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
             space, encoding = self._space_of(study, trials)
             if self._tracker is None and study.sampler is self:
-                self._tracker = self._new_tracker(study, encoding, self._first_seed)
+                self._tracker = self._new_tracker(study, encoding, self._first_seed, [0])
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
-                tracker = self._new_tracker(study, encoding, seed=0)
+                tracker = self._new_tracker(study, encoding, 0, [0])
             return self._model(study, tracker, trials)
 
     def of_objective(
@@ -498,7 +506,7 @@ class SurefootSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False) if trials is None else trials
             projected = of_objective(trials, index, len(directions))
             _, encoding = self._space_of(study, projected)
-            tracker = self._new_tracker(study, encoding, seed=0, objective=index)
+            tracker = self._new_tracker(study, encoding, 0, [index])
             return self._model(study, tracker, projected, index)
 
     def _space_of(
@@ -567,7 +575,7 @@ class SurefootSampler(BaseSampler):
         for branch in branches:
             encoding = Encoding.of(branch.space)
             if encoding is not None:
-                tracker = self._new_tracker(study, encoding, 0, objective)
+                tracker = self._new_tracker(study, encoding, 0, [objective])
                 found = self._belief_of(tracker, branch.trials)
                 models.append(replace(found, constant=branch.constant))
         return models
@@ -609,7 +617,8 @@ class SurefootSampler(BaseSampler):
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space.distributions):
             seed = self._first_seed if tracker is None else self._draw_seed()
-            tracker = self._new_tracker(study, encoding, seed)
+            every = range(len(study.directions))
+            tracker = self._new_tracker(study, encoding, seed, every)
             if seed == self._first_seed and self._first_number:
                 tracker.optimizer.reseed(self._draw_seed())  # after the initial design
         self._tracker = tracker
@@ -617,9 +626,10 @@ class SurefootSampler(BaseSampler):
         return tracker
 
     def _new_tracker(
-        self, study: Study, encoding: Encoding, seed: int, objective: int = 0
+        self, study: Study, encoding: Encoding, seed: int, objectives: Sequence[int]
     ) -> StudyTracker:
-        from surefoot.acquisition import Instability, Replication
+        """A tracker of one objective or several, without trials."""
+        from surefoot.acquisition import HypervolumeImprovement, Instability, Replication
         from surefoot.algorithms import robust_ucb
         from surefoot.integrations.optuna.tracker import StudyTracker
         from surefoot.spaces import Joint
@@ -628,25 +638,46 @@ class SurefootSampler(BaseSampler):
         spread = math.inf if self._unstable is None else self._unstable
         has_levels = self._fidelity is not None
         guess = {name: one for name, one in self._guess.items() if name in encoding.parameters}
+        signs = [signs_of(study)[index] for index in objectives]
+        further = dict(zip(names_of(len(signs)), signs, strict=True))
+        del further[OBJECTIVE]
+        policy: Policy | None = None
+        if further:
+            policy = HypervolumeImprovement()
+        elif self._repeats > 1:
+            policy = Replication(most=self._repeats)
         optimizer = robust_ucb(
             space
             if environment is None or has_levels
             else Joint(space, environment.distribution, environment.observed),
             risk=None if has_levels else self.risk,
             fidelity=self._fidelity,
-            policy=Replication(most=self._repeats) if self._repeats > 1 else None,
+            policy=policy,
             instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
             initial=self._initial,
-            outcomes=self._constraints,
+            outcomes={
+                **(self._constraints or {}),
+                **{name: Objective(maximise=sign > 0.0) for name, sign in further.items()},
+            },
             effects=self._effects,
             estimand=self._estimand,
             guess=encoding.named.part(space, guess) if guess else None,
             safe=self._safe,
             device=self._device,
         )
-        sign = 1.0 if study.directions[objective] == StudyDirection.MAXIMIZE else -1.0
-        return StudyTracker(study, encoding, optimizer, sign, environment, self._device, self._log)
+        return StudyTracker(study, encoding, optimizer, signs, environment, self._device, self._log)
+
+    def _check_objectives(self, study: Study) -> None:
+        """Refuse several objectives with what only one can have."""
+        number = len(study.directions)
+        if number > 1 and (self.environment is not None or self._repeats > 1):
+            what = "repeats" if self.environment is None else "environment"
+            what = what if self._fidelity is None else "fidelity"
+            raise InvalidInput(
+                f"`{what}` came with a study of {number} objectives, expected a single one: leave it "
+                "out."
+            )
 
     @contextmanager
     def _failing(self, study: Study, trial: FrozenTrial) -> Iterator[None]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
@@ -24,6 +23,7 @@ from surefoot.integrations.optuna.constraints import constraints_of, warn_of_unu
 from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.integrations.optuna.endings import is_ignored_failure
 from surefoot.integrations.optuna.environment import StudyEnvironment
+from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
 from surefoot.integrations.optuna.reservation import read_reservation
 from surefoot.integrations.optuna.trial_conditions import conditions_of
@@ -143,7 +143,8 @@ class StudyTracker:
         study: The study; only a weak reference is kept.
         encoding: Encoding of its search space.
         optimizer: Optimizer on the encoded space, without observations.
-        sign: 1 to maximise, -1 to minimise.
+        signs: Of each objective 1 to maximise it, -1 to minimise it; with several of them, all but
+            the first are outcomes of the optimizer.
         environment: Random environment of the study, if any.
         device: torch device of the optimizer.
         log: Whether the optimizer is told the logarithms of the values.
@@ -154,18 +155,18 @@ class StudyTracker:
         study: Study,
         encoding: Encoding,
         optimizer: Optimizer,
-        sign: float,
+        signs: Sequence[float],
         environment: StudyEnvironment | None = None,
         device: str | torch.device = "cpu",
         log: bool = False,
     ) -> None:
         self.log = log
-        self._units = Chain((*((Log(),) if log else ()), Affine(scale=sign)))
+        self._units = Chain((*((Log(),) if log else ()), Affine(scale=signs[0])))
         self.study_name = study.study_name
         self._study: weakref.ref[Study] | None = weakref.ref(study)
         self.encoding = encoding
         self.optimizer = optimizer
-        self.sign = sign
+        self.signs = tuple(signs)
         self._device = device
         self.environment = environment
         self.numbers: list[int] = []  # of the trials whose values were told to the optimizer
@@ -176,7 +177,9 @@ class StudyTracker:
         self._pending: dict[int, _Pending] = {}
         self._contents: dict[int, tuple[Any, ...]] = {}  # of the trials that were read
         self._curves: dict[int, Curve] = {}  # of the trials with values, by their numbers
-        self._values: dict[bytes, list[float]] = {}  # that were measured, by their points
+        self._values: dict[
+            bytes, list[tuple[float, ...]]
+        ] = {}  # that were measured, by their points
         self._has_said_so = False
         self._measured: list[_Place] = []  # of the trials that were read
 
@@ -219,7 +222,7 @@ class StudyTracker:
                 self._configurations |= one.configuration
                 if one.trial.state == TrialState.COMPLETE:
                     for key in one.configuration:
-                        self._values.setdefault(key, []).append(float(one.trial.value or 0.0))
+                        self._values.setdefault(key, []).append(tuple(one.trial.values))
             self._measured += one.places
         while self._read_below in self._read:
             self._read.remove(self._read_below)
@@ -253,7 +256,7 @@ class StudyTracker:
         """Finished trials as the optimizer is told about them; the run stays as it is."""
         finished = [t for t in trials if t.state.is_finished()]
         for trial in finished:
-            if _has_value(trial, self.log):
+            if len(self.signs) == 1 and finite_values(trial, self.log):
                 self._curves[trial.number] = Curve.of(trial, self.log)
             if trial.number not in self._unread:
                 point, z = self.encoding.encode(trial.params), self._environment(trial)
@@ -273,27 +276,30 @@ class StudyTracker:
         finite = {name: one for name, one in constraints.items() if math.isfinite(one)}
         failed, configuration = math.inf in constraints.values(), {}
         values, sem = dict(finite), 0.0
-        if _has_value(trial, self.log):
-            value, sem = float(trial.value or 0.0), _standard_error(trial)
-            values[OBJECTIVE] = self.sign * (math.log(value) if self.log else value)
-            sem = min(sem / value, checks.LARGEST) if self.log else sem
+        told = finite_values(trial, self.log)
+        if told:
+            sem = _standard_error(trial)
+            sem = min(sem / told[0], checks.LARGEST) if self.log else sem
+            goals = [math.log(one) for one in told] if self.log else told
+            goals[0] *= self.signs[0]  # further objectives have their own direction
+            values |= zip(names_of(len(goals)), goals, strict=True)
             configuration = {_key(point): dict(trial.params)}
         elif reported:
             configuration = {_key(point): dict(trial.params)}
         elif trial.state == TrialState.PRUNED:
             predicted = self._predicted(trial)
             if predicted is not None:
-                values[OBJECTIVE], sem = self.sign * predicted.value, predicted.error
+                values[OBJECTIVE], sem = self.signs[0] * predicted.value, predicted.error
                 configuration = {_key(point): dict(trial.params)}
         elif not is_ignored_failure(trial):
             failed = True
         measured = Measurement(where, values, z, sem, worker, time, failed)
-        told = (measured,) if values or failed else ()
+        own = (measured,) if values or failed else ()
         lower = [
             Measurement(_elsewhere_asked(point, at), {OBJECTIVE: value}, at, 0.0, worker, time)
             for at, value in reported
         ]
-        return _Reading(trial, (*lower, *told), configuration)
+        return _Reading(trial, (*lower, *own), configuration)
 
     def _reported(
         self, trial: FrozenTrial, point: Tensor, z: Tensor | None
@@ -302,7 +308,7 @@ class StudyTracker:
         if self.environment is None or z is None or trial.state == TrialState.FAIL:
             return []
         return [
-            (at, self.sign * (math.log(value) if self.log else value))
+            (at, self.signs[0] * (math.log(value) if self.log else value))
             for at, value in self.environment.reports(trial, z)
             if value > 0.0 or not self.log
         ]
@@ -330,7 +336,7 @@ class StudyTracker:
         before = [one for number, one in self._curves.items() if number < trial.number]
         if not before or (self.environment is not None and ENVIRONMENT not in trial.user_attrs):
             return None
-        return predicted_value(Curve.of(trial, self.log), before, self.sign)
+        return predicted_value(Curve.of(trial, self.log), before, self.signs[0])
 
     def read_running(self, trials: Iterable[FrozenTrial]) -> None:
         """Register running trials as pending, those of other workers by their reservations.
@@ -589,12 +595,12 @@ class StudyTracker:
         if environment is None:
             return None
         recorded = trial.user_attrs.get(ENVIRONMENT, environment.unrecorded or None)
-        if recorded is None and not _has_value(trial):
+        if recorded is None and not finite_values(trial):
             return environment.draw(trial.number)
         try:
             return environment.encode(recorded)
         except InvalidInput as error:
-            if not _has_value(trial):
+            if not finite_values(trial):
                 return environment.draw(trial.number)
             how = "set it before the value is told"
             if not environment.observed:
@@ -642,10 +648,3 @@ def _standard_error(trial: FrozenTrial) -> float:
             stacklevel=2,
         )
         return 0.0
-
-
-def _has_value(trial: FrozenTrial, log: bool = False) -> bool:
-    """Whether a trial has a value that can be modelled."""
-    if trial.state != TrialState.COMPLETE or trial.value is None:
-        return False
-    return bool(np.isfinite(trial.value)) and (trial.value > 0.0 or not log)
