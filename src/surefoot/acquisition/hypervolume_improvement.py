@@ -26,7 +26,7 @@ from surefoot.types import InvalidInput
 
 _LEAST_SHARE = 1e-9  # of the prior variance: of that size are variances by rounding
 _LEAST_WEIGHT = 1e-3  # of an objective in a direction
-_BEYOND = 0.1  # of the extent of the front, by which the reference point is at least beyond it
+_BEYOND = (0.1, 1.0)  # of the extent of the front, the least and most to the reference point
 _SLIGHTLY, _CLEARLY = 0.05, 0.2  # differences, as shares of the extent of the front
 _TINY = 1e-300  # improvement whose logarithm is finite
 
@@ -43,10 +43,11 @@ class HypervolumeImprovement:
         E_\lambda \Bigl[\max_i \min_j \frac{(f_j(x_i) - r_j)_+^k}{\lambda_j^k}\Bigr],
 
     so that nothing is decomposed into boxes, whatever the number k of objectives. The reference
-    point r is the worst value of each objective on the front of the posterior means, and a tenth of
-    the front's extent beyond; further beyond a front of few points, whose ends are not known.
-    Points that are slightly better in one objective and clearly worse in
-    all others do not count there: else the search would be for the ends of the front.
+    point r is the worst value of each objective on the front of the posterior means, and beyond by
+    a share of the front's extent that is drawn in each round, from a tenth to all of it: a close
+    one is for the middle of the front, a far one for its ends. Points that are slightly better in
+    one objective and clearly worse in all others do not count: else the search would be for the
+    ends of the front.
 
     Constraints count with the probability that they hold; the front is that of points where it is
     likely that they do.
@@ -133,12 +134,14 @@ class _Front:
         sites: Points (S, d), measured or pending, where constraints probably hold.
         means: Posterior means (S, k) there.
         weights: Directions (m, k), of unit length.
+        beyond: How far the reference point is beyond the front, as a share of its extent.
     """
 
     objectives: Sequence[OutcomeBelief]
     sites: Tensor
     means: Tensor
     weights: Tensor
+    beyond: float
 
     @classmethod
     def of(cls, belief: Belief, directions: int, generator: torch.Generator) -> _Front:
@@ -147,7 +150,10 @@ class _Front:
         with torch.no_grad():
             means = torch.stack([one.posterior.mean(sites) for one in objectives], -1)
         weights = _directions(directions, len(objectives), generator)
-        return cls(objectives, sites, means, weights.to(means))
+        least, most = _BEYOND
+        drawn = float(torch.rand((), dtype=torch.float64, generator=generator))
+        beyond = least * (most / least) ** drawn
+        return cls(objectives, sites, means, weights.to(means), beyond)
 
     def lengths(self, values: Tensor) -> Tensor:
         """Distances (..., m) from the reference point that values (..., k) dominate."""
@@ -174,8 +180,7 @@ class _Front:
         front = front[~slightly.any(0)] if not bool(slightly.any(0).all()) else front
         extent = _extent(front)
         extent = torch.where(extent > _LEAST_WEIGHT * whole, extent, whole)
-        beyond = max(_BEYOND, 1.0 / max(len(front) - 1, 1))  # Ishibuchi et al. 2018, eq. 8
-        return front.amin(0) - beyond * extent, extent
+        return front.amin(0) - self.beyond * extent, extent
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, TrialState
 
 import surefoot as sf
-from surefoot.integrations.optuna import BLAMELESS, StudyEnvironment, SurefootSampler, belief
+from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler, belief
 
 UNIT = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 EXAMPLE = Path(__file__).parents[3] / "examples" / "optuna_objectives.py"
@@ -109,23 +109,6 @@ def test_constraints_and_failures_count() -> None:
     assert sum(one["x"] <= 0.55 for one in later) >= 4
     assert all(one["y"] < 0.9 for one in later)
     assert all(point.params["x"] <= 0.55 for point in belief(study).front())
-
-
-def test_an_interrupted_trial_is_left_out() -> None:
-    plain, study = study_of(initial=0), study_of(initial=0)
-    for one in (plain, study):
-        for x in (0.1, 0.4, 0.6, 0.9):
-            params = {"x": x, "y": x**2}
-            one.add_trial(
-                optuna.create_trial(params=params, distributions=UNIT, values=values(params))
-            )
-    at = {"params": {"x": 0.2, "y": 0.9}, "distributions": UNIT}
-    study.add_trial(optuna.create_trial(**at, state=TrialState.FAIL, user_attrs={BLAMELESS: True}))
-    found = []
-    for one in (plain, study):
-        trial = one.ask()
-        found.append(one.sampler.sample_relative(one, one.trials[trial.number], dict(UNIT)))
-    assert found[0] == found[1]
 
 
 def test_what_has_a_single_objective_is_refused() -> None:

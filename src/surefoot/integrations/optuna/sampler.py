@@ -675,8 +675,8 @@ class SurefootSampler(BaseSampler):
             what = "repeats" if self.environment is None else "environment"
             what = what if self._fidelity is None else "fidelity"
             raise InvalidInput(
-                f"`{what}` came with a study of {number} objectives, expected a single one: leave it "
-                "out."
+                f"`{what}` came with a study of {number} objectives, expected a single one: leave "
+                "it out."
             )
 
     @contextmanager
