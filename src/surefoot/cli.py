@@ -259,6 +259,8 @@ def recommend(
                 if opened.study_file.constraints:
                     told["doubtful"] = constraints_as_json(against.doubtful)
                 content["defaults"] = told
+            if summary.present is not None:
+                content["present"] = summary.present
             content["warnings"] = list(summary.warnings)
             content["effects"] = list(summary.effects)
             content["failures"] = list(summary.failures)
@@ -546,7 +548,8 @@ def _show(summary: Summary) -> None:
         value, low, high = estimate_texts(best.value, *summary.interval)
         interval = f"(95 % credible interval {low} to {high})"
     named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
-    _say(f"{named}, with {what} {units.of_value(value)} {interval}:")
+    known = summary.paired or f"with {what} {units.of_value(value)} {interval}"
+    _say(f"{named}, {known}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
     for line in constraint_lines(best, summary.constraints, summary.over_environment):
@@ -555,7 +558,9 @@ def _show(summary: Summary) -> None:
         of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
     if summary.defaults is not None:
-        _say(_against(summary.defaults, best.params, units))
+        against = _against(summary.defaults, best.params, units)
+        if text := summary.defaults.limits if summary.paired else against:
+            _say(text)
     for text in (*summary.effects, *summary.failures):
         _say(text)
     for text in summary.warnings:

@@ -27,7 +27,9 @@ from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.model_checks import contradictions
+from surefoot.tune.study.pairing import pair_text
 from surefoot.tune.study.state import StudyState
+from surefoot.tune.study.summary import against_defaults, paired_text, present_value
 from surefoot.tune.study.trial_attributes import (
     LEFT_BEHIND,
     failure_reason,
@@ -124,6 +126,7 @@ class Progress:
         self.running: tuple[FrozenTrial, ...] = ()
         self.recommended: StudyRecommendation | None = None
         self.has_interval = False  # a single measurement says nothing about the noise
+        self.paired = ""  # the recommendation in a study with pairs
         self.seconds_left: float | None = None
 
     def update(self) -> list[FrozenTrial]:
@@ -171,6 +174,9 @@ class Progress:
         self.outliers = int(model.outliers.sum()) if len(model.trials) >= MEASURED else None
         self.has_interval = len(model.trials) > 1
         self.recommended = state.recommendation
+        if (present := present_value(state)) is not None:
+            change, best = against_defaults(state), state.recommendation.params
+            self.paired = paired_text(change, present, best, self.units)
         earlier = self._trials.opened.recommended
         doubts = contradictions(state, earlier)
         earlier[len(model.trials)] = state.recommendation
@@ -277,6 +283,8 @@ class LivePanel:
             ends = escape(printable(status.units.of_value(ends)))
             colour = "bold green" if best.feasible else "yellow"
             text = f"{escape(status.quantity)} [{colour}]{value}[/{colour}] {ends}"
+            if status.paired:
+                text = f"[{colour}]{escape(printable(status.paired))}[/{colour}]"
             body.add_row("Recommended" if best.feasible else "Nearest", text)
             if not best.feasible:
                 holds = f"{NOT_FEASIBLE}, its constraints hold with probability"
@@ -316,7 +324,7 @@ def show(console: Console, text: str) -> None:
 def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
-        value = study_file.units.of_value(f"{trial.value:.5g}")
+        value = pair_text(trial) or study_file.units.of_value(f"{trial.value:.5g}")
         limits = beyond_text(trial_constraints(trial), study_file.constraints)
         return f"trial {trial.number}: {value}{_environment(trial)}{limits}"
     if is_interrupted(trial):
@@ -351,7 +359,8 @@ def _summary(status: Progress) -> list[str]:
             value = estimate_text(best.value, best.lower, best.upper)
         described = _describe(best.params, status.units)
         what = "" if status.quantity == "value" else f"with {status.quantity} "
-        parts.append(f"{_recommended(best)} {what}{status.units.of_value(value)}: {described}")
+        known = status.paired or f"{what}{status.units.of_value(value)}"
+        parts.append(f"{_recommended(best)} {known}: {described}")
     plural = "" if status.outliers == 1 else "s"
     outliers = "" if status.outliers is None else f"{status.outliers} outlier{plural}, "
     parts.append(f"{outliers}{status.failures} failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
 
 from surefoot.tune.definition.value_name import VALUE, wrong_value_name
 from surefoot.tune.plain_text import shown
@@ -28,9 +29,14 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @classmethod
+    def keys(cls) -> dict[str, FieldInfo]:
+        """The fields by their keys in the file."""
+        return {one.alias or name: one for name, one in cls.model_fields.items()}
+
+    @classmethod
     def invalid(cls, field: str, got: object) -> InvalidKey:
         """The error for a field's value that its description rules out."""
-        wanted = cls.model_fields[field].description
+        wanted = cls.keys()[field].description
         return InvalidKey(field, f"got {shown(got)}, expected {wanted}")
 
 

@@ -26,6 +26,7 @@ from surefoot.tune.definition.schema import (
     ConfirmSection,
     ConstraintSection,
     ObjectiveSection,
+    PairingSection,
     RepeatsSection,
     RequireSection,
     RiskDescription,
@@ -108,6 +109,9 @@ class Contents(Section):
     repeats: RepeatsSection | None = Field(
         default=None, description="a table [repeats] with most and unstable"
     )
+    pairing: PairingSection | None = Field(
+        default=None, description="a table [pairing] with `with`"
+    )
     stop: StopSection | None = Field(
         default=None, description="a table [stop] with gain and confidence"
     )
@@ -142,11 +146,12 @@ class Contents(Section):
             raise InvalidKey(
                 "objective.log", "true beside [environment], expected false: the risk is of values"
             )
-        for name in ("confirm", "repeats", "stop"):
+        for name in ("confirm", "repeats", "pairing", "stop"):
             if self.conditions is not None and getattr(self, name) is not None:
                 raise InvalidKey(
                     name, f"given beside {self._beside}, expected one of the two: it is for values"
                 )
+        self._check_pairing()
         safe = [f"constraints.{name}.safe" for name, one in self.constraints.items() if one.safe]
         if self.study.safe:
             safe.insert(0, "study.safe")
@@ -251,6 +256,22 @@ class Contents(Section):
                 "expected defaults that satisfy every rule",
             )
 
+    def _check_pairing(self) -> None:
+        """Raise `InvalidKey` if there is no companion."""
+        if self.pairing is None or self.pairing.companion == "none":
+            return
+        if self.given:
+            raise InvalidKey(
+                "pairing", "given beside environment.control = 'given', expected one of the two"
+            )
+        has_defaults = any(one.default is not None for one in self.parameters.values())
+        if not has_defaults and self.pairing.companion != "incumbent":
+            raise InvalidKey(
+                "pairing.with",
+                f"got {shown(self.pairing.companion)}, but no parameter has a default; expected "
+                "a `default` of each parameter, or 'incumbent'",
+            )
+
     def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise InvalidKey(
@@ -287,6 +308,7 @@ class StudyFile:
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.
         repeats: `[repeats]`, by default without repeats.
+        pairing: `[pairing]`, by default without a companion.
         stop: `[stop]`, or None.
         space: The parameters with their conditions and special values.
 
@@ -315,6 +337,7 @@ class StudyFile:
         self.risk = contents.risk
         self.confirm = contents.confirm or ConfirmSection()
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
+        self.pairing = contents.pairing or PairingSection.model_validate({"with": "none"})
         self.stop = contents.stop
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
         self.space = contents.space()
@@ -495,7 +518,7 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         return _type_problem(str(path[0]), key, given)
     section = _section(path[:-1], raw)
     if kind == "extra_forbidden":
-        known = list(section.model_fields) if section else []
+        known = list(section.keys()) if section else []
         return key, f"unknown key{_nearest(str(path[-1]), known)}"
     if kind in ("dict_type", "model_attributes_type", "model_type"):
         example = ' such as { type = "float", low = 0, high = 1 }'
@@ -504,11 +527,12 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
         return key, f"got {shown(given)}, expected a table{shown_example}"
     if section is None:
         section, path = Contents, path[:1]
-    fields = [part for part in path if part in section.model_fields]
+    keys = section.keys()
+    fields = [part for part in path if part in keys]
     field = str(fields[-1]) if fields else str(path[-1])
     if field in ("choices", "values", "weights", "special") and len(path) > 3:
         key = ".".join(map(str, path[: path.index(field, 2) + 1]))
-    wanted = section.model_fields[field].description
+    wanted = keys[field].description
     if kind == "missing":
         return key, f"missing; expected {wanted}"
     got = f"got {shown_storage(given)}" if key == "study.storage" else _got(given)
@@ -547,6 +571,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "risk": RiskSection,
             "confirm": ConfirmSection,
             "repeats": RepeatsSection,
+            "pairing": PairingSection,
             "require": RequireSection,
             "stop": StopSection,
         }

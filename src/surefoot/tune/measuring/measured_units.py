@@ -49,10 +49,15 @@ def in_study_units(
         if first and factor(first, wanted) != 1.0:
             return _refused(result, name, wanted, first)
         sizes[name], units[name] = size, wanted
+    size = sizes.get(VALUE, 1.0)
     return replace(
         result,
-        value=_scaled(result.value, sizes.get(VALUE, 1.0)),
-        sem=_scaled(result.sem, sizes.get(VALUE, 1.0)),
+        value=_scaled(result.value, size),
+        sem=_scaled(result.sem, size),
+        beside=tuple(
+            replace(one, value=_scaled(one.value, size), sem=_scaled(one.sem, size))
+            for one in result.beside
+        ),
         constraints={
             name: _scaled(one, sizes.get(name, 1.0)) for name, one in result.constraints.items()
         },

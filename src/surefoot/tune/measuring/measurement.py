@@ -37,6 +37,7 @@ class Measurement:
         units: Printed units, of constraints by name and of the number by the name `VALUE`, where
             the objective prints text; an empty one where it has none.
         text: What the number was read from, where the objective prints text.
+        beside: Measurements of a companion back to back with it, in its unit.
     """
 
     value: float
@@ -48,6 +49,7 @@ class Measurement:
     worker: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    beside: tuple[Measurement, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
     constraints_over_environment,
+    paired_text,
     predicted_constraints,
+    present_value,
     warnings_of,
 )
 from surefoot.tune.study.trial_attributes import (
@@ -137,10 +139,13 @@ def collect(state: StudyState) -> Report:
 def _against_defaults(state: StudyState) -> str:
     if state.recommendation.params == state.study_file.defaults:
         return "these are the defaults"
-    change = against_defaults(state)
+    change, present = against_defaults(state), present_value(state)
     if change is None:
         return ""
     limits = f" ({change.limits[0].lower()}{change.limits[1:-1]})" if change.limits else ""
+    if present is not None:
+        best = state.recommendation.params
+        return paired_text(change, present, best, state.study_file.units) + limits
     return f"{change} against the defaults{limits}"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surefoot.tune.plain_text import printable
+from surefoot.tune.study.pairing import Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.units import Units
 
@@ -18,7 +19,7 @@ _SHOWN = 8  # workers that differ most from their average
 
 
 def effect_lines(state: StudyState) -> tuple[str, ...]:
-    """Sentences on drift and workers at the recommendation; none where the data show neither."""
+    """Sentences on drift, workers and pairs; none of what the data do not show."""
     study_file, model, params = state.study_file, state.belief, state.recommendation.params
     lines, minimize = [], study_file.study.direction == "minimize"
     if (drift := model.drift(params)) is not None:
@@ -26,6 +27,8 @@ def effect_lines(state: StudyState) -> tuple[str, ...]:
     if workers := model.workers(params):
         average = float(model.predict([params])[0][0])
         lines.append(_workers_line(workers, average, study_file.units))
+    if (repeats := Pairing(state).repeats) is not None:
+        lines.append(str(repeats))
     return tuple(lines)
 
 

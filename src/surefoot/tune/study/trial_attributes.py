@@ -20,6 +20,8 @@ from surefoot.tune.plain_text import storable
 
 OWNER = "surefoot:process"
 UNITS = "surefoot:units"  # of the study: units of the first measurement, by name
+BESIDE = "surefoot:beside"  # what a trial is measured beside
+PAIR = "surefoot:pair"  # its measurement and its companion's, as they came
 ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table

@@ -32,15 +32,18 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
+from surefoot.tune.study.pairing import Pairing, companion_of
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.time_budget import seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
+    BESIDE,
     FAILURE,
     LEFT_BEHIND,
     OUTPUT,
     OWNER,
+    PAIR,
     SECONDS,
     UNITS,
     is_round,
@@ -130,7 +133,8 @@ class StudyTrials:
             target = self.target(schedule.state)
             if state.finished >= target:
                 return NoTrial.DONE
-            if begun >= target or (running and not state.finished and self.study_file.is_safe):
+            awaited = self.study_file.is_safe and running and not state.finished
+            if begun >= target or awaited or Pairing(state).awaits_reference:
                 return NoTrial.WAIT  # a safe search begins with what the defaults have shown
             self._enqueue(schedule, begun)
             trial = self.opened.study.ask()
@@ -156,23 +160,28 @@ class StudyTrials:
         self.opened.attempt("handing over trials", partial(self._hand_over, trials))
 
     def _hand_over(self, trials: Sequence[Trial]) -> None:
-        for name, value in ((ASKED, True), (OWNER, None)):
+        for name, value in ((ASKED, True), (OWNER, None), (BESIDE, None)):
             for trial in trials:
                 self.opened.storage.set_trial_user_attr(self._id(trial), name, value)
 
     def record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> bool:
         """Finish a trial; False if another process has marked it as interrupted meanwhile.
 
-        Its measurement is converted to the study's unit.
+        Its measurement is converted to the study's unit, and then to the reference value of its
+        companion, if it has one.
         """
         if isinstance(result, Measurement) and result.units:
             result = self.opened.attempt("reading units", partial(self._in_study_units, result))
+        pair: dict[str, Any] = {}
+        if isinstance(result, Measurement) and (companion := companion_of(trial)) is not None:
+            pair = {"value": result.value, "companion": [one.value for one in result.beside]}
+            result = companion.relative(result)
         if self.study_file.objective.log:
             result = positive(result)
         what = result.value if isinstance(result, Measurement) else result.reason
         doing = f"recording trial {trial.number} ({what})"
         try:
-            self.opened.attempt(doing, partial(self._record, trial, result))
+            self.opened.attempt(doing, partial(self._record, trial, result, pair))
         except UpdateFinishedTrialError:
             return False
         return True
@@ -193,8 +202,15 @@ class StudyTrials:
                 study.set_user_attr(UNITS, {**settled.units, **known})
         return settled
 
-    def _record(self, trial: Trial | FrozenTrial, result: Measurement | Failure) -> None:
+    def _record(
+        self,
+        trial: Trial | FrozenTrial,
+        result: Measurement | Failure,
+        pair: Mapping[str, Any],
+    ) -> None:
         attributes: dict[str, Any] = {SECONDS: round(result.seconds, 6)}
+        if pair:
+            attributes[PAIR] = dict(pair)
         if result.left_behind:
             attributes[LEFT_BEHIND] = result.left_behind
         if isinstance(result, Measurement):
@@ -270,6 +286,8 @@ class StudyTrials:
         """
         attributes: dict[str, Any] = {OWNER: trial_owner.this_process(self.run)}
         attributes |= {WORKER: self.worker} if self.worker else {}
+        if (companion := Pairing(schedule.state).companion()) is not None:
+            attributes[BESIDE] = companion.as_dict()
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials

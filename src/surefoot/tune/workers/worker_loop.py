@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, Trial
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
@@ -16,6 +16,7 @@ from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
+from surefoot.tune.study.pairing import companion_of
 from surefoot.tune.study.trial_attributes import trial_environment
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
@@ -103,7 +104,7 @@ def tune(
             with stop.interruptible():
                 began()
             with heartbeats(partial(trials.beat, trial)):
-                result = objective.measure({**trial.params, **trial_environment(trial)}, stop)
+                result = measure(objective, trial, stop)
             if isinstance(result, Failure) and result.unclear and not measured:
                 raise UnclearMeasurement.of(result)
             trials.record(trial, result)
@@ -120,3 +121,11 @@ def tune(
     finally:
         trial_owner.run_ended(trials.run)
         objective.close()
+
+
+def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
+    """The measurement of a trial, beside its companion if it has one."""
+    params, companion = {**trial.params, **trial_environment(trial)}, companion_of(trial)
+    if companion is None:
+        return objective.measure(params, stop)
+    return companion.measure(objective, params, stop)
