@@ -1,0 +1,230 @@
+"""Configurations beside a companion: what is recorded, what cancels, and when pairs are chosen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from optuna.trial import TrialState
+
+from support.study_doubles import Scripted, all_of, trials_of
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.display import result_of
+from surefoot.tune.measuring.beside import Companion
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study.opened_study import create_study, open_study
+from surefoot.tune.study.pairing import PILOTS, Pairing, Repeats, companion_of
+from surefoot.tune.study.summary import summarise
+from surefoot.tune.study.trial_attributes import PAIR, failure_reason, is_interrupted
+from surefoot.tune.study.trials import NoTrial, StudyTrials
+from surefoot.tune.workers.worker_loop import tune
+
+DEFAULTS = (
+    ("high = 65536, log = true }", "high = 65536, log = true, default = 1024 }"),
+    ("high = 1 }", "high = 1, default = 0.5 }"),
+    ('"FULL"] }', '"FULL"], default = "OFF" }'),
+)
+FAILED = Failure("exit status 1", "sorry", 0.1)
+
+
+def paired(companion: str = "defaults") -> tuple[tuple[str, str], ...]:
+    table = f'[pairing]\nwith = "{companion}"\n\n[parameters]'
+    return (*DEFAULTS, ("[parameters]", table))
+
+
+class Machine(Scripted):
+    """A value of `share` times a level, which changes from one measurement to the next."""
+
+    def __init__(self, levels, noise: float = 0.0) -> None:
+        super().__init__()
+        self.levels, self.random, self.noise = levels, np.random.default_rng(0), noise
+
+    def measure(self, params, stop):
+        self.before()
+        self.asked.append(dict(params))
+        error = 1.0 + self.noise * self.random.standard_normal()
+        return Measurement((1.0 + params["share"]) * next(self.levels) * error, 0.1)
+
+
+def levels(length: int, *each: float):
+    """Levels that stay for so many measurements."""
+    return itertools.cycle([level for level in each for _ in range(length)])
+
+
+@pytest.mark.parametrize(
+    "companion", ["defaults", pytest.param("incumbent", marks=pytest.mark.slow)]
+)
+def test_a_level_that_a_pair_shares_cancels(write_study, companion):
+    study_trials = trials_of(write_study(*paired(companion)), rounds=4)
+    objective = Machine(itertools.chain([1.0], levels(2, 3.0, 0.2, 5.0)))
+    tune(study_trials, objective, Stop())
+    trials = all_of(study_trials)
+    assert [trial.state for trial in trials] == [TrialState.COMPLETE] * 4
+    assert len(objective.asked) == 7
+    for trial in trials[1:]:
+        beside = companion_of(trial)
+        expected = (1.0 + trial.params["share"]) / (1.0 + beside.params["share"]) * beside.reference
+        assert math.isclose(trial.value, expected)
+        assert f"{trial.user_attrs[PAIR]['value']:.5g} beside" in result_of(
+            trial, study_trials.study_file
+        )
+
+
+def test_the_order_within_pairs_is_random_and_the_study_s_own(write_study):
+    orders = []
+    for _ in range(2):
+        path = write_study(*paired())
+        (path.parent / "hill.db").unlink(missing_ok=True)
+        study_trials = trials_of(path, rounds=6)
+        tune(study_trials, Scripted(), Stop())
+        orders.append([companion_of(trial).order for trial in all_of(study_trials)[1:]])
+    assert set(orders[0]) == {"ab", "ba"}
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize("shift", [-7.0, 0.0, 4.0])
+def test_differences_are_used_where_values_are_not_positive(shift):
+    companion = Companion({}, -1.0, "ab")
+    result = Measurement(2.0 + shift, 0.1, beside=(Measurement(-1.5 + shift, 0.1),))
+    assert math.isclose(companion.relative(result).value, 2.5)
+
+
+def test_errors_of_both_measurements_are_in_that_of_the_pair():
+    result = Measurement(30.0, 0.1, sem=0.9, beside=(Measurement(20.0, 0.1, sem=0.8),))
+    relative = Companion({}, 10.0, "ab").relative(result)
+    assert relative.value == pytest.approx(15.0)
+    assert relative.sem == pytest.approx(15.0 * math.hypot(0.03, 0.04))
+
+
+def test_units_of_both_measurements_are_made_the_same():
+    results = [
+        Measurement(1.5, 0.1, units={VALUE: "s"}),
+        Measurement(1e3, 0.1, units={VALUE: "ms"}),
+    ]
+    found = Companion({}, 1.0, "ab").measure(Scripted([*results]), {}, Stop())
+    assert found.units == {VALUE: "s"}
+    assert [one.value for one in found.beside] == [1.0]
+    results[1] = Measurement(1e3, 0.1, units={VALUE: "MB"})
+    refused = Companion({}, 1.0, "ab").measure(Scripted([*results]), {}, Stop())
+    assert isinstance(refused, Failure)
+    assert refused.blameless
+
+
+@pytest.mark.parametrize("order", ["ab", "ba", "abb", "bba"])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_a_failure_of_the_companion_is_not_the_configuration_s(order, which):
+    position = order.index(which)
+    script = [Measurement(1.0, 0.5)] * position + [FAILED]
+    objective = Scripted(script)
+    found = Companion({"x": 1}, 1.0, order).measure(objective, {"x": 2}, Stop())
+    assert isinstance(found, Failure)
+    assert found.blameless is (which == "b")
+    assert ("companion" in found.reason) is (which == "b")
+    assert len(objective.asked) == position + 1  # nothing is measured for a pair that is lost
+    assert found.seconds == pytest.approx(0.5 * position + 0.1)
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_run_that_is_cut_off_loses_one_pair_at_most(write_study, after):
+    path = write_study(*paired())
+    study_trials = trials_of(path, rounds=4)
+    objective = Machine(itertools.repeat(1.0))
+
+    def cut_off() -> None:
+        if len(objective.asked) == 3 + after - 1:
+            objective.before = lambda: None
+            raise KeyboardInterrupt
+
+    objective.before = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        tune(study_trials, objective, Stop())
+    assert [is_interrupted(trial) for trial in all_of(study_trials)] == [False, False, True]
+    again = trials_of(path, rounds=4, run="another run")
+    tune(again, objective, Stop())
+    assert again.opened.state().finished == 4
+    first = all_of(again)[0].value
+    assert all(companion_of(one).reference == first for one in all_of(again)[1:])
+
+
+def test_nothing_is_measured_before_there_is_a_reference(write_study):
+    study_trials = trials_of(write_study(*paired()), rounds=4, run="a run that goes on")
+    first = study_trials.begin_next()
+    assert study_trials.begin_next() is NoTrial.WAIT
+    study_trials.record(first, Measurement(2.0, 0.1))
+    second, third = study_trials.begin_next(), study_trials.begin_next()
+    assert companion_of(second).reference == companion_of(third).reference == 2.0
+
+
+def test_without_a_measurement_of_the_defaults_all_is_measured_alone(write_study):
+    study_trials = trials_of(write_study(*paired()), rounds=3)
+    tune(study_trials, Scripted([FAILED]), Stop())
+    assert [companion_of(trial) for trial in all_of(study_trials)] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("each", "pairs"), [((1.0,), False), ((1.0, 1.7, 0.6, 2.5, 1.2), True)], ids=["quiet", "busy"]
+)
+def test_auto_chooses_pairs_where_the_level_changes_between_rounds(write_study, each, pairs):
+    study_trials = trials_of(write_study(*paired("auto")), rounds=PILOTS + 4)
+    objective = Machine(itertools.chain([1.0], levels(3, *each)), noise=0.05)
+    tune(study_trials, objective, Stop())
+    orders = [companion_of(trial).order for trial in all_of(study_trials)[1:]]
+    assert {*map(len, orders[:PILOTS])} == {3}
+    assert {*map(len, orders[PILOTS:])} == {2 if pairs else 1}
+    repeats = Pairing(study_trials.opened.state()).repeats
+    assert repeats.favour_pairs is pairs
+    assert ("pairing: pairs" in str(repeats)) is pairs
+
+
+def test_without_noise_and_changes_there_is_nothing_to_pair():
+    assert not Repeats.of([[1.0, 1.0]] * PILOTS).favour_pairs
+    assert Repeats.of([[1.0, 1.0]] * (PILOTS - 1)) is None
+
+
+@pytest.mark.slow
+def test_the_change_and_the_value_at_present_are_reported(write_study):
+    path = write_study(*paired(), ("rounds = 8", "rounds = 14"))
+    study_trials = StudyTrials(create_study(StudyFile.load(path)), 14, "a run", "w0")
+    objective = Machine(itertools.chain([1.0], levels(2, 1.0, 3.0, 4.0)), noise=0.01)
+    tune(study_trials, objective, Stop())
+    summary = summarise(open_study(path))
+    best = (1.0 + summary.recommended.params["share"]) / 1.5
+    assert summary.defaults.value == all_of(study_trials)[0].value
+    change = 1.0 + summary.defaults.change / summary.defaults.value
+    assert abs(change - best) < 0.05
+    level = np.median([one.user_attrs[PAIR]["companion"] for one in all_of(study_trials)[-3:]])
+    assert summary.present == pytest.approx(level * change)
+    assert "against the defaults, at present" in summary.paired
+
+
+@pytest.mark.parametrize(
+    ("replacements", "message"),
+    [
+        ((("[parameters]", '[pairing]\nwith = "defaults"\n[parameters]'),), "no parameter has"),
+        (paired("x"), "pairing.with: got 'x', expected 'auto', 'defaults'"),
+        ((("[parameters]", "[pairing]\ncompanion = 1\n[parameters]"),), "Expected one of with"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused(write_study, replacements, message):
+    with pytest.raises(StudyFileError, match=message.replace("(", r"\(")):
+        StudyFile.load(write_study(*replacements))
+
+
+def test_a_companion_survives_storage_and_anything_else_is_none():
+    companion = Companion({"x": 1}, 2.0, "abb", (1.0, 2.0))
+    assert Companion.of(companion.as_dict()) == companion
+    for wrong in (None, 3, {}, {**companion.as_dict(), "order": 1}, {"params": {}}):
+        assert Companion.of(wrong) is None
+
+
+def test_a_failed_companion_is_named_in_its_trial(write_study):
+    study_trials = trials_of(write_study(*paired()), rounds=2)
+    script = [Measurement(1.0, 0.1), FAILED]
+    tune(study_trials, Scripted(script), Stop())
+    failed = all_of(study_trials)[1]
+    companion = companion_of(failed)
+    assert failed.state == TrialState.FAIL
+    assert failure_reason(failed).startswith("its companion: ") is (companion.order[0] == "b")
