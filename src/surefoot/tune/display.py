@@ -31,6 +31,7 @@ from surefoot.tune.study.pairing import pair_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import against_defaults, paired_text, present_value
 from surefoot.tune.study.trial_attributes import (
+    ENDED_EARLY,
     LEFT_BEHIND,
     failure_reason,
     is_interrupted,
@@ -326,7 +327,8 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     if trial.state == TrialState.COMPLETE:
         value = pair_text(trial) or study_file.units.of_value(f"{trial.value:.5g}")
         limits = beyond_text(trial_constraints(trial), study_file.constraints)
-        return f"trial {trial.number}: {value}{_environment(trial)}{limits}"
+        early = ", ended early" if trial.user_attrs.get(ENDED_EARLY) else ""
+        return f"trial {trial.number}: {value}{early}{_environment(trial)}{limits}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"
     return f"trial {trial.number}: failed, {explained_failure(trial)}"

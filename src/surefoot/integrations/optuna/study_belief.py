@@ -611,6 +611,33 @@ class StudyBelief:
         return mean, np.minimum(*others), np.maximum(*others)
 
     @with_own_settings
+    def interval_of_run(self, params: Mapping[str, Any]) -> tuple[float, float]:
+        """The central 95 % interval of one more measurement of a configuration.
+
+        It allows for the noise that is fitted, beside what is not known of the value, and not for
+        the standard error that the measurement states itself.
+
+        Args:
+            params: A configuration, as values by parameter name; the study has no environment.
+
+        Returns:
+            Lower and upper end.
+
+        Raises:
+            InvalidInput: If the configuration is not in the search space.
+        """
+        from scipy import stats
+
+        middle, *ends = self.on_model_scale(np.concatenate(self.predict([params])))
+        quantile = float(stats.t.ppf(0.975, self.belief.hyperparameters.dof))
+        noise = quantile * self.noise_scale
+        signs = np.sign(np.array(ends) - middle)
+        far = middle + signs * np.hypot(np.array(ends) - middle, noise)
+        sign = 1.0 if self.is_maximised else -1.0
+        found = self._array(self.belief.to_posterior.inverse(torch.from_numpy(sign * far)))
+        return float(found.min()), float(found.max())
+
+    @with_own_settings
     def difference(
         self, params: Mapping[str, Any], other: Mapping[str, Any]
     ) -> tuple[float, float, float]:

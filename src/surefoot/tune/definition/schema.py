@@ -112,6 +112,7 @@ class ObjectiveSection(Section):
         default=None, description="a command line that runs once, at the end of the run"
     )
     keep: bool = Field(default=False, description="true or false")
+    race: bool = Field(default=False, description="true or false")
     value: str | None = Field(default=None, description=VALUE)
     unit: str | None = Field(default=None, description=UNIT)
     log: bool = Field(default=False, description="true or false")
@@ -141,6 +142,10 @@ class ObjectiveSection(Section):
         if self.value is not None and self.command is None:
             raise InvalidKey(
                 "value", "given with `function`, expected with `command`: a function returns it"
+            )
+        if self.race and (self.command is None or self.value is not None):
+            raise InvalidKey(
+                "race", "true, expected a `command` that prints `samples:` line by line, no `value`"
             )
         check_value_name(self.value)
         check_unit(self.unit)

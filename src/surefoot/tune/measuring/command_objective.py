@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from surefoot.tune.measuring.printed_value import (
     split_worker,
 )
 from surefoot.tune.measuring.quantity import plain
+from surefoot.tune.measuring.race import NO_RACE, Race, complete_lines
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
@@ -89,7 +91,9 @@ class CommandObjective:
     def check(self) -> None:
         self._template.check_program(self._folder)
 
-    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+    def measure(
+        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+    ) -> Measurement | Failure:
         start = time.monotonic()
         try:
             arguments = self._template.fill(params, self._inactive)
@@ -99,7 +103,8 @@ class CommandObjective:
             return outcome(reason, "", time.monotonic() - start)
         try:
             deadline = None if self._timeout is None else start + self._timeout
-            code = process.wait(deadline, stop)
+            code = process.wait(deadline, stop, lambda: race.ends(searched(process.stdout)))
+            lost = code is None and race.ends(searched(process.stdout))
             seconds = time.monotonic() - start
         finally:
             process.end()
@@ -107,12 +112,13 @@ class CommandObjective:
         worker = None
         constraints = ObservedConstraints({})
         value: PrintedValue | Unclear | str
-        if code is None:
+        if code is None and not lost:
             value = timed_out(self._timeout)
         elif code:
             value = describe_exit(code)
         else:
             text = searched(process.stdout)
+            text = complete_lines(text) if lost else text
             if not self._names_worker:
                 worker, text = split_worker(text)
             text = plain(text)
@@ -125,7 +131,8 @@ class CommandObjective:
             value = printed_value(text, self._value, apart=list(reported)) or NO_NUMBER
         left = left_behind(process.left_behind)
         output = process.output.text()
-        return outcome(value, output, seconds, environment, left, constraints, worker)
+        found = outcome(value, output, seconds, environment, left, constraints, worker)
+        return replace(found, ended_early=lost) if isinstance(found, Measurement) else found
 
     def close(self) -> None:
         return None

@@ -38,6 +38,8 @@ class Measurement:
             the objective prints text; an empty one where it has none.
         text: What the number was read from, where the objective prints text.
         beside: Measurements of a companion back to back with it, in its unit.
+        ended_early: Whether its samples were clearly worse than the best known configuration, so
+            that it is of those until then.
     """
 
     value: float
@@ -50,6 +52,7 @@ class Measurement:
     units: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     beside: tuple[Measurement, ...] = ()
+    ended_early: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
+from surefoot.tune.measuring.race import NO_RACE, Race
 from surefoot.tune.stopping import Stop
 
 
@@ -21,10 +22,13 @@ class Objective(Protocol):
     def check(self) -> None:
         """Raise `InvalidCommand` if it cannot be started at all."""
 
-    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+    def measure(
+        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+    ) -> Measurement | Failure:
         """Run once with these parameters and the variables of a chosen environment.
 
-        Raises what `stop.check` raises, soon after a signal has come.
+        A command ends when its samples have lost the race. Raises what `stop.check` raises, soon
+        after a signal has come.
         """
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from surefoot.tune.measuring.unit_scales import factor
 
 NO_NUMBER = "no number on standard output"
 _WORKER = re.compile(r"^[^\S\n]*+worker[^\S\n]*+=[^\S\n]*+(.*)$", re.MULTILINE)
-_SAMPLES = re.compile(r"[^\S\n]*+samples[^\S\n]*+[:=]")
+_SAMPLES = re.compile(r"[^\S\n]*+samples?+[^\S\n]*+[:=]")
 _SHOWN = 6  # numbers or names in a message
 _NEAR = 80  # characters before a key and behind it that say what its number is
 _LINES = 200  # last ones in which names are looked for
@@ -107,8 +107,8 @@ def printed_value(
     """The measurement in a text.
 
     With a name it is the number that this names. Without one it is the number in the last line that
-    has any; if there are several, none is taken. The numbers behind `samples:` are replicates of
-    one run.
+    has any; if there are several, none is taken. The numbers behind `samples:`, in one
+    line or in several with none of others between, are replicates of one run.
 
     Args:
         text: Output of the objective.
@@ -133,12 +133,31 @@ def printed_value(
     if document is not None:
         numbers = [one for one in _numbers(document) if one.name not in apart]
         return _only(numbers, "the JSON output")
+    if samples := printed_samples(text):
+        return _replicates(samples)
     for line in reversed(text.split("\n")):
-        if samples := _replicates(line):
-            return samples
         if found := quantities(line):
             return _only(found, "the last line")
     return None
+
+
+def printed_samples(text: str) -> list[Quantity]:
+    """The last samples in a text: those of all lines of samples after which no other number comes.
+
+    Args:
+        text: Output of the objective.
+
+    Example:
+        >>> [one.value for one in printed_samples("samples: 3 ms, 5 ms")]
+        [3.0, 5.0]
+    """
+    samples: list[Quantity] = []
+    for line in reversed(plain(text).split("\n")):
+        found = _samples(line)
+        if not found and quantities(line):
+            break
+        samples = found + samples
+    return samples
 
 
 def named_value(
@@ -357,25 +376,32 @@ def _json_number(value: Any) -> Quantity | None:
         return Quantity(math.inf, text=str(value))
 
 
-def _replicates(line: str) -> PrintedValue | None:
-    """The measurement by a line of samples; None for a line that has anything else."""
+def _samples(line: str) -> list[Quantity]:
+    """The numbers of a line of samples; none of a line that has anything else."""
     label = _SAMPLES.match(line)
     rest = "" if label is None else line[label.end() :]
-    samples = quantities(rest, len(rest)) if rest else []
-    unit = next((one.unit for one in samples if isinstance(one, Quantity)), "")
-    values, others, position = [], "", 0
-    for one in samples:
-        size = factor(one.unit or unit, unit) if isinstance(one, Quantity) else None
-        if size is None or not isinstance(one, Quantity) or one.sem:
-            return None
-        values.append(one.value * size)
+    found = quantities(rest, len(rest)) if rest else []
+    samples = [one for one in found if isinstance(one, Quantity) and not one.sem]
+    others, position = "", 0
+    for one in found:
         others, position = others + rest[position : one.start], one.end
-    if (others + rest[position:]).strip(" \t,;[]()\"'`"):
-        return None
-    if not values:
-        return None
+    is_other = len(samples) < len(found) or (others + rest[position:]).strip(" \t,;[]()\"'`")
+    units = {one.unit or samples[0].unit for one in samples}
+    can_convert = all(factor(unit, samples[0].unit) is not None for unit in units)
+    return [] if is_other or not can_convert else samples
+
+
+def _replicates(samples: Sequence[Quantity]) -> PrintedValue | Unclear:
+    """The measurement by samples, in the unit of the first."""
+    unit, values = samples[0].unit, []
+    for one in samples:
+        size = factor(one.unit or unit, unit)
+        if size is None:
+            return Unclear(f"samples in {unit} and in {one.unit}, expected one unit")
+        values.append(one.value * size)
     measured = of_replicates(values)
-    return PrintedValue(measured.value, measured.sem, unit, line.strip())
+    text = " ".join(one.text for one in samples)
+    return PrintedValue(measured.value, measured.sem, unit, f"samples: {text}")
 
 
 def _duration(text: str) -> PrintedValue | None:

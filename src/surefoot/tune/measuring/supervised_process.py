@@ -8,7 +8,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from surefoot.tune.measuring.kept_processes import KeptProcesses
@@ -129,15 +129,18 @@ class SupervisedProcess:
                 ready.add(key.fd)
         return ready
 
-    def wait(self, deadline: float | None, stop: Stop) -> int | None:
+    def wait(
+        self, deadline: float | None, stop: Stop, enough: Callable[[], bool] = lambda: False
+    ) -> int | None:
         """The exit code (negative: the signal), None if it still runs at the monotonic time.
 
-        Raises what `stop.check` raises.
+        It is None, too, where it still runs when what it has printed is `enough`. Raises what
+        `stop.check` raises.
         """
         while self._code is None:
             stop.check()
             left = POLL if deadline is None else min(POLL, deadline - time.monotonic())
-            if left <= 0:
+            if left <= 0 or enough():
                 return None
             self.read(left)
         self.drain()

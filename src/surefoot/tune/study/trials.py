@@ -28,22 +28,26 @@ from surefoot.integrations.optuna import (
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import Failure, Measurement, positive
+from surefoot.tune.measuring.race import NO_RACE
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.heartbeat import HEARTBEAT, SilentTrials
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.pairing import Pairing, companion_of
+from surefoot.tune.study.racing import race_of
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.time_budget import seconds_spent
 from surefoot.tune.study.trial_attributes import (
     ASKED,
     BESIDE,
+    ENDED_EARLY,
     FAILURE,
     LEFT_BEHIND,
     OUTPUT,
     OWNER,
     PAIR,
+    RACE,
     SECONDS,
     UNITS,
     is_round,
@@ -222,6 +226,8 @@ class StudyTrials:
                 attributes[STANDARD_ERROR] = result.sem
             if result.worker:
                 attributes[WORKER] = result.worker
+            if result.ended_early:
+                attributes[ENDED_EARLY] = True
         else:
             attributes |= {FAILURE: result.reason, OUTPUT: result.output}
             if result.blameless:
@@ -288,6 +294,8 @@ class StudyTrials:
         attributes |= {WORKER: self.worker} if self.worker else {}
         if (companion := Pairing(schedule.state).companion()) is not None:
             attributes[BESIDE] = companion.as_dict()
+        race = race_of(schedule.state) if self.study_file.objective.race else NO_RACE
+        raced = {} if race is NO_RACE else {RACE: race.as_dict()}
         fixed: dict[str, Any] = {FIXED: dict(self.given)} if self.given else {}
         following: Sequence[Mapping[str, Any]] = ()
         trials = schedule.state.trials
@@ -295,7 +303,7 @@ class StudyTrials:
             if wrong := self._misfit(queued.system_attrs.get(FIXED, {})):
                 self._reject(queued, wrong)
                 continue
-            for name, value in attributes.items():
+            for name, value in {**attributes, **raced}.items():
                 self.opened.storage.set_trial_user_attr(self._id(queued), name, value)
             return
         if not self._has_defaults(trials):
@@ -304,6 +312,8 @@ class StudyTrials:
             fixed, following = {FIXED: dict(design[0])}, design[1:]
         elif (planned := schedule.planned(begun)) is not None:
             attributes, fixed = attributes | planned.attributes, {FIXED: planned.params}
+        else:
+            attributes |= raced
         self.opened.study.add_trial(
             create_trial(state=TrialState.WAITING, user_attrs=attributes, system_attrs=fixed)
         )

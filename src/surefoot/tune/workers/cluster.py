@@ -20,6 +20,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.race import NO_RACE, Race
 from surefoot.tune.stopping import Stop
 from surefoot.types import InvalidInput, SurefootError
 
@@ -217,9 +218,13 @@ class ClusterObjective:
     def check(self) -> None:
         """Nothing: `check_workers` has done that."""
 
-    def measure(self, params: Mapping[str, Any], stop: Stop) -> Measurement | Failure:
+    def measure(
+        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+    ) -> Measurement | Failure:
         """Measure on the worker; raises `ClusterFailed` if it is gone."""
-        call = self._cluster.start(self._name, _measure, self._key, self._objective, dict(params))
+        call = self._cluster.start(
+            self._name, _measure, self._key, self._objective, dict(params), race
+        )
         try:
             while not call.done(POLL):
                 stop.check()
@@ -277,7 +282,11 @@ _here = _OnWorker()
 
 
 def _measure(
-    cancelled: Callable[[], bool], key: str, objective: Objective, params: dict[str, Any]
+    cancelled: Callable[[], bool],
+    key: str,
+    objective: Objective,
+    params: dict[str, Any],
+    race: Race,
 ) -> Measurement | Failure:
     def look() -> None:
         if cancelled():
@@ -288,7 +297,7 @@ def _measure(
         stop.check()
     try:
         stop.check()
-        return _here.use(key, objective).measure(params, stop)
+        return _here.use(key, objective).measure(params, stop, race)
     finally:
         _here.busy.release()
 

@@ -11,13 +11,14 @@ from optuna.trial import FrozenTrial, Trial
 
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
+from surefoot.tune.measuring.race import Race
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.failures import explained_failure
 from surefoot.tune.study.heartbeat import heartbeats
 from surefoot.tune.study.pairing import companion_of
-from surefoot.tune.study.trial_attributes import trial_environment
+from surefoot.tune.study.trial_attributes import RACE, trial_environment
 from surefoot.tune.study.trials import NoTrial, StudyTrials
 from surefoot.tune.study.waiting import WaitingNote
 from surefoot.types import SurefootError
@@ -124,8 +125,8 @@ def tune(
 
 
 def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
-    """The measurement of a trial, beside its companion if it has one."""
+    """The measurement of a trial, beside its companion if it has one, in its race."""
     params, companion = {**trial.params, **trial_environment(trial)}, companion_of(trial)
     if companion is None:
-        return objective.measure(params, stop)
+        return objective.measure(params, stop, Race.of(trial.user_attrs.get(RACE)))
     return companion.measure(objective, params, stop)

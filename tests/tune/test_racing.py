@@ -1,0 +1,138 @@
+"""Measurements that end early: when they do, how often wrongly, and what is recorded."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.study_doubles import all_of
+from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.study_file import StudyFile, StudyFileError
+from surefoot.tune.display import result_of
+from surefoot.tune.measuring.command_objective import CommandObjective
+from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.measuring.objective import objective_of
+from surefoot.tune.measuring.printed_value import printed_value
+from surefoot.tune.measuring.race import NO_RACE, Race
+from surefoot.tune.stopping import Stop
+from surefoot.tune.study.opened_study import create_study
+from surefoot.tune.study.racing import LEAST
+from surefoot.tune.study.trial_attributes import ENDED_EARLY, RACE, trial_sem
+from surefoot.tune.study.trials import StudyTrials
+from surefoot.tune.workers.worker_loop import tune
+
+ONE_BY_ONE = """
+import sys, time
+for value in sys.argv[2:]:
+    print(sys.argv[1], value, flush=True)
+    time.sleep(0.01)
+open("end", "w").close()
+print("sample: 1", end="", flush=True)
+"""
+
+
+def ever_lost(samples: np.ndarray, race: Race) -> bool:
+    return any(race.is_lost(samples[: count + 1]) for count in range(len(samples)))
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda random, size: random.standard_normal(size),
+        lambda random, size: random.standard_cauchy(size),
+        lambda random, size: random.lognormal(sigma=2.0, size=size) - 1.0,  # of median 0
+    ],
+    ids=["normal", "cauchy", "skewed"],
+)
+def test_a_run_at_the_limit_is_ended_in_one_of_forty_at_most(noise, maximize):
+    random, race = np.random.default_rng(3), Race(5.0, maximize)
+    sign = -1.0 if maximize else 1.0
+    lost = sum(ever_lost(5.0 + sign * noise(random, 40), race) for _ in range(400))
+    assert lost <= 0.025 * 400 + 3.0 * (400 * 0.025 * 0.975) ** 0.5
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_outliers_neither_end_a_run_nor_save_it(maximize):
+    sign = -1.0 if maximize else 1.0
+    race, worse, better = Race(0.0, maximize), sign * 1.0, -sign * 1.0
+    assert not race.is_lost([better, better, 1e9 * worse, better, better, better, 1e9 * worse])
+    assert race.is_lost([*[worse] * 5, 1e9 * better, *[worse] * 8])
+    assert not NO_RACE.is_lost([worse] * 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "samples"),
+    [
+        ("samples: 3\nsamples: 5", [3.0, 5.0]),
+        ("sample: 3 ms\nsample: 5 ms", [3.0, 5.0]),
+        ("sample: 3\nnow a word\nsamples: 5, 10\ndone", [3.0, 5.0, 10.0]),
+        ("sample: 99\nwarm-up took 7\nsample: 3\nsample: 5", [3.0, 5.0]),
+    ],
+)
+def test_samples_in_several_lines_are_of_one_run(text, samples):
+    assert printed_value(text).value == printed_value(f"samples: {samples}").value
+
+
+def raced(folder: Path, race: Race, label: str, *values: float) -> Measurement:
+    (folder / "bench.py").write_text(ONE_BY_ONE)
+    line = f"{sys.executable} bench.py {label} {' '.join(map(str, values))}"
+    objective = CommandObjective(CommandTemplate.parse(line), folder, 60.0)
+    found = objective.measure({}, Stop(), race)
+    assert isinstance(found, Measurement), found
+    return found
+
+
+def test_a_run_that_is_clearly_worse_ends_and_its_samples_count(tmp_path):
+    found = raced(
+        tmp_path, Race(0.01, False, "s"), "sample:", *[f"{20 + n % 3}ms" for n in range(500)]
+    )
+    assert found.ended_early
+    assert not (tmp_path / "end").exists()
+    assert 20.0 <= found.value <= 22.0
+    assert 0.0 < found.sem < 0.5
+
+
+@pytest.mark.parametrize("label", ["sample:", "value"])
+def test_a_run_that_may_be_better_goes_on(tmp_path, label):
+    values = [20.0, 5.0] * 6 if label == "sample:" else [20.0] * 12
+    found = raced(tmp_path, Race(10.0, False), label, *values)
+    assert not found.ended_early
+    assert (tmp_path / "end").exists()
+
+
+@pytest.mark.slow
+def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
+    bench = (
+        "import random, sys, time\nshare = float(sys.argv[2])\nfor _ in range(40):\n"
+        "    print('sample:', 1 + 10 * share + random.gauss(0, 0.1), flush=True)\n"
+        "    time.sleep(0.05 * (share > 0.5))\n"
+    )
+    path = write_study(("timeout = 30", "timeout = 30\nrace = true"), bench=bench)
+    opened = create_study(StudyFile.load(path))
+    for share in (0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17, 0.9, 0.1):
+        opened.study.enqueue_trial({"size": 1024, "share": share, "mode": "OFF"})
+    study_trials = StudyTrials(opened, LEAST + 2, "a run", "w0")
+    tune(study_trials, objective_of(study_trials.study_file, KeptProcesses(-1, -1)), Stop())
+    trials = all_of(study_trials)
+    assert all(RACE not in trial.user_attrs for trial in trials[:LEAST])
+    assert [bool(trial.user_attrs.get(ENDED_EARLY)) for trial in trials[LEAST:]] == [True, False]
+    assert trials[LEAST].value == pytest.approx(10.0, abs=0.3)
+    assert trial_sem(trials[LEAST]) > 1.5 * trial_sem(trials[0])
+    assert "ended early" in result_of(trials[LEAST], study_trials.study_file)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "timeout = 30\nrace = true\nvalue = 'p95'",
+        "timeout = 30\nrace = true\n[constraints]\nmemory = { max = 3 }",
+    ],
+)
+def test_a_race_that_cannot_be_run_is_refused(write_study, table):
+    with pytest.raises(StudyFileError, match=r"objective\.race: true"):
+        StudyFile.load(write_study(("timeout = 30", table)))
