@@ -1,0 +1,184 @@
+"""Single measurements and pairs, at equal numbers of measurements, on machines that change."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import torch
+
+import surefoot as sf
+from surefoot.tune.measuring.beside import Companion
+from surefoot.tune.measuring.measurement import Measurement
+from surefoot.tune.study.pairing import PILOTS, Repeats
+from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
+from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
+from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
+
+SPREAD = 0.3  # standard deviation of the logarithm of the latency over configurations
+NOISE = 0.05  # scale of Student-t noise with 3 degrees of freedom, of the logarithm
+BATCH = 5  # configurations
+METHODS = ("single", "pairs", "auto")
+CONDITIONS = ("steady", "steps", "drift", "bursts", "long bursts")
+PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]
+
+INTRODUCTION = """# Pairs on a machine that changes
+
+The logarithm of a latency is minimised over two parameters with {rounds} measurements, {trials}
+runs a row, in batches of {batch} configurations. It is a function drawn from a Gaussian process
+(standard deviation {spread}), with Student-t noise of 3 degrees of freedom and scale {noise}, and
+
+- **steady**: nothing else;
+- **steps**: a new level (standard deviation 0.5) at three times;
+- **drift**: a random walk, 0.1 from one measurement to the next;
+- **bursts**: a neighbour that slows it down 1.5 to 4 times, for four measurements in the mean, a
+  third of the time;
+- **long bursts**: likewise, for twelve measurements.
+
+**single** measures each configuration once, and the defaults every 20 measurements, with the
+effect of a drift; **pairs** measures each beside the defaults; **auto** decides after {pilots}
+pairs. **regret** is by how much the recommendation is slower than the best, median and mean;
+**better** how often it is better than the defaults; **covered** how often the 95 % interval of the
+change contains the true one, and **length** the median length of that interval.
+
+Run {date} on {cores} cores, CPU, one thread a run. {versions}.
+"""
+
+
+def levels(conditions: str, number: int, generator: np.random.Generator) -> np.ndarray:
+    """Logarithms of how much slower the machine is, by measurement."""
+    found = np.zeros(number)
+    if conditions == "steps":
+        for cut in np.sort(generator.choice(number, 3, replace=False)):
+            found[cut:] = 0.5 * generator.standard_normal()
+    elif conditions == "drift":
+        found = 0.1 * generator.standard_normal(number).cumsum()
+    elif "bursts" in conditions:
+        stay, size = (12.0 if "long" in conditions else 4.0), 0.0
+        for index in range(number):
+            ends = generator.random() < 1.0 / (stay if size else 2.0 * stay)
+            if ends:
+                size = 0.0 if size else float(np.log(generator.uniform(1.5, 4.0)))
+            found[index] = size
+    return found
+
+
+class _Machine:
+    """Measures the logarithm of the latency, again and again."""
+
+    def __init__(self, conditions: str, number: int, index: int) -> None:
+        self.function = drawn_function(2, np.random.default_rng(index))
+        generator = np.random.default_rng([2, index])
+        self._levels = levels(conditions, 2 * number, generator)
+        self._noise = NOISE * generator.standard_t(3, 2 * number)
+        self.count = 0
+
+    def truth(self, point: torch.Tensor) -> float:
+        return SPREAD * float(self.function(point[None]))
+
+    def measure(self, point: torch.Tensor) -> float:
+        index, self.count = self.count, self.count + 1
+        return self.truth(point) + float(self._levels[index] + self._noise[index])
+
+
+def run(trial: Trial) -> Rows:
+    """The same task by each method."""
+    return {"runs": list(_runs(trial))}
+
+
+def _runs(trial: Trial) -> Iterator[dict[str, object]]:
+    grid = torch.rand(10_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    defaults = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    for method in METHODS:
+        machine = _Machine(trial.case, trial.rounds, trial.index)
+        order = np.random.default_rng([3, trial.index])
+        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=trial.index)
+        reference = machine.measure(defaults)
+        optimizer.tell(defaults, -reference, time=0.0)
+        beside: list[list[float]] = []
+        while machine.count < trial.rounds:
+            for query in optimizer.ask_batch(BATCH):
+                repeats = Repeats.of([np.exp(one).tolist() for one in beside])
+                alone = repeats is not None and not repeats.favour_pairs
+                time = float(machine.count)
+                if method == "single":
+                    if machine.count % 20 == 0:
+                        optimizer.tell(defaults, -machine.measure(defaults), time=time)
+                    optimizer.tell(query, -machine.measure(query.point), time=time)
+                    continue
+                number = 1 + (method == "auto" and len(beside) < PILOTS)
+                turns = [query.point, *[defaults] * number]
+                if method == "auto" and alone:
+                    turns, known = [query.point], tuple(np.concatenate(beside))
+                else:
+                    known = ()
+                turns = turns[::-1] if order.integers(2) else turns
+                values = [(one is query.point, machine.measure(one)) for one in turns]
+                own = next(np.exp(value) for is_own, value in values if is_own)
+                others = [value for is_own, value in values if not is_own]
+                if others:
+                    beside.append(others)
+                measured = Measurement(
+                    own, 0.0, beside=tuple(Measurement(np.exp(one), 0.0) for one in others)
+                )
+                companion = Companion({}, np.exp(reference), "ab", tuple(np.exp(known)))
+                relative = companion.relative(measured)
+                optimizer.tell(query, -float(np.log(relative.value)), time=time)
+        yield _row(trial.case, method, machine, optimizer, -reference, grid, defaults)
+
+
+def _row(conditions, method, machine, optimizer, reference, grid, defaults) -> dict[str, object]:
+    found, best = optimizer.recommend(), SPREAD * float(machine.function(grid).min())
+    change = machine.truth(defaults) - machine.truth(found.point)
+    ends = optimizer.belief().difference(found.point, defaults)
+    if method != "single":
+        ends = [one - reference for one in (found.value, found.lower, found.upper)]
+    _, lower, upper = map(float, ends)
+    return {
+        "conditions": conditions,
+        "method": method,
+        "regret": float(np.expm1(max(machine.truth(found.point) - best, 0.0))),
+        "better": change > 0.0,
+        "covered": lower <= change <= upper,
+        "length": upper - lower,
+        "measurements": machine.count,
+    }
+
+
+def report(tables: Tables) -> str:
+    """Regret and intervals by condition and method."""
+    rows = tables["runs"]
+    groups = rows.groupby(["conditions", "method"], sort=False)
+    percent = "{:.1%}".format
+    table = pd.DataFrame(
+        {
+            "regret": groups["regret"].median().map(percent),
+            "mean regret": groups["regret"].mean().map(percent),
+            "better": groups["better"].mean().map("{:.0%}".format),
+            "covered": groups["covered"].mean().map("{:.0%}".format),
+            "length": groups["length"].median().map(percent),
+        }
+    ).reset_index("method")
+    introduction = INTRODUCTION.format(
+        rounds=PUBLISHED.rounds,
+        trials=rows["trial"].nunique(),
+        batch=BATCH,
+        spread=SPREAD,
+        noise=NOISE,
+        pilots=PILOTS,
+        **ran_on(PACKAGES),
+    )
+    return f"{introduction}\n{markdown(table)}"
+
+
+PUBLISHED = Scale(10, 40)
+EXPERIMENTS = [
+    benchmark(
+        "pairing",
+        "Pairs on a machine that changes",
+        published=PUBLISHED,
+        quick=Scale(1, 14),
+        run=run,
+        output=TableOutput(report),
+        cases=[Case(name) for name in CONDITIONS],
+    )
+]
