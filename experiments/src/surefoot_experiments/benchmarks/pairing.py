@@ -122,17 +122,25 @@ def _runs(trial: Trial) -> Iterator[dict[str, object]]:
                 )
                 companion = Companion({}, np.exp(reference), "ab", tuple(np.exp(known)))
                 relative = companion.relative(measured)
+                assert isinstance(relative, Measurement)
                 optimizer.tell(query, -float(np.log(relative.value)), time=time)
         yield _row(trial.case, method, machine, optimizer, -reference, grid, defaults)
 
 
-def _row(conditions, method, machine, optimizer, reference, grid, defaults) -> dict[str, object]:
+def _row(
+    conditions: str,
+    method: str,
+    machine: _Machine,
+    optimizer: sf.Optimizer,
+    reference: float,
+    grid: torch.Tensor,
+    defaults: torch.Tensor,
+) -> dict[str, object]:
     found, best = optimizer.recommend(), SPREAD * float(machine.function(grid).min())
     change = machine.truth(defaults) - machine.truth(found.point)
-    ends = optimizer.belief().difference(found.point, defaults)
-    if method != "single":
-        ends = [one - reference for one in (found.value, found.lower, found.upper)]
-    _, lower, upper = map(float, ends)
+    lower, upper = found.lower - reference, found.upper - reference
+    if method == "single":
+        _, lower, upper = map(float, optimizer.belief().difference(found.point, defaults))
     return {
         "conditions": conditions,
         "method": method,
