@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.study_doubles import all_of
+from surefoot.tune.comparison.compare import compare
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
@@ -17,7 +19,7 @@ from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.measuring.objective import objective_of
 from surefoot.tune.measuring.printed_value import printed_value
-from surefoot.tune.measuring.race import NO_RACE, Race
+from surefoot.tune.measuring.race import NO_RACE, Decided, Race
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study
 from surefoot.tune.study.racing import LEAST
@@ -124,6 +126,29 @@ def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     assert trials[LEAST].value == pytest.approx(10.0, abs=0.3)
     assert trial_sem(trials[LEAST]) > 1.5 * trial_sem(trials[0])
     assert "ended early" in result_of(trials[LEAST], study_trials.study_file)
+
+
+def test_the_second_run_of_a_pair_ends_once_it_is_decided(tmp_path):
+    for values, early in (([20.0] * 400, True), ([2.0] * 400, True), ([20.0, 2.0] * 12, False)):
+        found = raced(tmp_path, Decided(10.0), "sample:", *values)
+        assert found.ended_early is early
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("race", [True, False])
+def test_a_comparison_ends_second_runs_that_are_decided(write_study, race):
+    bench = (
+        "import random, sys, time\nfor _ in range(40):\n"
+        "    print('sample:', 1 + 10 * float(sys.argv[2]) + random.gauss(0, 0.1), flush=True)\n"
+        "    time.sleep(0.01)\n"
+    )
+    told = ("timeout = 30", f"timeout = 30\nrace = {str(race).lower()}")
+    path = write_study(told, bench=bench)
+    a, b = (f"size=1024,share={share},mode=OFF" for share in (0.1, 0.9))
+    result = compare(path, a, b, runs=3, quiet=True)
+    assert (result.wins_a, result.wins_b) == (3, 0)
+    runs = [json.loads(line) for line in (path.parent / "hill.compare.jsonl").open()][1:]
+    assert [bool(run.get("ended early")) for run in runs] == [False, race] * 3
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,9 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import show
 from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
-from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.race import Decided
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
@@ -272,7 +273,10 @@ def measure_pairs(
             stop.check()
             if stop.requested:
                 return
-            result = objective.measure({**settings[label], **environment}, stop)
+            race = []
+            if comparing.study_file.objective.race and number < len(record.pairs):
+                race = _decided(record.pairs[number], record.units)
+            result = objective.measure({**settings[label], **environment}, stop, *race)
             if isinstance(result, Failure) and result.unclear and not record.pairs:
                 raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
             if isinstance(result, Measurement):
@@ -281,6 +285,17 @@ def measure_pairs(
         if not quiet:
             show(console, _progress(comparing, record.pairs))
         _check_failures(record.pairs)
+
+
+def _decided(pair: Mapping[str, Measurement | Failure], units: Mapping[str, str]) -> list[Decided]:
+    """When the second run of a pair has told which of the two is better, if the first has a value.
+
+    The order is drawn independently of both runs, so the test of the signs stays exact.
+    """
+    (first,) = pair.values()
+    if isinstance(first, Failure):
+        return []
+    return [Decided(first.value, units.get(VALUE, ""))]
 
 
 def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str], dict[str, Any]]:

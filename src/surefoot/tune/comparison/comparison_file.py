@@ -58,6 +58,8 @@ class ComparisonRecord:
             line["value"] = result.value
             if result.sem:
                 line["sem"] = result.sem
+            if result.ended_early:
+                line["ended early"] = True
             if VALUE in result.units:
                 line["unit"] = result.units[VALUE]
             if result.constraints:

@@ -33,7 +33,7 @@ from surefoot.tune.measuring.printed_value import (
     split_worker,
 )
 from surefoot.tune.measuring.quantity import plain
-from surefoot.tune.measuring.race import NO_RACE, Race, complete_lines
+from surefoot.tune.measuring.race import NO_RACE, Ending, complete_lines
 from surefoot.tune.measuring.supervised_process import SupervisedProcess, Tail
 from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
@@ -92,7 +92,7 @@ class CommandObjective:
         self._template.check_program(self._folder)
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         start = time.monotonic()
         try:

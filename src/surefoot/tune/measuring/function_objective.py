@@ -24,7 +24,7 @@ from surefoot.tune.measuring.measurement import (
 )
 from surefoot.tune.measuring.observed_constraints import check_constraints
 from surefoot.tune.measuring.printed_value import of_replicates
-from surefoot.tune.measuring.race import NO_RACE, Race
+from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.measuring.supervised_process import POLL, SupervisedProcess
 from surefoot.tune.stopping import Stop
 
@@ -86,7 +86,7 @@ class FunctionObjective:
             )
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         start = time.monotonic()
         deadline = None if self._timeout is None else start + self._timeout

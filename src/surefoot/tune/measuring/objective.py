@@ -12,7 +12,7 @@ from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
-from surefoot.tune.measuring.race import NO_RACE, Race
+from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.stopping import Stop
 
 
@@ -23,7 +23,7 @@ class Objective(Protocol):
         """Raise `InvalidCommand` if it cannot be started at all."""
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         """Run once with these parameters and the variables of a chosen environment.
 

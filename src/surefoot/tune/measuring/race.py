@@ -21,11 +21,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 from surefoot.tune.measuring.printed_value import printed_samples
 from surefoot.tune.measuring.unit_scales import factor
 
 ERROR = 0.025  # probability of ending a run whose samples are no worse than the limit
+
+
+class Ending(Protocol):
+    """When a measurement ends before all its samples are there."""
+
+    def ends(self, printed: str) -> bool:
+        """Whether what it has printed so far is enough."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,24 @@ class Race:
 
 
 NO_RACE = Race(math.inf, maximize=False)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The second run of a pair, once it is clearly better or worse than the first.
+
+    Args:
+        value: The value of the first run.
+        unit: Its unit, empty if it has none.
+    """
+
+    value: float
+    unit: str = ""
+
+    def ends(self, printed: str) -> bool:
+        """Whether the samples in the complete lines of an output are clearly on one side of it."""
+        sides = (Race(self.value, maximize, self.unit) for maximize in (False, True))
+        return any(side.ends(printed) for side in sides)
 
 
 def complete_lines(printed: str) -> str:

@@ -16,10 +16,11 @@ LEAST = 8  # measurements before the first race: fewer do not tell the noise of 
 
 
 def race_of(state: StudyState) -> Race:
-    """The race of the next measurement against the recommended configuration.
+    """The race of the next measurement against the best measured configuration.
 
     Its limit is the bad end of the central 95 % interval of a run of that configuration, so that
-    this is ended in 2.5 % of its runs for being out of it, and in as many by chance.
+    this is ended in 2.5 % of its runs for being out of it, and in as many by chance. (A better one
+    that was not measured is a prediction, which a race would keep from being corrected.)
 
     Args:
         state: The study.
@@ -28,11 +29,14 @@ def race_of(state: StudyState) -> Race:
         The race; `NO_RACE` while there are too few measurements.
     """
     try:
-        model, best = state.belief, state.recommendation
+        model = state.belief
     except NotReady:
         return NO_RACE
     if len(model.trials) < LEAST:
         return NO_RACE
-    lower, upper = model.interval_of_run(best.params)
+    measured = [trial.params for trial in state.measured]
+    values, *_ = model.predict(measured)
+    best = int(values.argmax() if model.is_maximised else values.argmin())
+    lower, upper = model.interval_of_run(measured[best])
     limit = lower if model.is_maximised else upper
     return Race(limit, model.is_maximised, study_units(state.attributes).get(VALUE, ""))

@@ -20,7 +20,7 @@ from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
-from surefoot.tune.measuring.race import NO_RACE, Race
+from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.stopping import Stop
 from surefoot.types import InvalidInput, SurefootError
 
@@ -219,7 +219,7 @@ class ClusterObjective:
         """Nothing: `check_workers` has done that."""
 
     def measure(
-        self, params: Mapping[str, Any], stop: Stop, race: Race = NO_RACE
+        self, params: Mapping[str, Any], stop: Stop, race: Ending = NO_RACE
     ) -> Measurement | Failure:
         """Measure on the worker; raises `ClusterFailed` if it is gone."""
         call = self._cluster.start(
@@ -286,7 +286,7 @@ def _measure(
     key: str,
     objective: Objective,
     params: dict[str, Any],
-    race: Race,
+    race: Ending,
 ) -> Measurement | Failure:
     def look() -> None:
         if cancelled():

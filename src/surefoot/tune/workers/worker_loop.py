@@ -127,6 +127,7 @@ def tune(
 def measure(objective: Objective, trial: Trial, stop: Stop) -> Measurement | Failure:
     """The measurement of a trial, beside its companion if it has one, in its race."""
     params, companion = {**trial.params, **trial_environment(trial)}, companion_of(trial)
-    if companion is None:
-        return objective.measure(params, stop, Race.of(trial.user_attrs.get(RACE)))
-    return companion.measure(objective, params, stop)
+    if companion is not None:
+        return companion.measure(objective, params, stop)
+    race = [Race.of(trial.user_attrs[RACE])] if RACE in trial.user_attrs else []
+    return objective.measure(params, stop, *race)
