@@ -73,6 +73,7 @@ def test_a_level_that_a_pair_shares_cancels(write_study, companion):
         )
 
 
+@pytest.mark.slow
 def test_the_order_within_pairs_is_random_and_the_study_s_own(write_study):
     orders = []
     for _ in range(2):

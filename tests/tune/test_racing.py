@@ -54,8 +54,8 @@ def ever_lost(samples: np.ndarray, race: Race) -> bool:
 def test_a_run_at_the_limit_is_ended_in_one_of_forty_at_most(noise, maximize):
     random, race = np.random.default_rng(3), Race(5.0, maximize)
     sign = -1.0 if maximize else 1.0
-    lost = sum(ever_lost(5.0 + sign * noise(random, 40), race) for _ in range(400))
-    assert lost <= 0.025 * 400 + 3.0 * (400 * 0.025 * 0.975) ** 0.5
+    lost = sum(ever_lost(5.0 + sign * noise(random, 40), race) for _ in range(200))
+    assert lost <= 0.025 * 200 + 3.0 * (200 * 0.025 * 0.975) ** 0.5
 
 
 @pytest.mark.parametrize("maximize", [False, True])
@@ -107,7 +107,7 @@ def test_a_run_that_may_be_better_goes_on(tmp_path, label):
     assert (tmp_path / "end").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_ends_runs_that_lose_and_keeps_their_samples(write_study):
     bench = (
         "import random, sys, time\nshare = float(sys.argv[2])\nfor _ in range(40):\n"
@@ -135,7 +135,7 @@ def test_the_second_run_of_a_pair_ends_once_it_is_decided(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("race", [True, False])
+@pytest.mark.parametrize("race", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_comparison_ends_second_runs_that_are_decided(write_study, race):
     bench = (
         "import random, sys, time\nfor _ in range(40):\n"
