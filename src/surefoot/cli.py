@@ -302,6 +302,15 @@ def compare(
             help="Runs of each configuration, at most; earlier ones included.",
         ),
     ] = 40,
+    slices: Annotated[
+        int,
+        typer.Option(
+            parser=_integer(1),
+            metavar="INTEGER",
+            help="Cut each run into so many, of the samples that it prints one by one, each in a "
+            "pair of its own.",
+        ),
+    ] = 1,
     confidence: Annotated[
         float,
         typer.Option(
@@ -339,6 +348,7 @@ def compare(
             a,
             b,
             runs=runs,
+            slices=slices,
             confidence=confidence,
             all_runs=all_runs,
             new=new,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.study_doubles import all_of
-from surefoot.tune.comparison.compare import compare
+from surefoot.tune.comparison.compare import ComparisonFailed, compare
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.display import result_of
@@ -149,6 +149,28 @@ def test_a_comparison_ends_second_runs_that_are_decided(write_study, race):
     assert (result.wins_a, result.wins_b) == (3, 0)
     runs = [json.loads(line) for line in (path.parent / "hill.compare.jsonl").open()][1:]
     assert [bool(run.get("ended early")) for run in runs] == [False, race] * 3
+
+
+@pytest.mark.slow
+def test_a_comparison_in_slices_takes_a_share_of_each_run(write_study):
+    bench = (
+        "import sys, time\nfor step in range(40):\n"
+        "    print('sample:', step + float(sys.argv[2]), flush=True)\n    time.sleep(0.02)\n"
+    )
+    path = write_study(bench=bench)
+    a, b = (f"size=1024,share={share},mode=OFF" for share in (0.2, 0.3))
+    result = compare(path, a, b, runs=1, slices=4, quiet=True)
+    runs = [json.loads(line) for line in (path.parent / "hill.compare.jsonl").open()][1:]
+    assert [run["samples"] for run in runs[:2]] == [40, 40]
+    assert all(10 <= run["samples"] < 30 for run in runs[2:])  # some come while it ends
+    assert result.pairs == 4
+
+
+def test_slices_need_samples(write_study):
+    path = write_study()
+    a, b = (f"size=1024,share={share},mode=OFF" for share in (0.2, 0.3))
+    with pytest.raises(ComparisonFailed, match="a run printed no samples"):
+        compare(path, a, b, slices=3, quiet=True)
 
 
 @pytest.mark.parametrize(

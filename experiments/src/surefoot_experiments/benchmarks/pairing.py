@@ -16,7 +16,7 @@ from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
 SPREAD = 0.3  # standard deviation of the logarithm of the latency over configurations
 NOISE = 0.05  # scale of Student-t noise with 3 degrees of freedom, of the logarithm
-BATCH = 5  # configurations
+BATCH = 10  # configurations
 METHODS = ("single", "pairs", "auto")
 CONDITIONS = ("steady", "steps", "drift", "bursts", "long bursts")
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]

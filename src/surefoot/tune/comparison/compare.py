@@ -39,7 +39,7 @@ from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.measuring.objective import Objective, objective_of
-from surefoot.tune.measuring.race import Decided
+from surefoot.tune.measuring.race import Decided, Ending, First, Slice
 from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
@@ -67,6 +67,7 @@ class Comparing:
         pairs: Pairs at most, earlier ones included.
         confidence: Confidence of the decision.
         all_pairs: Whether to go on after a decision.
+        slices: Into how many parts a run is cut, each of them in a pair of its own.
     """
 
     study_file: StudyFile
@@ -75,6 +76,22 @@ class Comparing:
     pairs: int
     confidence: float
     all_pairs: bool
+    slices: int = 1
+
+    def endings(self, record: ComparisonRecord, number: int) -> list[Ending]:
+        """When the next run of a pair ends early; the runs of the first pair say how long they are.
+
+        The order within a pair is drawn independently of its runs, so that the test stays exact
+        although the second run ends once it is decided.
+        """
+        endings: list[Ending] = []
+        pair = record.pairs[number] if number < len(record.pairs) else {}
+        if self.slices > 1 and record.samples and number:
+            endings.append(Slice(math.ceil(record.samples / self.slices)))
+        first = next(iter(pair.values()), None)
+        if self.study_file.objective.race and isinstance(first, Measurement):
+            endings.append(Decided(first.value, record.units.get(VALUE, "")))
+        return endings
 
     @property
     def minimize(self) -> bool:
@@ -115,6 +132,7 @@ def compare(
     b: str = "recommended",
     *,
     runs: int = 40,
+    slices: int = 1,
     confidence: float = 0.95,
     all_runs: bool = False,
     new: bool = False,
@@ -135,6 +153,8 @@ def compare(
             trial 0 where there are none.
         b: The configuration that may be better.
         runs: Runs of each configuration, at most, those of earlier calls included.
+        slices: Into how many parts a run is cut, each of them in a pair of its own, where the
+            command prints its samples one by one: a run ends with its share of them.
         confidence: One minus the probability that two equal configurations are ever called
             different.
         all_runs: Whether to go on after the decision, for a narrower interval.
@@ -156,6 +176,7 @@ def compare(
         KeyboardInterrupt: At a second Ctrl-C.
     """
     checks.count("runs", runs)
+    checks.count("slices", slices)
     checks.probability("confidence", confidence)
     study_file = StudyFile.load(path)
     first = named_setting(study_file, first_setting(study_file) if a is None else a)
@@ -165,7 +186,8 @@ def compare(
             f"{SAME} ({_params(first.params, study_file.units)}): choose different ones, or use "
             "--aa to check the measurement"
         )
-    comparing = Comparing(study_file, first, second, runs, confidence, all_runs)
+    pairs = runs * slices
+    comparing = Comparing(study_file, first, second, pairs, confidence, all_runs, slices)
     console = console_of(quiet) if console is None else console
     stop = Stop(note=lambda: show(console, STOPPING))
     with (
@@ -273,29 +295,24 @@ def measure_pairs(
             stop.check()
             if stop.requested:
                 return
-            race = []
-            if comparing.study_file.objective.race and number < len(record.pairs):
-                race = _decided(record.pairs[number], record.units)
-            result = objective.measure({**settings[label], **environment}, stop, *race)
+            params = {**settings[label], **environment}
+            if endings := comparing.endings(record, number):
+                result = objective.measure(params, stop, First(tuple(endings)))
+            else:
+                result = objective.measure(params, stop)
             if isinstance(result, Failure) and result.unclear and not record.pairs:
                 raise ComparisonFailed(f"{printable(result.reason)}; nothing was recorded")
             if isinstance(result, Measurement):
                 result = in_study_units(result, declared, record.units)
+                if comparing.slices > 1 and not getattr(result, "samples", 1):
+                    raise ComparisonFailed(
+                        "a run printed no samples, expected lines such as `sample: 12.5` of a run "
+                        "that is measured in slices; nothing was recorded"
+                    )
             record.add(number, label, result, environment)
         if not quiet:
             show(console, _progress(comparing, record.pairs))
         _check_failures(record.pairs)
-
-
-def _decided(pair: Mapping[str, Measurement | Failure], units: Mapping[str, str]) -> list[Decided]:
-    """When the second run of a pair has told which of the two is better, if the first has a value.
-
-    The order is drawn independently of both runs, so the test of the signs stays exact.
-    """
-    (first,) = pair.values()
-    if isinstance(first, Failure):
-        return []
-    return [Decided(first.value, units.get(VALUE, ""))]
 
 
 def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str], dict[str, Any]]:

@@ -60,6 +60,8 @@ class ComparisonRecord:
                 line["sem"] = result.sem
             if result.ended_early:
                 line["ended early"] = True
+            if result.samples:
+                line["samples"] = result.samples
             if VALUE in result.units:
                 line["unit"] = result.units[VALUE]
             if result.constraints:
@@ -75,6 +77,12 @@ class ComparisonRecord:
         if pair == len(self.pairs):
             self.pairs.append({})
         self.pairs[pair][label] = result
+
+    @property
+    def samples(self) -> int:
+        """Number of samples of a whole run, as the first one has them; 0 before it."""
+        runs = (run for pair in self.pairs for run in pair.values())
+        return next((run.samples for run in runs if isinstance(run, Measurement)), 0)
 
     @property
     def units(self) -> dict[str, str]:
@@ -206,7 +214,13 @@ def _result(line: dict[str, Any]) -> Measurement | Failure:
         limited = _of(dict, line.get("constraints", {}))
         constraints = {name: _number(one) for name, one in limited.items()}
         return Measurement(
-            value, seconds, environment, constraints=constraints, sem=sem, units=units
+            value,
+            seconds,
+            environment,
+            constraints=constraints,
+            sem=sem,
+            units=units,
+            samples=_count(line.get("samples", 0)),
         )
     reason, output = _of(str, line["failure"]), _of(str, line["output"])
     return Failure(reason, output, seconds, _of(bool, line["blameless"]))

@@ -29,6 +29,7 @@ from surefoot.tune.measuring.printed_value import (
     NO_NUMBER,
     PrintedValue,
     Unclear,
+    printed_samples,
     printed_value,
     split_worker,
 )
@@ -112,6 +113,7 @@ class CommandObjective:
         worker = None
         constraints = ObservedConstraints({})
         value: PrintedValue | Unclear | str
+        text = ""
         if code is None and not lost:
             value = timed_out(self._timeout)
         elif code:
@@ -132,7 +134,9 @@ class CommandObjective:
         left = left_behind(process.left_behind)
         output = process.output.text()
         found = outcome(value, output, seconds, environment, left, constraints, worker)
-        return replace(found, ended_early=lost) if isinstance(found, Measurement) else found
+        if not isinstance(found, Measurement):
+            return found
+        return replace(found, ended_early=lost, samples=len(printed_samples(text)))
 
     def close(self) -> None:
         return None

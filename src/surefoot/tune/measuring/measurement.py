@@ -40,6 +40,7 @@ class Measurement:
         beside: Measurements of a companion back to back with it, in its unit.
         ended_early: Whether its samples were clearly worse than the best known configuration, so
             that it is of those until then.
+        samples: How many samples it is of, where they were printed as such.
     """
 
     value: float
@@ -53,6 +54,7 @@ class Measurement:
     text: str = ""
     beside: tuple[Measurement, ...] = ()
     ended_early: bool = False
+    samples: int = 0
 
 
 @dataclass(frozen=True)

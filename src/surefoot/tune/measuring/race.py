@@ -117,6 +117,36 @@ class Decided:
         return any(side.ends(printed) for side in sides)
 
 
+@dataclass(frozen=True)
+class Slice:
+    """A run that ends after so many samples.
+
+    Args:
+        samples: The number, at least 1.
+    """
+
+    samples: int
+
+    def ends(self, printed: str) -> bool:
+        """Whether the complete lines of an output have as many samples."""
+        return len(printed_samples(complete_lines(printed))) >= self.samples
+
+
+@dataclass(frozen=True)
+class First:
+    """The first of several endings.
+
+    Args:
+        endings: The endings.
+    """
+
+    endings: tuple[Ending, ...]
+
+    def ends(self, printed: str) -> bool:
+        """Whether one of them has come."""
+        return any(one.ends(printed) for one in self.endings)
+
+
 def complete_lines(printed: str) -> str:
     """An output without the line that is still being printed."""
     return printed[: printed.rfind("\n") + 1]
