@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from surefoot._internal.html import as_html, value_text
@@ -130,11 +131,26 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class Diagnostics:
+    """Diagnostics of an estimate, see `Info`."""
+
+    width: float
+    threshold: float | None
+    truncated: int
+    truncated_total: int
+    dimension: int
+    information_gain: float
+
+
 class Info:
-    """Diagnostics of one `Optimizer.tell`.
+    """Diagnostics of one `Optimizer.tell`; those of the estimate are found when they are read.
 
     Args:
         round: Number of rewards so far.
+        seconds: Time that the call took.
+        find: Finds the diagnostics of the estimate.
+
+    Attributes:
         width: Multiplier of the standard deviation in the next confidence bounds.
         threshold: Threshold of the estimator, in reward units (of transformed rewards, if they are
             transformed): on |residual|, where `Huber` starts to reduce the weight and where that
@@ -144,17 +160,54 @@ class Info:
         truncated_total: Number of all such rewards in the current estimate.
         dimension: Dimension m of the features.
         information_gain: Half the log determinant of I + K / ridge, in nats.
-        seconds: Time that the call took.
     """
 
-    round: int
-    width: float
-    threshold: float | None
-    truncated: int
-    truncated_total: int
-    dimension: int
-    information_gain: float
-    seconds: float
+    def __init__(self, round: int, seconds: float, find: Callable[[], Diagnostics]) -> None:
+        self.round = round
+        self.seconds = seconds
+        self._find = find
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """Diagnostics of the estimate from the rewards up to this one."""
+        return self._find()
+
+    @property
+    def width(self) -> float:
+        return self.diagnostics.width
+
+    @property
+    def threshold(self) -> float | None:
+        return self.diagnostics.threshold
+
+    @property
+    def truncated(self) -> int:
+        return self.diagnostics.truncated
+
+    @property
+    def truncated_total(self) -> int:
+        return self.diagnostics.truncated_total
+
+    @property
+    def dimension(self) -> int:
+        return self.diagnostics.dimension
+
+    @property
+    def information_gain(self) -> float:
+        return self.diagnostics.information_gain
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The values: what finds them cannot be pickled, and a copy outlives it."""
+        return {"round": self.round, "seconds": self.seconds, "diagnostics": self.diagnostics}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Info) and self.__getstate__() == other.__getstate__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = {"round": self.round, **vars(self.diagnostics), "seconds": self.seconds}
+        return f"Info({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,7 +186,7 @@ class TestUses:
 
 def test_rewards_that_contradict_the_norm_are_reported() -> None:
     with pytest.warns(UserWarning, match="contradict"):
-        told(widths.dual_mixture(0.01, 0.1), ridge=0.01)
+        told(widths.dual_mixture(0.01, 0.1), ridge=0.01).belief()
 
 
 def test_other_estimators_have_no_such_bounds() -> None:

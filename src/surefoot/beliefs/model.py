@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, Protocol
 
 import torch
@@ -139,10 +139,14 @@ class Model:
             observations.times,
         )
 
+    @cached_property
+    def band_rules(self) -> Sequence[BandRule]:
+        """The width, if its bounds are narrowed by those of other regularisations."""
+        return (self.width,) if isinstance(self.width, BandRule) else ()
+
     def other_ridges(self, fitted: Fitted) -> tuple[float, ...]:
         """Regularisations whose bounds narrow the band, beside that of the model."""
-        width = self.width
-        return width.ridges(fitted.noise) if isinstance(width, BandRule) else ()
+        return tuple(ridge for rule in self.band_rules for ridge in rule.ridges(fitted.noise))
 
     def regressor(
         self, fitted: Fitted, observations: Observations, generator: torch.Generator
@@ -309,11 +313,10 @@ class Regressor:
         )
 
     def _band(self, sample: Sample, progress: Progress) -> Band:
-        rule = self.model.width
-        if not isinstance(rule, BandRule):
-            return SYMMETRIC
-        regressions = self.shifted.of(self.regression, sample.version)
-        return narrowed(rule, regressions, sample, progress)
+        for rule in self.model.band_rules:
+            regressions = self.shifted.of(self.regression, sample.version)
+            return narrowed(rule, regressions, sample, progress)
+        return SYMMETRIC
 
     def _in(self, regression: Regression) -> Regressor:
         """The same with another regression."""

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
-from surefoot.beliefs.band import BandRule
 from surefoot.beliefs.model import Model, Regressor
 from surefoot.beliefs.outcome import Inferred, OutcomeBelief
 from surefoot.estimators import LeastSquares
@@ -43,12 +42,28 @@ class Outstanding:
     missing: int
 
 
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Belief from all rewards, as the next choice will find it.
+
+    Args:
+        regressor: The regressor after the estimate.
+        generator: Source of its random choices, a copy.
+        belief: The belief.
+    """
+
+    regressor: Regressor
+    generator: torch.Generator
+    belief: OutcomeBelief
+
+
 @dataclass(eq=False)
 class History:
     """Keeps the belief of the objective up to date as points are chosen and rewards arrive.
 
     `pull` says that a point was chosen, `observe` that a reward came from it, `release` that none
-    will. A regression that works in batches keeps the estimate until its features are due.
+    will. The estimate is made when the next point is chosen; one that is looked at before does not
+    change the run. A regression that works in batches keeps it until its features are due.
 
     Args:
         model: Parts of the model.
@@ -61,7 +76,8 @@ class History:
     initial: int = field(default=0, metadata={"saved": False})
     observations: Observations = field(init=False)
     regressor: Regressor = field(init=False)
-    fitted_at: int = 0
+    fitted_at: int = 0  # number of rewards that hyperparameters are due to be fitted to
+    in_use: int = 0  # and of those in use
     outstanding: list[Outstanding] = field(default_factory=list)
     inferred: Inferred | None = None  # before the first reward
     _missing: dict[int | bytes, list[Outstanding]] = field(  # those with missing rewards
@@ -71,11 +87,14 @@ class History:
     _selected: int = 0  # outstanding pulls in it
     _latest: OutcomeBelief | None = field(default=None, metadata={"saved": False})
     _belief: OutcomeBelief | None = field(default=None, metadata={"saved": False})
+    _look: _Look | None = field(default=None, metadata={"saved": False})
 
     def __post_init__(self) -> None:
         space = self.model.space
         self.observations = Observations(space.dimension, space.lower.device)
-        self._use(self.model.fit(self.observations))
+        self.regressor = self.model.regressor(
+            self.model.fit(self.observations), self.observations, self.generator
+        )
         self._check_width()
 
     @property
@@ -92,10 +111,7 @@ class History:
             self._count(Pull(point, arm, count))
 
     def observe(self, location: Location, measured: Measurement) -> None:
-        """A reward came from a location, whether it was chosen before or not.
-
-        The belief is brought up to date by `infer`.
-        """
+        """A reward came from a location, whether it was chosen before or not."""
         point, arm = location.point, location.arm
         if _key(point, arm) not in self._missing:
             self.pull(point, arm)
@@ -126,15 +142,17 @@ class History:
         if self._is_batched:
             self._count(Pull(point, arm, -count))
 
-    def infer(self) -> OutcomeBelief:
-        """The belief from all rewards; within a batch, from those before it."""
-        if self.inferred is None or not self._is_batched:
-            self._renew()
-        return self.latest
+    def settle(self) -> None:
+        """Decide which rewards hyperparameters are fitted to, after those told together."""
+        if self._is_batched:
+            if self.inferred is None and len(self.observations):
+                self._renew()
+        elif self._fit_is_due():
+            self.fitted_at = len(self.observations)
 
     def selection(self) -> Posterior:
         """The posterior that the next point is chosen by: outstanding pulls lower its variance."""
-        if self.regressor.regression.is_due:
+        if self.regressor.regression.is_due or self._is_stale:
             self._renew()
         posterior = self.latest.posterior if self._selection is None else self._selection
         new = self.outstanding[self._selected :]
@@ -146,15 +164,25 @@ class History:
 
     @property
     def latest(self) -> OutcomeBelief:
-        """The belief in use; `NotReady` before the first reward."""
-        if self._latest is None:
+        """The belief from all rewards; within a batch, from those before it.
+
+        Raises:
+            NotReady: Before the first reward.
+        """
+        if not len(self.observations):
             raise NotReady(_NO_REWARDS)
-        return self._latest
+        if not self._is_stale:
+            return self._latest  # type: ignore[return-value]
+        if self._look is None or len(self._look.belief.observations) != len(self.observations):
+            own = self.generator.clone_state()
+            regressor = replace(self._due_regressor(own))  # whose state is its own
+            self._look = _Look(regressor, own, regressor.infer(self.observations))
+        return self._look.belief
 
     @property
     def width(self) -> float:
         """Multiplier of the standard deviation in the next bounds."""
-        return self.regressor.width_at_start() if self._latest is None else self._latest.width
+        return self.latest.width if len(self.observations) else self.regressor.width_at_start()
 
     def belief(self) -> OutcomeBelief:
         """The belief from all rewards so far, under hyperparameters and features of all of them.
@@ -175,16 +203,17 @@ class History:
         return self.model.belief(observations, self.model.fit(observations), self.generator)
 
     def _current(self) -> OutcomeBelief:
-        latest, observations = self.latest, self.observations
+        observations = self.observations
         rule, number = self.model.hyperparameters, len(observations)
         if not (rule.lasting or self.fitted_at >= min(number, self.initial)):
             return self.belief_with(observations)
+        latest = self.latest
         if self._is_batched and number >= 2 * latest.inferred.number:
             own = self.generator.clone_state()
             regressor = self.regressor.redrawn(observations, own)
             regressor.state = regressor.replayed(observations)
             return regressor.infer(observations)
-        if len(latest.observations) == number:
+        if not self._is_batched or len(latest.observations) == number:
             return latest
         due = rule.is_due(number, self.fitted_at)
         return self.regressor.current(
@@ -203,7 +232,7 @@ class History:
             ) from error
         checks.non_negative("what `width` gives", width)
         estimator = self.model.estimator
-        if isinstance(given, BandRule) and not isinstance(estimator, LeastSquares):
+        if self.model.band_rules and not isinstance(estimator, LeastSquares):
             raise InvalidInput(
                 f"`width` is {given!r}, whose bounds are those of least squares, and `estimator` "
                 f"is {checks.shown(estimator)}: pass `LeastSquares()`, or another width."
@@ -218,18 +247,18 @@ class History:
             saved["fitted"]["fields"]["kernel"] = OUTSIDE
         decoder.fill(fitted, saved["fitted"])
         decoder.fill(self.observations, fields["observations"])
-        self._use(fitted)
+        self.regressor = self._regressor(fitted, self.generator)
         decoder.fill(self.regressor.regression, saved["regression"])
         if is_whole(saved["state"]):
             self.regressor.state = decoder.decode(saved["state"])
         else:
             self.regressor.state = self.regressor.replayed(self.observations)
-        for name in ("fitted_at", "outstanding", "inferred", "_selection", "_selected"):
+        for name in ("fitted_at", "in_use", "outstanding", "inferred", "_selection", "_selected"):
             setattr(self, name, decoder.decode(fields[name]))
         for one in self.outstanding:
             if one.missing:
                 self._missing.setdefault(_key(one.point, one.arm), []).append(one)
-        if self.inferred is not None:
+        if self.inferred is not None and not self._is_behind:
             self._attach(self.inferred)
 
     def _attach(self, inferred: Inferred) -> None:
@@ -243,19 +272,44 @@ class History:
             self._selection = self.regressor.restored(seen, kept).posterior
         self.inferred = self._latest.inferred
 
+    @property
+    def _is_behind(self) -> bool:
+        """Whether the estimate is not from all rewards, and is not to stay for a batch."""
+        known = 0 if self.inferred is None else self.inferred.number
+        return not self._is_batched and known != len(self.observations)
+
+    @property
+    def _is_stale(self) -> bool:
+        return self._latest is None or self._is_behind
+
     def _renew(self) -> None:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
-        if self._fit_is_due():
-            self._use(self.model.fit(self.observations))
-            self.fitted_at = len(self.observations)
         if self._is_batched:
-            self.regressor = self.regressor.redrawn(self.observations, self.generator)
+            if self._fit_is_due():
+                self.fitted_at = len(self.observations)
+            due = self._due_regressor(self.generator)
+            self.regressor = due.redrawn(self.observations, self.generator)
             for one in self.outstanding:
                 one.count = one.missing
             self.outstanding = [one for one in self.outstanding if one.missing]
-        self._latest, self._belief = self.regressor.infer(self.observations), None
+            self._latest = self.regressor.infer(self.observations)
+        elif self._is_as_looked:
+            self.regressor, self._latest = self._look.regressor, self._look.belief
+        else:
+            self.regressor = self._due_regressor(self.generator)
+            self._latest = self.regressor.infer(self.observations)
+        self.in_use = self.fitted_at
+        self._look = self._belief = None
         self.inferred = self._latest.inferred
         self._selection, self._selected = None, 0
+
+    @property
+    def _is_as_looked(self) -> bool:
+        """Whether the estimate that is due has been looked at, and nothing random was drawn."""
+        look = self._look
+        if look is None or len(look.belief.observations) != len(self.observations):
+            return False
+        return torch.equal(look.generator.get_state(), self.generator.get_state())
 
     def _fit_is_due(self) -> bool:
         """Whether to fit: by the rule, and rarely while the initial design is measured."""
@@ -264,13 +318,18 @@ class History:
             return number >= min(2 * before, self.initial)
         return rule.is_due(number, before)
 
-    def _use(self, fitted: Fitted) -> None:
-        """Go on with other hyperparameters, from the beginning where the kernel is another."""
-        before = getattr(self, "regressor", None)
-        if before is not None and before.fitted.kernel is fitted.kernel:
-            self.regressor = replace(before, fitted=fitted)
-        else:
-            self.regressor = self.model.regressor(fitted, self.observations, self.generator)
+    def _due_regressor(self, generator: torch.Generator) -> Regressor:
+        """The regressor under the hyperparameters that are due."""
+        if self.in_use == self.fitted_at:
+            return self.regressor
+        fitted = self.model.fit(self.observations.first(self.fitted_at))
+        return self._regressor(fitted, generator)
+
+    def _regressor(self, fitted: Fitted, generator: torch.Generator) -> Regressor:
+        """The regressor under other hyperparameters, begun anew where the kernel is another."""
+        if self.fitted.kernel is fitted.kernel:
+            return replace(self.regressor, fitted=fitted)
+        return self.model.regressor(fitted, self.observations, generator)
 
     def _known_deviation(self, point: Tensor) -> float:
         """Standard deviation of the known part of the noise at a point (d,)."""

@@ -37,6 +37,7 @@ from surefoot.features import Exact, Features
 from surefoot.optimizer import arguments, saved_run
 from surefoot.optimizer.history import History
 from surefoot.optimizer.told import Told
+from surefoot.optimizer.unread import Unread
 from surefoot.regression.observations import Observations
 from surefoot.regression.posterior import Posterior
 from surefoot.risks import Risk
@@ -47,6 +48,7 @@ from surefoot.spaces.locations import EnvironmentValue, Location, Where
 from surefoot.spaces.pending import PendingQueries, locate, new_owner
 from surefoot.types import (
     OBJECTIVE,
+    Diagnostics,
     Info,
     InvalidInput,
     Measurement,
@@ -150,6 +152,7 @@ class Optimizer:
         self._pending = PendingQueries()
         self._memory: dict[str, Any] = {}  # of the policy
         self._told = Told.nothing(space, outcomes or {}, model)
+        self._unread = Unread()
 
     @with_own_settings
     def ask(
@@ -269,7 +272,7 @@ class Optimizer:
         ((who, when),) = arguments.conditions([worker], [time], 1, self.effects)
         one = Measurement(where, {OBJECTIVE: reward, **values}, environment, error, who, when)
         self._record([(location, query, one)])
-        return self._info(self._history.infer(), perf_counter() - started)
+        return self._info(started)
 
     @with_own_settings
     def tell_all(
@@ -313,7 +316,7 @@ class Optimizer:
             for where, reward, values, environment, error, under in columns
         ]
         self._record(self._located(measurements))
-        return self._info(self._history.infer(), perf_counter() - started)
+        return self._info(started)
 
     @with_own_settings
     def record(
@@ -336,7 +339,7 @@ class Optimizer:
         self._record(self._located(self._checked("measurements", measurements, undeclared)))
         if not len(self.history):
             return None
-        return self._info(self._history.infer(), perf_counter() - started)
+        return self._info(started)
 
     @with_own_settings
     def forget(
@@ -699,6 +702,7 @@ class Optimizer:
 
     def _record(self, rows: Sequence[_Located]) -> None:
         """Record checked measurements."""
+        self._unread.read()
         for location, query, one in rows:
             self._told.add(location, one)
             if OBJECTIVE in one.values:
@@ -706,6 +710,7 @@ class Optimizer:
             elif one.failed:
                 self._drop(query)
         self._told.outcomes.settle()
+        self._history.settle()
 
     def _observe(self, location: Location, query: int | None, measured: Measurement) -> None:
         asked = self._pending.asked(query)
@@ -748,16 +753,21 @@ class Optimizer:
     ) -> tuple[Location, int | None]:
         return locate(self.space, where, environment, self._pending)
 
-    def _info(self, outcome: OutcomeBelief, seconds: float) -> Info:
-        inferred = outcome.inferred
-        threshold = inferred.estimate.threshold * self._history.fitted.scale
-        return Info(
-            round=len(self._history.observations),
+    def _info(self, started: float) -> Info:
+        info = Info(len(self.history), perf_counter() - started, self._diagnostics)
+        self._unread.hold(info)
+        return info
+
+    @with_own_settings
+    def _diagnostics(self) -> Diagnostics:
+        """Diagnostics of the estimate from all rewards."""
+        inferred = self._history.latest.inferred
+        threshold = inferred.estimate.threshold * self._history.latest.fitted.scale
+        return Diagnostics(
             width=inferred.width,
             threshold=threshold if math.isfinite(threshold) else None,
             truncated=int(inferred.estimate.last_truncated),
             truncated_total=inferred.estimate.truncated,
             dimension=inferred.dimension,
             information_gain=inferred.information_gain,
-            seconds=seconds,
         )
