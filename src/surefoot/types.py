@@ -149,17 +149,6 @@ class Info:
         round: Number of rewards so far.
         seconds: Time that the call took.
         find: Finds the diagnostics of the estimate.
-
-    Attributes:
-        width: Multiplier of the standard deviation in the next confidence bounds.
-        threshold: Threshold of the estimator, in reward units (of transformed rewards, if they are
-            transformed): on |residual|, where `Huber` starts to reduce the weight and where that
-            of `StudentT` is 1/2; on |y| in `Truncation`, on |u_i y| in `AdaptiveTruncation`,
-            and on h |y| in `TuningFreeTruncation`. None for least squares.
-        truncated: 1 if the new reward was truncated or given less than half its weight, else 0.
-        truncated_total: Number of all such rewards in the current estimate.
-        dimension: Dimension m of the features.
-        information_gain: Half the log determinant of I + K / ridge, in nats.
     """
 
     def __init__(self, round: int, seconds: float, find: Callable[[], Diagnostics]) -> None:
@@ -174,26 +163,37 @@ class Info:
 
     @property
     def width(self) -> float:
+        """Multiplier of the standard deviation in the next confidence bounds."""
         return self.diagnostics.width
 
     @property
     def threshold(self) -> float | None:
+        """Threshold of the estimator; None for least squares.
+
+        It is in reward units (of transformed rewards, if they are transformed): on |residual|,
+        where `Huber` starts to reduce the weight and where that of `StudentT` is 1/2; on |y| in
+        `Truncation`, on |u_i y| in `AdaptiveTruncation`, and on h |y| in `TuningFreeTruncation`.
+        """
         return self.diagnostics.threshold
 
     @property
     def truncated(self) -> int:
+        """1 if the new reward was truncated or given less than half its weight, else 0."""
         return self.diagnostics.truncated
 
     @property
     def truncated_total(self) -> int:
+        """Number of all such rewards in the current estimate."""
         return self.diagnostics.truncated_total
 
     @property
     def dimension(self) -> int:
+        """Dimension m of the features."""
         return self.diagnostics.dimension
 
     @property
     def information_gain(self) -> float:
+        """Half the log determinant of I + K / ridge, in nats."""
         return self.diagnostics.information_gain
 
     def __getstate__(self) -> dict[str, Any]:
