@@ -284,6 +284,7 @@ class History:
 
     def _renew(self) -> None:
         """Fit, redraw and estimate from all rewards, as far as each is due."""
+        look = self._look
         if self._is_batched:
             if self._fit_is_due():
                 self.fitted_at = len(self.observations)
@@ -293,8 +294,8 @@ class History:
                 one.count = one.missing
             self.outstanding = [one for one in self.outstanding if one.missing]
             self._latest = self.regressor.infer(self.observations)
-        elif self._is_as_looked:
-            self.regressor, self._latest = self._look.regressor, self._look.belief
+        elif look is not None and self._is_due(look):
+            self.regressor, self._latest = look.regressor, look.belief
         else:
             self.regressor = self._due_regressor(self.generator)
             self._latest = self.regressor.infer(self.observations)
@@ -303,11 +304,9 @@ class History:
         self.inferred = self._latest.inferred
         self._selection, self._selected = None, 0
 
-    @property
-    def _is_as_looked(self) -> bool:
-        """Whether the estimate that is due has been looked at, and nothing random was drawn."""
-        look = self._look
-        if look is None or len(look.belief.observations) != len(self.observations):
+    def _is_due(self, look: _Look) -> bool:
+        """Whether a look was at the estimate that is due, and drew nothing at random."""
+        if len(look.belief.observations) != len(self.observations):
             return False
         return torch.equal(look.generator.get_state(), self.generator.get_state())
 
