@@ -436,7 +436,8 @@ def import_(
         import optuna
 
         from surefoot.tune import import_table
-        from surefoot.tune.study.study_import import import_study, is_storage
+        from surefoot.tune.study.other_storage import is_storage
+        from surefoot.tune.study.study_import import import_study
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         add = import_study if is_storage(table) else import_table

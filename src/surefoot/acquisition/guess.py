@@ -58,7 +58,8 @@ class Guess:
         return torch.where(chosen[:, None], box.snap(near), points)
 
     def _on(self, like: Tensor) -> tuple[list[int], Tensor]:
-        return [*self.values], torch.tensor([*self.values.values()]).to(like)
+        at = torch.tensor([*self.values.values()], dtype=like.dtype, device=like.device)
+        return [*self.values], at
 
 
 @dataclass(frozen=True)

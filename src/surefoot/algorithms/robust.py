@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -15,6 +16,7 @@ from surefoot.acquisition import (
     Credible,
     GainPerCost,
     Instability,
+    NoisyExpectedImprovement,
     Plan,
     Policy,
     Reporting,
@@ -22,12 +24,15 @@ from surefoot.acquisition import (
     UpperConfidenceBound,
 )
 from surefoot.acquisition.guess import Guess, NearGuess
+from surefoot.acquisition.recommendation import recommend
 from surefoot.acquisition.replication import STABLE
+from surefoot.acquisition.scores import PolicyState
 from surefoot.algorithms._defaults import has_many_mixed_variables, initial_design_size, placed
-from surefoot.beliefs import Model
+from surefoot.beliefs import Belief, Model
 from surefoot.estimators import Huber, StudentT
 from surefoot.features import Nystrom, PivotedCholesky
 from surefoot.hyperparameters import GivenHyperparameters, HyperparameterFit
+from surefoot.hyperparameters.earlier import earlier_on
 from surefoot.optimizer import Optimizer
 from surefoot.optimizer.arguments import part_of
 from surefoot.risks import Mean, Risk
@@ -55,6 +60,7 @@ def robust_ucb(
     outcomes: Mapping[str, Outcome] | None = None,
     effects: Sequence[str] = EFFECTS,
     guess: Box | Mapping[str, Any] | None = None,
+    prior: Belief | None = None,
     instability: Instability = STABLE,
     estimand: Estimand = "location",
     safe: bool = False,
@@ -92,6 +98,9 @@ def robust_ucb(
         guess: Where the optimum is thought to be, as values of some parameters by name, or
             `box.given({0: 0.3})`. It is measured first, and the search begins near it and leaves it
             as the evidence contradicts it.
+        prior: Belief of an earlier run on a related system, in the same space: its function is the
+            prior mean where that predicts rewards that are left out clearly better, in other
+            units too. What it recommends is the guess, if there is no other.
         instability: Which points have replicates that differ too much, and are avoided.
         estimand: What is reported of the rewards at a point: "location" is the center of the fitted
             noise, median and mean if that is symmetric, and robust to outliers; "median" and "mean"
@@ -126,12 +135,16 @@ def robust_ucb(
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
     if policy is None:
         policy = UpperConfidenceBound() if kernel is not None else _search_policy(space, risk)
-    guessed = Guess({}) if guess is None else _guess_of(space, guess)
+    _check_prior(space, prior, kernel, risk, fidelity, policy)
+    guessed = _guess_of(space, guess, prior)
     if guessed.values and not isinstance(policy, Policy):
         policy = NearGuess(guessed, policy)
     if kernel is None:
         space = placed(space, device)
         fit = _fit(space, risk, effects)
+        if prior is not None:
+            known = prior.observations
+            fit = replace(fit, earlier=earlier_on(space, known.sites[known.site], known.rewards))  # type: ignore[arg-type]
         first = initial_design_size(space) if initial is None else initial
         levels: Sequence[int] = ()
         if fidelity is not None:
@@ -184,7 +197,39 @@ def _model(space: Space | Joint, fit: HyperparameterFit, scale: float) -> Model:
     return Model(space.seen, fit, Nystrom(PivotedCholesky()), StudentT(), srinivas(scale=scale))
 
 
-def _guess_of(space: Space | Joint, guess: Box | Mapping[str, Any]) -> Guess:
+def _check_prior(
+    space: Space | Joint,
+    prior: Belief | None,
+    kernel: Kernel | None,
+    risk: Risk | None,
+    fidelity: Fidelity | None,
+    policy: Policy | ScoreRule,
+) -> None:
+    """`InvalidInput` for an earlier belief that cannot be used."""
+    if prior is None:
+        return
+    checks.instance("prior", prior, Belief)
+    beside = {
+        "a given `kernel`": kernel is not None,
+        "a `risk`": risk is not None,
+        "a `fidelity`": fidelity is not None,
+        "`NoisyExpectedImprovement`": isinstance(policy, NoisyExpectedImprovement),
+        "a space other than a `Box`": not isinstance(space, Box),
+    }
+    for what, is_there in beside.items():
+        if is_there:
+            raise InvalidInput(f"`prior` came with {what}: leave one of them out.")
+
+
+def _guess_of(
+    space: Space | Joint, guess: Box | Mapping[str, Any] | None, prior: Belief | None
+) -> Guess:
+    """What is guessed, by default what an earlier belief recommends."""
+    if guess is None:
+        if prior is None:
+            return Guess({})
+        best = recommend(prior, "mean", PolicyState(torch.Generator().manual_seed(0)))
+        return Guess(dict(enumerate(best.point.tolist())))
     part = part_of(space, guess, "guess").design
     if not isinstance(part, Box) or not part.fixed:
         raise InvalidInput(

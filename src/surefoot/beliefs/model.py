@@ -222,8 +222,8 @@ class Regressor:
     def replayed(self, observations: Observations) -> Any:
         """State of the estimator after all rewards of observations."""
         state = self.model.estimator.init(self.constants)
-        at_reference = self.at_reference(observations)
-        columns = at_reference.site, at_reference.rewards, at_reference.sems
+        modelled = self.modelled(observations)
+        columns = modelled.site, modelled.rewards, modelled.sems
         for site, reward, sem in zip(*(column.tolist() for column in columns), strict=True):
             state = self._updated(state, site, reward, sem)
         return state
@@ -236,8 +236,8 @@ class Regressor:
     def take(self, observations: Observations) -> None:
         """Take in the last reward of observations."""
         site, reward, sem = observations.last_row
-        if not self.fitted.effects.is_none:
-            reward = float(self.at_reference(observations.last).rewards)
+        if not (self.fitted.effects.is_none and self.fitted.trend.is_none):
+            reward = float(self.modelled(observations.last).rewards)
         self.state = self._updated(self.state, site, reward, sem)
 
     def at_reference(self, observations: Observations) -> Observations:
@@ -246,6 +246,16 @@ class Regressor:
             return observations
         columns = observations.rewards, observations.workers, observations.times
         return observations.with_rewards(self.fitted.without_effects(*columns))
+
+    def modelled(self, observations: Observations) -> Observations:
+        """Observations with their rewards at the reference level, less the trend."""
+        known, trend = self.at_reference(observations), self.fitted.trend
+        if trend.is_none:
+            return known
+        with torch.no_grad():
+            return known.with_rewards(
+                known.rewards - trend(known.sites)[known.site].to(known.rewards)
+            )
 
     def redrawn(self, observations: Observations, generator: torch.Generator) -> Regressor:
         """The same with batched features chosen again, from all pulls so far."""
@@ -256,9 +266,9 @@ class Regressor:
     def infer(self, observations: Observations) -> OutcomeBelief:
         """Belief from all observations that were counted and taken in."""
         known = observations.frozen  # what follows later must not change the belief
-        sample = self.regression.sample(self.at_reference(known), self.fitted.units)
+        sample = self.regression.sample(self.modelled(known), self.fitted.units)
         estimate, self.state = self.model.estimator.estimate(self.state, sample)
-        posterior = self.regression.posterior(sample, estimate)
+        posterior = self._about(self.regression.posterior(sample, estimate))
         progress = self._progress(known, sample, estimate, posterior)
         inferred = Inferred(
             len(known),
@@ -283,8 +293,9 @@ class Regressor:
 
     def restored(self, observations: Observations, inferred: Inferred) -> OutcomeBelief:
         """A belief that was saved, from the first observations."""
-        sample = self.regression.sample(self.at_reference(observations), self.fitted.units)
-        posterior = self.regression.kept(inferred.posterior, sample, inferred.estimate)
+        sample = self.regression.sample(self.modelled(observations), self.fitted.units)
+        kept = self.regression.kept(inferred.posterior, sample, inferred.estimate)
+        posterior = self._about(kept)
         progress = self._progress(observations, sample, inferred.estimate, posterior)
         return self._with(observations, sample, replace(inferred, posterior=posterior), progress)
 
@@ -299,6 +310,11 @@ class Regressor:
                 prior_variance=self.constants.prior_variance,
             )
         )
+
+    def _about(self, posterior: Posterior) -> Posterior:
+        """The posterior about the trend."""
+        trend = self.fitted.trend
+        return posterior if trend.is_none else replace(posterior, trend=trend)  # type: ignore[type-var]
 
     def _with(
         self,

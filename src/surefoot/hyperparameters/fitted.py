@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from surefoot.hyperparameters.earlier import NO_TREND, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
 from surefoot.regression.transforms import UNCHANGED, Chain
@@ -61,6 +62,8 @@ class Fitted:
             units.
         rivals: Other local maxima of the variational bound.
         others: Local maxima with kernels of other smoothness.
+        trend: Prior mean beside the constant one, in reward units; all else is of the rewards less
+            that, and without a transformation.
     """
 
     kernel: Kernel
@@ -74,6 +77,7 @@ class Fitted:
     effects: EstimatedEffects = NO_EFFECTS
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()
+    trend: Trend = NO_TREND
 
     @property
     def units(self) -> RewardUnits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from surefoot._internal.lbfgsb import Limits, minimise
 from surefoot._internal.linalg import Floats
 from surefoot.estimators.spread import ROUNDING, robust_spread
 from surefoot.estimators.student_t import cautious_weights
+from surefoot.hyperparameters.earlier import NOTHING_EARLIER, Earlier, Trend
 from surefoot.hyperparameters.evidence import (
     LENGTHSCALE_PRIORS,
     MIN_NOISE,
@@ -84,6 +85,9 @@ _OUTLYING = 2.0  # exponent of the tail of an improper density, Cauchy's
 _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
+_LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
+_CLEARLY = 0.85  # of the leave-one-out error, below which it is used
+_COLUMNS = ("rewards", "sems", "workers", "times")
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
 
@@ -147,6 +151,8 @@ class HyperparameterFit:
             noise that is fitted.
         limit: Least value with which a constraint holds. Where values are clipped at it, those
             below are kept apart from it.
+        earlier: Measurements of a related system, whose function is the prior mean, in other units,
+            where rewards are then predicted better when they are left out.
 
     Raises:
         InvalidInput: For an argument outside these ranges.
@@ -179,6 +185,7 @@ class HyperparameterFit:
     microscale: float = 0.0
     known_noise: KnownNoise = NO_KNOWN_NOISE
     limit: float = math.inf
+    earlier: Earlier = NOTHING_EARLIER
 
     def __post_init__(self) -> None:
         if not isinstance(self.nu, float | None) or self.nu not in _SMOOTHNESSES:
@@ -224,6 +231,49 @@ class HyperparameterFit:
         Returns:
             The hyperparameters, with the kernel in the units of `data.points`.
         """
+        trend = self._trend(data)
+        if trend.is_none:
+            return self._fit(data)
+        rule = replace(self, warped=False)
+        return replace(rule._fit(_without(trend, data)), trend=trend)
+
+    def _trend(self, data: TrainingData) -> Trend:
+        """The multiple of the earlier function with which rewards are predicted clearly better.
+
+        Each is predicted from the others. By chance some multiple is a little better than none, so
+        that a guard is needed.
+        """
+        none = Trend()
+        if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
+            return none
+        few = _subset(len(data.rewards), _MAX_STARTED)
+        data = replace(
+            data,
+            **{name: getattr(data, name)[few] for name in ("points", *_COLUMNS)},
+        )
+        alone = replace(self, warped=False, other_nus=(), effects=(), earlier=NOTHING_EARLIER)
+        with torch.no_grad():
+            means = self.earlier.mean(data.points).cpu()
+        slopes = {1.0, _slope(means, data.rewards)} - {0.0}
+        trends = [Trend(slope, self.earlier) for slope in sorted(slopes)]
+        before = alone._left_out(data)
+        errors = [alone._left_out(_without(trend, data)) for trend in trends]
+        known = torch.stack([before.weights, *(one.weights for one in errors)]).amin(0)
+        squares = [known * one.errors.square() for one in (before, *errors)]
+        best = int(np.argmin([float(one.sum()) for one in squares[1:]]))
+        gains = squares[0] - squares[1 + best]
+        is_clear = float(gains.sum()) > (1.0 - _CLEARLY**2) * float(squares[0].sum())
+        significant = float(gains.sum()) > len(gains) ** 0.5 * float(gains.std())
+        return trends[best] if is_clear and significant else none
+
+    def _left_out(self, data: TrainingData) -> _LeftOut:
+        """Errors of leave-one-out predictions, in reward units, and weights of the rewards."""
+        fitted = self._fit(data)
+        found = _mode_of(self, fitted, data).cross_validation()
+        return _LeftOut(fitted.scale * (found.rewards - found.predicted), found.weights)
+
+    def _fit(self, data: TrainingData) -> Fitted:
+        """The fit without earlier measurements."""
         rewards = data.rewards
         if not len(rewards):
             start = Hyperparameters.initial(int(data.group.max()) + 1, 1.0, 1.0)
@@ -316,6 +366,7 @@ class HyperparameterFit:
         number = len(data.rewards)
         if not 0 < number <= _MAX_INTEGRATED:
             return Certain()
+        data = _without(fitted.trend, data)
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
         compared = self._others(evidence) if number <= _MAX_COMPARED else []
@@ -350,6 +401,7 @@ class HyperparameterFit:
         """
         if fitted.effects.is_none:
             return {}
+        data = _without(fitted.trend, data)
         evidence, model, y, weights = self._evidence_of(fitted, data)
         inverse, solved = _solved(LocalOptimum(model, fitted.dof, 0.0, weights), evidence, y)
         found = {}
@@ -580,6 +632,36 @@ class HyperparameterFit:
         weights = precision(relative, dof)
         bound = evidence.variational_bound(model, signal, y, weights, relative, dof)
         return replace(optimum, bound=bound)
+
+
+class _LeftOut(NamedTuple):
+    """Errors (t,) of leave-one-out predictions, and weights (t,) of the rewards."""
+
+    errors: Tensor
+    weights: Tensor
+
+
+def _mode_of(rule: HyperparameterFit, fitted: Fitted, data: TrainingData) -> PosteriorMode:
+    evidence, model, y, weights = rule._evidence_of(fitted, data)
+    return _mode(LocalOptimum(model, fitted.dof, 0.0, weights), evidence, y)
+
+
+def _without(trend: Trend, data: TrainingData) -> TrainingData:
+    """Observations whose rewards are less a trend."""
+    if trend.is_none:
+        return data
+    with torch.no_grad():
+        return replace(data, rewards=data.rewards - trend(data.points).cpu())
+
+
+def _slope(means: Tensor, rewards: Tensor) -> float:
+    """Median slope of rewards (t,) over means (t,), at least 0 (Theil 1950, Sen 1968)."""
+    first, second = torch.triu_indices(len(means), len(means), 1)
+    run, rise = means[second] - means[first], rewards[second] - rewards[first]
+    varies = run.abs() > ROUNDING * means.abs().max()
+    if not bool(varies.any()):
+        return 0.0
+    return max(float((rise[varies] / run[varies]).median()), 0.0)
 
 
 def _kernel(model: Hyperparameters, nu: float | None, data: TrainingData) -> Kernel:

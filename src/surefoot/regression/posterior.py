@@ -19,6 +19,11 @@ from surefoot.regression.ridge import RidgeFactor
 LEAST_VARIANCE = 1e-18  # of the prior's, so that its root has a gradient
 
 
+def no_trend(points: Tensor) -> Tensor:
+    """No prior mean beside the constant: zeros (n,) at points (n, d)."""
+    return points.new_zeros(len(points))
+
+
 class Evaluation(NamedTuple):
     """Points as a posterior sees them; inner products of its rows give posterior covariances.
 
@@ -163,6 +168,7 @@ class FeaturePosterior:
         center: Prior mean c, in reward units.
         scale: Output scale s, in reward units.
         pulls: Pulls without rewards, on which the variance is conditioned and the mean is not.
+        trend: Prior mean beside c, points (n, d) -> (n,), in reward units.
 
     Example:
         >>> import surefoot as sf
@@ -180,13 +186,18 @@ class FeaturePosterior:
     center: float = 0.0
     scale: float = 1.0
     pulls: tuple[Pull, ...] = ()
+    trend: Path = no_trend
 
     derived: ClassVar[bool] = True  # from regression and estimate: not saved
 
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""
-        features = self.embedding(self._tensor(points))
-        return self.center + self.scale * (features @ self.coefficients)
+        points = self._tensor(points)
+        return self._mean(points, self.embedding(points))
+
+    def _mean(self, points: Tensor, features: Tensor) -> Tensor:
+        mean = self.center + self.scale * (features @ self.coefficients)
+        return mean if self.trend is no_trend else mean + self.trend(points)
 
     def variance(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior variance of the function, without noise; differentiable in the points."""
@@ -196,7 +207,7 @@ class FeaturePosterior:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
         points = self._tensor(points)
         features = self.embedding(points)
-        mean = self.center + self.scale * (features @ self.coefficients)
+        mean = self._mean(points, features)
         explained = self.factor.ridge * self.factor.leverage(features)
         residual = self.embedding.residual(points, features)
         variance = residual + explained
@@ -270,7 +281,8 @@ class FeaturePosterior:
                 explained = self.embedding.product(theta)  # type: ignore[attr-defined]
             else:
                 explained = self.embedding(points) @ theta
-            return self.center + self.scale * (explained + width * residual.function(points))
+            drawn = self.center + self.scale * (explained + width * residual.function(points))
+            return drawn if self.trend is no_trend else drawn + self.trend(points)
 
         return path
 
@@ -283,7 +295,7 @@ class FeaturePosterior:
 
     def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
         """Posterior mean at points that were evaluated."""
-        return self.center + self.scale * (at.features @ self.coefficients)
+        return self._mean(at.points, at.features)
 
     def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units; also of groups."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
@@ -110,6 +110,10 @@ class SurefootSampler(BaseSampler):
         guess: Where the best configuration is thought to be, as values of some parameters by name:
             it is measured first, and the search begins near it and leaves it as the evidence
             contradicts it.
+        prior: An older study of a related system, whose trials have the parameters of this one: its
+            function is the prior mean where values are then predicted clearly better, in other
+            units too, and its recommendation is the guess, if there is no other. Not beside an
+            environment or a fidelity.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
@@ -146,6 +150,7 @@ class SurefootSampler(BaseSampler):
         estimand: Estimand = "location",
         require: Sequence[ParameterConstraint] = (),
         guess: Mapping[str, Any] | None = None,
+        prior: Study | None = None,
         safe: bool = False,
     ) -> None:
         if seed is not None:
@@ -162,6 +167,7 @@ class SurefootSampler(BaseSampler):
             _check_names(self.environment, search_space)
         self._search_space = _declared(search_space, require)
         self._guess = _checked_guess(guess, self._search_space)
+        self._prior = _checked_prior(prior, self.environment)
         self._initial = initial
         # the default is not tried, which would load torch
         self._device = device if device == "cpu" else checks.device(device)
@@ -646,6 +652,18 @@ class SurefootSampler(BaseSampler):
             policy = HypervolumeImprovement()
         elif self._repeats > 1:
             policy = Replication(most=self._repeats)
+        prior = None
+        if self._prior is not None:
+            from surefoot.integrations.optuna.earlier_study import earlier_belief
+
+            direction, trials = self._prior
+            known = study.directions[objectives[0]]
+            if direction != known:
+                raise InvalidInput(
+                    f"`prior` is to {direction.name.lower()}, expected the direction of the study, "
+                    f"{known.name.lower()}."
+                )
+            prior = earlier_belief(trials, encoding, signs[0], self._log)
         optimizer = robust_ucb(
             space
             if environment is None or has_levels
@@ -663,6 +681,7 @@ class SurefootSampler(BaseSampler):
             effects=self._effects,
             estimand=self._estimand,
             guess=encoding.named.part(space, guess) if guess else None,
+            prior=prior,
             safe=self._safe,
             device=self._device,
         )
@@ -671,9 +690,14 @@ class SurefootSampler(BaseSampler):
     def _check_objectives(self, study: Study) -> None:
         """Refuse several objectives with what only one can have."""
         number = len(study.directions)
-        if number > 1 and (self.environment is not None or self._repeats > 1):
-            what = "repeats" if self.environment is None else "environment"
-            what = what if self._fidelity is None else "fidelity"
+        given = {
+            "fidelity": self._fidelity is not None,
+            "environment": self.environment is not None,
+            "prior": self._prior is not None,
+            "repeats": self._repeats > 1,
+        }
+        if number > 1 and any(given.values()):
+            what = next(name for name, is_there in given.items() if is_there)
             raise InvalidInput(
                 f"`{what}` came with a study of {number} objectives, expected a single one: leave "
                 "it out."
@@ -730,6 +754,25 @@ def _checked_guess(guess: Mapping[str, Any] | None, space: SearchSpace | None) -
         known = space.named.encoding
         _ = known.part(known.box, guess)
     return dict(guess)
+
+
+def _checked_prior(
+    prior: Study | None, environment: StudyEnvironment | None
+) -> tuple[StudyDirection, Sequence[FrozenTrial]] | None:
+    """Direction and completed trials of an older study."""
+    if prior is None:
+        return None
+    if not isinstance(prior, Study):
+        raise InvalidInput(
+            f"`prior` is {prior!r}, expected a study: pass `optuna.load_study(...)`."
+        )
+    if len(prior.directions) > 1:
+        raise InvalidInput("`prior` has several objectives, expected one.")
+    if environment is not None:
+        raise InvalidInput(
+            "`prior` came with an `environment` or a `fidelity`: leave one of them out."
+        )
+    return prior.direction, prior.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
 
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:

@@ -241,6 +241,12 @@ class ConstraintSection(Section):
         return Constraint(self.max, self.min, self.confidence, self.safe)
 
 
+class PriorSection(Section):
+    """`[prior]`: an older study of a related system."""
+
+    source: str = Field(alias="from", description="the storage of an older study, such as 'old.db'")
+
+
 class RequireSection(Section):
     """`[[require]]`: a rule between parameters that every configuration satisfies."""
 

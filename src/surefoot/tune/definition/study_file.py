@@ -27,6 +27,7 @@ from surefoot.tune.definition.schema import (
     ConstraintSection,
     ObjectiveSection,
     PairingSection,
+    PriorSection,
     RepeatsSection,
     RequireSection,
     RiskDescription,
@@ -112,6 +113,9 @@ class Contents(Section):
     pairing: PairingSection | None = Field(
         default=None, description="a table [pairing] with `with`"
     )
+    prior: PriorSection | None = Field(
+        default=None, description="a table [prior] with from, such as from = 'old.db'"
+    )
     stop: StopSection | None = Field(
         default=None, description="a table [stop] with gain and confidence"
     )
@@ -146,6 +150,8 @@ class Contents(Section):
             raise InvalidKey(
                 "objective.log", "true beside [environment], expected false: the risk is of values"
             )
+        if self.prior is not None and self.conditions is not None and not self.given:
+            raise InvalidKey("prior", f"given beside {self._beside}, expected one of the two")
         for name in ("confirm", "repeats", "pairing", "stop"):
             if self.conditions is not None and getattr(self, name) is not None:
                 raise InvalidKey(
@@ -315,6 +321,7 @@ class StudyFile:
         repeats: `[repeats]`, by default without repeats.
         pairing: `[pairing]`, by default without a companion.
         stop: `[stop]`, or None.
+        prior: `[prior]`, or None.
         space: The parameters with their conditions and special values.
 
     Example:
@@ -344,6 +351,7 @@ class StudyFile:
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
         self.pairing = contents.pairing or PairingSection.model_validate({"with": "none"})
         self.stop = contents.stop
+        self.prior = contents.prior
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
         self.space = contents.space()
 
@@ -578,6 +586,7 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
             "repeats": RepeatsSection,
             "pairing": PairingSection,
             "require": RequireSection,
+            "prior": PriorSection,
             "stop": StopSection,
         }
         return tables.get(path[0])

@@ -19,7 +19,9 @@ from optuna.trial import FrozenTrial
 
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.study.other_storage import is_storage, study_in
 from surefoot.tune.study.server_outage import is_disconnection
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import (
@@ -31,6 +33,7 @@ from surefoot.tune.study.storage import (
     storage_errors,
 )
 from surefoot.tune.study.study_lock import study_lock
+from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
@@ -263,8 +266,26 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         repeats=study_file.repeats.most,
         unstable=study_file.repeats.unstable or None,
         guess=study_file.guess or None,
+        prior=_older_study(study_file),
         safe=study_file.study.safe,
     )
+
+
+def _older_study(study_file: StudyFile) -> optuna.Study | None:
+    """The study of `[prior]`, None if there is none."""
+    if study_file.prior is None:
+        return None
+    file = study_file.folder / study_file.prior.source
+    if not is_storage(file):
+        raise study_file.error(
+            "prior.from",
+            f"got {shown(study_file.prior.source)}, which is no storage of a study, expected a "
+            "file that `surefoot tune` has written, such as 'old.db'",
+        )
+    try:
+        return study_in(study_file, file)[0]
+    except InvalidInput as error:
+        raise study_file.error("prior.from", str(error)) from None
 
 
 def import_model() -> None:

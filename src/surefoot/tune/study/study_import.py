@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sqlalchemy.engine import URL
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.storage import Location, connect, readable_trials, storage_errors
+from surefoot.tune.study.other_storage import study_in
 from surefoot.tune.study.table_import import Imported, add_trials
 from surefoot.tune.study.trial_attributes import (
     IMPORTED,
@@ -22,17 +20,6 @@ from surefoot.tune.study.trial_attributes import (
     trial_start,
 )
 from surefoot.types import InvalidInput
-
-_SQLITE, _JOURNAL = b"SQLite format 3\0", b'{"op_code"'
-
-
-def is_storage(path: Path) -> bool:
-    """Whether a file is an SQLite database or a journal of Optuna, rather than a table."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)).startswith((_SQLITE, _JOURNAL))
-    except OSError:
-        return False
 
 
 def import_study(
@@ -58,22 +45,8 @@ def import_study(
         StorageFailed: If a storage cannot be read or written.
     """
     study_file, file = StudyFile.load(path), Path(storage).absolute()
-    journal = is_storage(file) and not file.read_bytes().startswith(_SQLITE)
-    location = Location(study_file, URL.create("sqlite", database=str(file)), file, journal)
-    with storage_errors(location, "reading"):
-        opened = connect(location, create=False)
-        names = optuna.get_all_study_names(opened)
-        name = study_file.study.name if study_file.study.name in names else names[0]
-        if len(names) != 1 and name != study_file.study.name:
-            raise InvalidInput(
-                f"{file}: contains the studies {', '.join(map(shown, names))}, expected one, or "
-                f"one that is named {study_file.study.name!r}"
-            )
-        study = optuna.load_study(study_name=name, storage=opened)
-        trials = readable_trials(study, location)
-    directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
-    if directions != [wanted]:
-        raise InvalidInput(f"{file}: the study is to {', '.join(directions)}, expected {wanted}")
+    study, trials = study_in(study_file, file)
+    name = study.study_name
     rounds = [trial for trial in trials if is_round(trial) and trial.state != TrialState.PRUNED]
     adopted = [_adopted(study_file, trial, f"{name} {trial.number}", file) for trial in rounds]
     fitting = [(one, trial_start(one)) for one in adopted if one is not None]
