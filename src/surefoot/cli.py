@@ -272,9 +272,7 @@ def recommend(
                 content["risk"] = {name: getattr(risk, name) for name in described}
             typer.echo(json.dumps(content))
         else:
-            _show(summary)
-            if verdict := measured_verdict(opened.study_file, best.params):
-                _say(verdict)
+            _show(summary, measured_verdict(opened.study_file, best.params))
             typer.echo(f"From {summary.trials} trials, {summary.failed} of them failed.")
 
 
@@ -543,8 +541,13 @@ def _against(defaults: AgainstDefaults, recommended: Mapping[str, Any], units: U
     return f"{against} {defaults.limits}".rstrip()
 
 
-def _show(summary: Summary) -> None:
-    """Print the recommendation, if there is one, and what is known of it."""
+def _show(summary: Summary, verdict: str = "") -> None:
+    """Print the recommendation, if there is one, and what is known of it.
+
+    Args:
+        summary: The summary of the study.
+        verdict: The comparison with the defaults as it was measured, if it was.
+    """
     from surefoot.tune.definition.constraint_text import constraint_lines
     from surefoot.tune.estimate_text import estimate_texts, quantity
 
@@ -568,6 +571,8 @@ def _show(summary: Summary) -> None:
     if risk is not None:
         of = "" if best.estimand == "location" else f" of the {best.estimand} of measurements"
         typer.echo(f"{risk.name[0].upper()}{risk.name[1:]}{of}: {risk.meaning}.")
+    if verdict:
+        _say(verdict)
     if summary.defaults is not None:
         against = _against(summary.defaults, best.params, units)
         if text := summary.defaults.limits if summary.paired else against:

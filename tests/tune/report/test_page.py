@@ -109,6 +109,11 @@ def test_every_text_of_the_study_is_escaped():
         assert "<script>" not in json.dumps(figure)
 
 
+def test_what_was_measured_comes_before_what_the_model_says():
+    text = page(report_of(measured_verdict="measured: -40 %", defaults="predicted: -30 %"))
+    assert 0 < text.index("measured: -40&nbsp;%") < text.index("predicted: -30&nbsp;%")
+
+
 def test_code_in_sentences_is_marked_up_and_escaped():
     lines = (f"run `surefoot {EVIL}` again, for 5 % of `",)
     text = page(report_of(warnings=lines, measured_verdict="by `surefoot compare`: -48.4 %"))
