@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -11,7 +12,8 @@ from optuna.trial import TrialState
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.display import result_of
+from surefoot.tune.display import NoDisplay, result_of
+from surefoot.tune.following.event_log import event_log
 from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.stopping import Stop
@@ -126,6 +128,15 @@ def test_a_failure_of_the_companion_is_not_the_configuration_s(order, which):
     assert ("companion" in found.reason) is (which == "b")
     assert len(objective.asked) == position + 1  # nothing is measured for a pair that is lost
     assert found.seconds == pytest.approx(0.5 * position + 0.1)
+
+
+def test_the_log_of_events_has_both_measurements(write_study, tmp_path):
+    study_trials = trials_of(write_study(*paired()), rounds=2)
+    with event_log(tmp_path / "events")(study_trials, NoDisplay()) as log:
+        tune(study_trials, Machine(itertools.repeat(2.0)), Stop(), finished=log.finished)
+    events = [json.loads(line) for line in (tmp_path / "events").open()]
+    pairs = [one.get("pair") for one in events if one["event"] == "measured"]
+    assert pairs == [None, all_of(study_trials)[1].user_attrs[PAIR]]
 
 
 @pytest.mark.parametrize("after", [1, 2])

@@ -16,6 +16,7 @@ from surefoot.tune.display import Display
 from surefoot.tune.following.followers import Follower, NewTrials
 from surefoot.tune.output_file import WriteFailed, check_output
 from surefoot.tune.study.trial_attributes import (
+    PAIR,
     failure_reason,
     is_interrupted,
     trial_constraints,
@@ -96,6 +97,7 @@ def _content(trial: FrozenTrial) -> dict[str, Any]:
     known = {
         "value": trial.value,
         "sem": trial_sem(trial),
+        "pair": trial.user_attrs.get(PAIR),
         "worker": trial_worker(trial),
         "seconds": trial_seconds(trial),
         "failure": failure_reason(trial) or None,
