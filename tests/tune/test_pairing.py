@@ -19,6 +19,7 @@ from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.pairing import PILOTS, Pairing, Repeats, companion_of
+from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.summary import summarise
 from surefoot.tune.study.trial_attributes import PAIR, failure_reason, is_interrupted
 from surefoot.tune.study.trials import NoTrial, StudyTrials
@@ -194,6 +195,16 @@ def test_auto_chooses_pairs_where_the_level_changes_between_rounds(write_study, 
 def test_without_noise_and_changes_there_is_nothing_to_pair():
     assert not Repeats.of([[1.0, 1.0]] * PILOTS).favour_pairs
     assert Repeats.of([[1.0, 1.0]] * (PILOTS - 1)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("companion", ["none", "defaults"])
+def test_no_round_is_for_the_defaults_alone_where_they_are_beside_all(write_study, companion):
+    path = write_study(*paired(companion), ("rounds = 8", "rounds = 8\n\n[confirm]\nevery = 5"))
+    study_trials = trials_of(path, rounds=7)
+    tune(study_trials, Machine(itertools.repeat(2.0), noise=0.01), Stop())
+    kinds = [trial.user_attrs.get(REMEASURED) for trial in all_of(study_trials)]
+    assert ("default" in kinds) is (companion == "none")
 
 
 @pytest.mark.slow

@@ -440,6 +440,11 @@ class StudyFile:
         return self.environment is None and not self.given
 
     @property
+    def is_beside_defaults(self) -> bool:
+        """Whether each round measures the defaults, so that no round is needed for them alone."""
+        return self.pairing.companion == "defaults"
+
+    @property
     def is_safe(self) -> bool:
         """Whether no trial is proposed that may break a limit, or fail."""
         return self.study.safe or any(one.safe for one in self.constraints.values())

@@ -169,7 +169,8 @@ def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
     chosen += itertools.islice(
         (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
     )
-    if study_file.defaults is not None and study_file.defaults not in chosen:
+    known = [*chosen, *([study_file.defaults] if study_file.is_beside_defaults else [])]
+    if study_file.defaults is not None and study_file.defaults not in known:
         chosen.append(study_file.defaults)
     return chosen
 

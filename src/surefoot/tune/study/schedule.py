@@ -74,7 +74,7 @@ class Schedule:
         every, defaults = study_file.confirm.every, study_file.defaults
         if not every or not begun or not study_file.is_replayed:
             return None
-        if begun % every == 0 and defaults is not None:
+        if begun % every == 0 and defaults is not None and not study_file.is_beside_defaults:
             return Planned(defaults, {REMEASURED: "default"})
         if begun % every == every // 2 and study_file.repeats.most == 1:
             return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})
