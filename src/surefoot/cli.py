@@ -185,6 +185,15 @@ def check(
 def recommend(
     study: StudyArgument,
     given: GivenOption = None,
+    prefer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prefer",
+            metavar="LIMIT",
+            help="A limit of one of several objectives, such as 'latency<=20'; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the best configuration and its value.
@@ -197,6 +206,9 @@ def recommend(
     In a study with given variables it is the best under their values; without --given, the best
     under several values of each, as a table (with --json, a list of what `surefoot predict --json`
     prints).
+
+    Of several objectives it is the best point of the front that keeps the limits of --prefer with a
+    probability of 0.95, by default a compromise between the objectives; the front follows.
 
     \b
     With --json, the keys are
@@ -217,6 +229,8 @@ def recommend(
       effects              what worker and time were found to change
       failures             the first failure, and what failures share
       risk                 what the value means, in a study with an environment
+      objectives, front    the prediction of each of several objectives, and the
+                           points of the front
     """
     with one_line_errors():
         from surefoot.tune import open_study, summarise
@@ -225,6 +239,7 @@ def recommend(
         from surefoot.tune.comparison.named_settings import given_values
         from surefoot.tune.definition.constraint_text import constraints_as_json
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
+        from surefoot.tune.study.front_text import preferences
         from surefoot.types import NotReady
 
         opened, texts = open_study(study), given_texts(given)
@@ -235,7 +250,8 @@ def recommend(
             else:
                 _say("\n".join(by_given_lines(state, found)))
             return
-        summary = summarise(opened, given_values(opened.study_file, texts))
+        limits = preferences(opened.study_file, prefer or [])
+        summary = summarise(opened, given_values(opened.study_file, texts), limits)
         best = summary.recommended
         if best is None:
             raise NotReady(
@@ -270,6 +286,8 @@ def recommend(
             if (risk := summary.risk) is not None:
                 described = ("measure", "level", "tail", "meaning")
                 content["risk"] = {name: getattr(risk, name) for name in described}
+            if summary.front is not None:
+                content |= summary.front.as_json
             typer.echo(json.dumps(content))
         else:
             _show(summary, measured_verdict(opened.study_file, best.params))
@@ -563,6 +581,8 @@ def _show(summary: Summary, verdict: str = "") -> None:
         interval = f"(95 % credible interval {low} to {high})"
     named = "Recommended" if best.feasible else "No feasible configuration yet; nearest"
     known = summary.paired or f"with {what} {units.of_value(value)} {interval}"
+    if summary.front is not None:
+        known = f"with {summary.front.value}"
     _say(f"{named}, {known}:")
     for name, value in best.params.items():
         _say(f"  {name} = {units.of(name, value, json.dumps(value, ensure_ascii=False))}")
@@ -577,6 +597,10 @@ def _show(summary: Summary, verdict: str = "") -> None:
         against = _against(summary.defaults, best.params, units)
         if text := summary.defaults.limits if summary.paired else against:
             _say(text)
+    if summary.front is not None:
+        _say("\n".join(summary.front.lines))
+        if summary.front.note:
+            _say(f"Warning: {summary.front.note}")
     for text in (*summary.effects, *summary.failures):
         _say(text)
     for text in summary.warnings:

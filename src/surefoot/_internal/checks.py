@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from surefoot.types import Constraint, InvalidInput, Outcome
+from surefoot.types import Constraint, InvalidInput, Objective, Outcome
 
 if TYPE_CHECKING:
     import torch
@@ -210,6 +210,18 @@ def names(name: str, value: object, *options: str) -> tuple[str, ...]:
 def constraints(value: object) -> None:
     """Raise `InvalidInput` unless they are `Constraint`s by name, or None."""
     _by_name("constraints", value, Constraint)
+
+
+def objectives(value: object) -> None:
+    """Raise `InvalidInput` unless they are objectives by name, or None."""
+    if value is not None and not (
+        isinstance(value, Mapping)
+        and all(isinstance(k, str) and isinstance(v, Objective) for k, v in value.items())
+    ):
+        raise InvalidInput(
+            f"`objectives` is {shown(value)}, expected objectives by name, such as "
+            '{"cost": Objective(maximise=False)}.'
+        )
 
 
 def outcomes(value: object) -> None:

@@ -446,6 +446,24 @@ class Belief:
         belief = self if risk is None else self.under(on_space(self.space, risk))
         return belief if estimand is None else belief.of_estimand(estimand)
 
+    def of_outcome(self, name: str, units: Chain = UNCHANGED) -> Belief:
+        """The belief whose objective is another outcome, as a goal that is maximised.
+
+        Args:
+            name: Name of an outcome that was measured.
+            units: Transformation from the units to report in to those of the goal.
+        """
+        outcome = self.outcomes[name]
+        return replace(
+            self,
+            outcome=outcome,
+            posterior=outcome.posterior,
+            width=outcome.width,
+            band=outcome.band,
+            units=units,
+            estimand=estimand_of(self.estimand.name, lambda: outcome.residuals),
+        )
+
     def in_units(self, units: Chain) -> Belief:
         """The belief that reports in the units of which rewards are the transformed values."""
         return replace(self, units=units)

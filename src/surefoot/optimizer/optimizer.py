@@ -465,6 +465,11 @@ class Optimizer:
         return as_html("Optimizer", {**self.recommend().rows, **self.belief().rows, **pending})
 
     @property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """The declared outcomes beside the reward, by name."""
+        return self._told.outcomes.declared
+
+    @property
     def constraints(self) -> ConstraintBeliefs:
         """Beliefs of the constraints, also before the first reward."""
         return self._told.outcomes.beliefs

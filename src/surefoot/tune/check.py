@@ -60,11 +60,13 @@ class Checked:
             unit = units.value or result.units.get(VALUE, "")
             error = f" ± {result.sem:g}" if result.sem else ""
             source = f", read from `{printable(result.text)}`" if result.text else ""
-            lines.append(f"measurement: {result.value:g}{error} {unit}".rstrip() + source)
+            what = next(iter(self.study_file.objectives), "measurement")
+            lines.append(f"{what}: {result.value:g}{error} {unit}".rstrip() + source)
             for name, value in result.constraints.items():
                 its = result.units.get(name, "")
                 shown = f"{value:g} {its}".rstrip()
-                lines.append(f"{name}: {shown}, {limit_words(self.study_file.constraints[name])}")
+                limit = self.study_file.constraints.get(name)
+                lines.append(f"{name}: {shown}" + (f", {limit_words(limit)}" if limit else ""))
             for name, value in (result.environment or {}).items():
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:

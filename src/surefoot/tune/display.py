@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +26,7 @@ from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.exhausted import exhausted_note
 from surefoot.tune.study.failures import explained_failure
+from surefoot.tune.study.front_text import front_words
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.pairing import pair_text
 from surefoot.tune.study.state import StudyState
@@ -43,7 +44,7 @@ from surefoot.tune.units import Units
 from surefoot.types import NotReady
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyRecommendation
+    from surefoot.integrations.optuna import Front, StudyRecommendation
 
 
 NOT_FEASIBLE = "no feasible configuration yet"
@@ -83,7 +84,7 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[D
         yield NoDisplay()
         return
     location, study_file, progress = trials.opened.location, trials.study_file, Progress(trials)
-    title = f"{study_file.study.name}: {study_file.study.direction}"
+    title = f"{study_file.study.name}: {_goal(study_file)}"
     risk = study_file.risk_description
     if study_file.fidelity is not None and risk is not None:
         title += f" the {risk.name}"
@@ -126,6 +127,7 @@ class Progress:
         self.outliers: int | None = None
         self.running: tuple[FrozenTrial, ...] = ()
         self.recommended: StudyRecommendation | None = None
+        self.front: Front | None = None  # of several objectives
         self.has_interval = False  # a single measurement says nothing about the noise
         self.paired = ""  # the recommendation in a study with pairs
         self.seconds_left: float | None = None
@@ -180,6 +182,8 @@ class Progress:
             self.paired = paired_text(change, present, best, self.units)
         earlier = self._trials.opened.recommended
         doubts = contradictions(state, earlier)
+        if self.study_file.objectives:
+            self.front = state.front
         earlier[len(model.trials)] = state.recommendation
         stop = stored_stop(state, self._trials.rounds)
         for text in effect_lines(state):
@@ -276,6 +280,8 @@ class LivePanel:
         best = status.recommended
         if best is None:
             body.add_row("Recommended", Text("nothing measured yet", style="dim"))
+        elif status.front is not None:
+            body.add_row("Front", Text(printable(front_words(status.front))))
         else:
             value, ends = f"{best.value:.5g}", ""
             if status.has_interval:
@@ -317,6 +323,12 @@ class LivePanel:
         return "nothing" if done else "choosing a configuration"
 
 
+def _goal(study_file: StudyFile) -> str:
+    """What is minimised or maximised, in words."""
+    several = [f"{one.direction} {name}" for name, one in study_file.objectives.items()]
+    return ", ".join(several) or study_file.study.direction
+
+
 def show(console: Console, text: str) -> None:
     """Print a line to a terminal or a file."""
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
@@ -326,12 +338,25 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
     """Result of a finished trial, in a line, with the constraints that its values are beyond."""
     if trial.state == TrialState.COMPLETE:
         value = pair_text(trial) or study_file.units.of_value(f"{trial.value:.5g}")
-        limits = beyond_text(trial_constraints(trial), study_file.constraints)
+        reported = trial_constraints(trial)
+        limits = beyond_text(reported, study_file.constraints)
+        value = objectives_text(study_file, value, reported)
         early = ", ended early" if trial.user_attrs.get(ENDED_EARLY) else ""
         return f"trial {trial.number}: {value}{early}{_environment(trial)}{limits}"
     if is_interrupted(trial):
         return f"trial {trial.number}: {failure_reason(trial)}"
     return f"trial {trial.number}: failed, {explained_failure(trial)}"
+
+
+def objectives_text(study_file: StudyFile, value: str, reported: Mapping[str, float]) -> str:
+    """A measured value, with its name and the further objectives where there are several."""
+    units = study_file.objectives
+    further = (
+        f"{name} {reported[name]:.5g}{f' {units[name].unit}' if units[name].unit else ''}"
+        for name in study_file.further
+        if name in reported
+    )
+    return ", ".join([f"{name} {value}" for name in [*units][:1]] + [*further]) or value
 
 
 def rounds_text(finished: int, rounds: int, failed: int = 0) -> str:
@@ -355,7 +380,9 @@ def format_seconds(seconds: float) -> str:
 def _summary(status: Progress) -> list[str]:
     parts = []
     best = status.recommended
-    if best is not None:
+    if status.front is not None:
+        parts.append(front_words(status.front))
+    elif best is not None:
         value = f"{best.value:.5g}"
         if status.has_interval:
             value = estimate_text(best.value, best.lower, best.upper)

@@ -171,7 +171,10 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
         )
     trials = study.get_trials(deepcopy=False)
     names = study.metric_names or _column_names(len(study.directions))
-    objectives = {name: sampler.of_objective(study, i, trials) for i, name in enumerate(names)}
+    if sampler.objectives and len(names) == 1:
+        objectives = with_further(names[0], sampler.belief(study, trials))
+    else:
+        objectives = {name: sampler.of_objective(study, i, trials) for i, name in enumerate(names)}
     modelled = set.intersection(*({*one.trials} for one in objectives.values()))
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.number in modelled]
     if not complete:
@@ -187,6 +190,17 @@ def belief(study: Study, sampler: SurefootSampler | None = None) -> MultiObjecti
     return MultiObjectiveBelief(
         objectives, [t for t, kept in zip(complete, allowed, strict=True) if kept]
     )
+
+
+def with_further(name: str, first: StudyBelief) -> dict[str, StudyBelief]:
+    """Beliefs of the objectives that trials record beside their values, by name.
+
+    Args:
+        name: Name of the value.
+        first: Belief of the value.
+    """
+    known = first.belief.constraints.objectives
+    return {name: first, **{one: first.of_objective(one) for one in first.declared if one in known}}
 
 
 def _column_names(number: int) -> list[str]:

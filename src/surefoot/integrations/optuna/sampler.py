@@ -27,7 +27,7 @@ from surefoot.integrations.optuna.objectives import names_of, of_objective, sign
 from surefoot.integrations.optuna.reservation import write_reservation
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
-from surefoot.types import OBJECTIVE, Constraint, InvalidInput, NotReady, Objective
+from surefoot.types import Constraint, InvalidInput, NotReady, Objective
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
@@ -83,6 +83,8 @@ class SurefootSampler(BaseSampler):
         device: torch device of the model, tried at once unless it is "cpu".
         constraints: Limits of quantities that a trial records in its user attribute
             `CONSTRAINTS`, values by name; those of `trial.set_constraint` need no declaration.
+        objectives: Further objectives that a trial records in its user attribute `CONSTRAINTS`,
+            beside its value: a search for a Pareto front in a study with one direction.
         log: Whether the logarithm of the values is modelled, for values that are positive and
             whose noise is proportional to them; predictions are medians in their units then.
         repeats: Measurements of one configuration at most: above 1, the best known one is measured
@@ -142,6 +144,7 @@ class SurefootSampler(BaseSampler):
         fidelity: Mapping[str, Fidelity] | None = None,
         device: str | torch.device = "cpu",
         constraints: Mapping[str, Constraint] | None = None,
+        objectives: Mapping[str, Objective] | None = None,
         log: bool = False,
         repeats: int = 1,
         unstable: float | None = None,
@@ -173,6 +176,12 @@ class SurefootSampler(BaseSampler):
         self._device = device if device == "cpu" else checks.device(device)
         checks.constraints(constraints)
         self._constraints, self._log = constraints, checks.truth("log", log)
+        checks.objectives(objectives)
+        self.objectives = dict(objectives or {})
+        if both := {*self.objectives} & {*(constraints or ())}:
+            raise InvalidInput(
+                f"{min(both)!r} is in `objectives` and in `constraints`, expected different names."
+            )
         self._effects = checks.names("effects", effects, *EFFECTS)
         if log and environment is not None:
             raise InvalidInput(
@@ -477,12 +486,13 @@ class SurefootSampler(BaseSampler):
             )
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
+            every = range(1 + len(self.objectives))
             space, encoding = self._space_of(study, trials)
             if self._tracker is None and study.sampler is self:
-                self._tracker = self._new_tracker(study, encoding, self._first_seed, [0])
+                self._tracker = self._new_tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
-                tracker = self._new_tracker(study, encoding, 0, [0])
+                tracker = self._new_tracker(study, encoding, 0, every)
             return self._model(study, tracker, trials)
 
     def of_objective(
@@ -568,7 +578,13 @@ class SurefootSampler(BaseSampler):
             over = RiskOverEnvironment(self.environment, self.risk)
         by = tracker.optimizer.reporting.by
         return StudyBelief(
-            found.belief, tracker.encoding, found.numbers, found.configuration, by, over
+            found.belief,
+            tracker.encoding,
+            found.numbers,
+            found.configuration,
+            by,
+            over,
+            declared=self.objectives,
         )
 
     def _branch_models(
@@ -623,7 +639,7 @@ class SurefootSampler(BaseSampler):
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space.distributions):
             seed = self._first_seed if tracker is None else self._draw_seed()
-            every = range(len(study.directions))
+            every = range(len(study.directions) + len(self.objectives))
             tracker = self._new_tracker(study, encoding, seed, every)
             if seed == self._first_seed and self._first_number:
                 tracker.optimizer.reseed(self._draw_seed())  # after the initial design
@@ -644,9 +660,10 @@ class SurefootSampler(BaseSampler):
         spread = math.inf if self._unstable is None else self._unstable
         has_levels = self._fidelity is not None
         guess = {name: one for name, one in self._guess.items() if name in encoding.parameters}
-        signs = [signs_of(study)[index] for index in objectives]
-        further = dict(zip(names_of(len(signs)), signs, strict=True))
-        del further[OBJECTIVE]
+        names = [*names_of(len(study.directions)), *self.objectives]
+        every = [*signs_of(study), *(one.direction for one in self.objectives.values())]
+        signs = [every[index] for index in objectives]
+        further = {names[index]: Objective(every[index] > 0.0) for index in objectives[1:]}
         policy: Policy | None = None
         if further:
             policy = HypervolumeImprovement()
@@ -674,10 +691,7 @@ class SurefootSampler(BaseSampler):
             instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
             seed=seed,
             initial=self._initial,
-            outcomes={
-                **(self._constraints or {}),
-                **{name: Objective(maximise=sign > 0.0) for name, sign in further.items()},
-            },
+            outcomes={**(self._constraints or {}), **further},
             effects=self._effects,
             estimand=self._estimand,
             guess=encoding.named.part(space, guess) if guess else None,
@@ -689,7 +703,12 @@ class SurefootSampler(BaseSampler):
 
     def _check_objectives(self, study: Study) -> None:
         """Refuse several objectives with what only one can have."""
-        number = len(study.directions)
+        number = len(study.directions) + len(self.objectives)
+        if self.objectives and len(study.directions) > 1:
+            raise InvalidInput(
+                f"`objectives` came with a study of {len(study.directions)} directions, expected "
+                "a study with one: leave them out."
+            )
         given = {
             "fidelity": self._fidelity is not None,
             "environment": self.environment is not None,

@@ -19,7 +19,7 @@ from surefoot._internal.process_settings import with_own_settings
 from surefoot.acquisition.recommendation import By, recommend
 from surefoot.acquisition.scores import PolicyState
 from surefoot.beliefs import Belief
-from surefoot.beliefs.constraints import CONFIDENT
+from surefoot.beliefs.constraints import CONFIDENT, goal_of
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.integrations.optuna.predictions import (
     OverEnvironment,
@@ -31,7 +31,7 @@ from surefoot.integrations.optuna.predictions import (
 from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
 from surefoot.optimizer.arguments import part_of
 from surefoot.regression.transforms import Chain
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, Objective
 
 if TYPE_CHECKING:
     from surefoot.hyperparameters import Contrast, CrossValidation
@@ -60,6 +60,7 @@ class StudyBelief:
         constant: Values of the parameters that do not vary, by name.
         branches: Function that returns the beliefs of the branches of a conditional search space,
             each with all parameters of its trials; None where all trials have the same ones.
+        declared: Further objectives by name.
 
     Example:
         >>> import optuna
@@ -80,6 +81,7 @@ class StudyBelief:
     over: RiskOverEnvironment | None = None
     constant: Mapping[str, Any] = field(default_factory=dict)
     branches: Callable[[], list[StudyBelief]] | None = None
+    declared: Mapping[str, Objective] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         with warnings.catch_warnings():  # of what the row about constraints says
@@ -150,6 +152,18 @@ class StudyBelief:
         return replace(
             other, branches=lambda: [branch.of_estimand(estimand) for branch in branches()]
         )
+
+    def of_objective(self, name: str) -> StudyBelief:
+        """The same belief, of a further objective that every trial has recorded.
+
+        Args:
+            name: Its name among the `objectives` of the sampler.
+
+        Returns:
+            A copy, in the units and the direction of that objective.
+        """
+        further = self.belief.of_outcome(name, goal_of(self.declared[name]))
+        return replace(self, belief=further, branches=None)
 
     @property
     def is_maximised(self) -> bool:

@@ -267,9 +267,9 @@ class StudyTracker:
         if point is None:
             self._warn_of_outside(trial)
             return _Reading(trial, (), {})
-        limits, effects = self.optimizer.constraints.limits, self.optimizer.effects
-        constraints = constraints_of(trial, limits)
-        warn_of_unusable(trial, constraints, limits)
+        declared, effects = self.optimizer.outcomes, self.optimizer.effects
+        constraints = constraints_of(trial, declared)
+        warn_of_unusable(trial, constraints, declared)
         worker, time = conditions_of(trial, effects)
         where = _elsewhere_asked(point, z)
         reported = self._reported(trial, point, z)

@@ -36,7 +36,8 @@ def result_of(
         study_file: The study file.
         value: The measurement, a number or its text; None for a failure.
         sem: Its standard error, 0 where it is unknown.
-        values: Each constraint, and each variable of an observed environment, by name.
+        values: Each further objective and constraint, and each variable of an observed
+            environment, by name.
         worker: Name of who or what measured.
         failed: Why there is no measurement; empty if there is one.
 
@@ -50,8 +51,8 @@ def result_of(
     environment = study_file.environment
     observed = environment.variables if environment is not None and environment.observed else {}
     for name in given:
-        if name not in (*study_file.constraints, *observed):
-            known = ", ".join([*study_file.constraints, *observed])
+        if name not in (*study_file.reported, *observed):
+            known = ", ".join([*study_file.reported, *observed])
             wanted = f"one of {known}" if known else "none: the study has no constraints"
             raise InvalidInput(f"got a value of {shown(name)}, expected {wanted}")
     for what, text in (("worker", worker), ("failed", failed)):
@@ -69,10 +70,10 @@ def result_of(
     number, error = _number("value", value), _number("sem", sem)
     if error < 0.0:
         raise InvalidInput(f"sem: got {shown(sem)}, expected a standard error of at least 0")
-    for name in (*study_file.constraints, *observed):
+    for name in (*study_file.reported, *observed):
         if name not in given:
             raise InvalidInput(f"got no value of {name}, expected {name}=NUMBER beside the value")
-    constraints = {name: _number(name, given[name]) for name in study_file.constraints}
+    constraints = {name: _number(name, given[name]) for name in study_file.reported}
     seen = {name: _number(name, given[name]) for name in observed}
     found = ObservedVariables(observed).check(seen, "") if observed else None
     if isinstance(found, str):

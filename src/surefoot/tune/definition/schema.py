@@ -21,7 +21,7 @@ from surefoot.tune.definition.section import (
 )
 from surefoot.tune.definition.value_name import VALUE
 from surefoot.tune.plain_text import shown, shown_storage
-from surefoot.types import Constraint
+from surefoot.types import Constraint, Objective
 
 if TYPE_CHECKING:
     from surefoot.risks import Risk
@@ -47,7 +47,9 @@ class StudySection(Section):
     name: str = Field(
         description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
     )
-    direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
+    direction: Literal["minimize", "maximize"] = Field(
+        default="minimize", description="'minimize' or 'maximize'"
+    )
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     budget: str | None = Field(
         default=None, description="a time such as '2h', '90min', '45s' or '1d'"
@@ -245,6 +247,25 @@ class PriorSection(Section):
     """`[prior]`: an older study of a related system."""
 
     source: str = Field(alias="from", description="the storage of an older study, such as 'old.db'")
+
+
+class ObjectivesSection(Section):
+    """One of several objectives, in `[objectives]`."""
+
+    direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
+    value: str | None = Field(default=None, description=VALUE)
+    unit: str | None = Field(default=None, description=UNIT)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_value_name(self.value)
+        check_unit(self.unit)
+        return self
+
+    @property
+    def goal(self) -> Objective:
+        """The objective for the model."""
+        return Objective(maximise=self.direction == "maximize")
 
 
 class RequireSection(Section):

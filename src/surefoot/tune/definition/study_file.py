@@ -26,6 +26,7 @@ from surefoot.tune.definition.schema import (
     ConfirmSection,
     ConstraintSection,
     ObjectiveSection,
+    ObjectivesSection,
     PairingSection,
     PriorSection,
     RepeatsSection,
@@ -39,7 +40,7 @@ from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import printable, shown, shown_storage
 from surefoot.tune.units import Units
-from surefoot.types import InvalidInput
+from surefoot.types import InvalidInput, Objective
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyEnvironment
@@ -83,6 +84,10 @@ class Contents(Section):
         default_factory=ObjectiveSection,
         description="a table [objective] with command or function",
     )
+    objectives: dict[str, ObjectivesSection] = Field(
+        default_factory=dict,
+        description="a table [objectives] with a line for each of several objectives",
+    )
     parameters: dict[str, Parameter] = Field(
         description="a table [parameters] with a line for each parameter"
     )
@@ -124,6 +129,7 @@ class Contents(Section):
     def _check(self) -> Self:
         if not self.parameters:
             raise InvalidKey("parameters", "got none, expected at least one parameter")
+        self._check_objectives()
         self._check_defaults(self._checked_space())
         if self.fidelity is not None and self.environment is not None:
             raise InvalidKey("fidelity", "given beside [environment], expected one of the two")
@@ -221,6 +227,48 @@ class Contents(Section):
     def _beside(self) -> str:
         return "[environment]" if self.fidelity is None else "[fidelity]"
 
+    def _check_objectives(self) -> None:
+        """Raise `InvalidKey` for what does not go together with one objective, or several."""
+        has_direction = "direction" in self.study.model_fields_set
+        if not self.objectives:
+            if not has_direction:
+                wanted = type(self.study).model_fields["direction"].description
+                raise InvalidKey(
+                    "study.direction",
+                    f"missing; expected {wanted} (or a table [objectives] with several)",
+                )
+            return
+        if len(self.objectives) == 1:
+            raise InvalidKey(
+                "objectives",
+                f"got one ({next(iter(self.objectives))}), expected at least two; of one objective "
+                "study.direction is the direction",
+            )
+        if has_direction:
+            raise InvalidKey(
+                "study.direction", "given beside [objectives], each of which has its own direction"
+            )
+        for key in ("value", "unit", "log"):
+            if key in self.objective.model_fields_set:
+                raise InvalidKey(
+                    f"objective.{key}",
+                    "given beside [objectives], expected it there for each of them"
+                    if key != "log"
+                    else "given beside [objectives], expected none",
+                )
+        for name in ("environment", "fidelity", "confirm", "repeats", "pairing", "stop"):
+            if getattr(self, name) is not None:
+                raise InvalidKey(
+                    name, "given beside [objectives], expected one of the two: it is for one value"
+                )
+        for name in self.objectives:
+            self._check_name(f"objectives.{name}", name, keyword_argument=False)
+            if name in self.parameters or name in self.constraints:
+                what = "a parameter" if name in self.parameters else "a constraint"
+                raise InvalidKey(
+                    f"objectives.{name}", f"is {what}, too; expected a name of its own"
+                )
+
     @property
     def given(self) -> dict[str, Parameter]:
         """The variables that are known before each choice, by name."""
@@ -316,6 +364,7 @@ class StudyFile:
         fidelity: `[fidelity]`, or None.
         given: The variables of `[environment]` that are known before each choice, by name.
         risk: `[risk]`, or None.
+        objectives: `[objectives]` by name, if there are several; the first is the value.
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.
         repeats: `[repeats]`, by default without repeats.
@@ -342,12 +391,17 @@ class StudyFile:
         self.folder = path.parent
         self.study = contents.study
         self.objective = contents.objective
+        self.objectives = contents.objectives
+        for first in [*self.objectives.values()][:1]:  # whose value is that of the trials
+            self.study = self.study.model_copy(update={"direction": first.direction})
+            measured = {"value": first.value, "unit": first.unit}
+            self.objective = self.objective.model_copy(update=measured)
         self.given = contents.given
         self.parameters = {**contents.parameters, **self.given}
         self.environment = None if self.given else contents.conditions
         self.fidelity = contents.fidelity
         self.risk = contents.risk
-        self.confirm = contents.confirm or ConfirmSection()
+        self.confirm = contents.confirm or ConfirmSection(share=0.0 if self.objectives else 0.15)
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
         self.pairing = contents.pairing or PairingSection.model_validate({"with": "none"})
         self.stop = contents.stop
@@ -404,6 +458,20 @@ class StudyFile:
             message = without_passwords(explained(error, raw), secrets)
             raise StudyFileError(f"{path}: {message}") from None
         return cls(path.absolute(), contents)
+
+    @property
+    def further(self) -> dict[str, Objective]:
+        """The objectives beside the value, by name; none of a single objective."""
+        named = [*self.objectives.items()][1:]
+        return {name: one.goal for name, one in named}
+
+    @property
+    def reported(self) -> dict[str, ObjectivesSection | ConstraintSection]:
+        """What is measured beside the value, by name: further objectives and constraints."""
+        return {
+            **{name: self.objectives[name] for name in self.further},
+            **self.contents.constraints,
+        }
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -541,6 +609,7 @@ def _problem(problem: dict[str, Any], raw: dict[str, Any]) -> tuple[str, str]:
     if kind in ("dict_type", "model_attributes_type", "model_type"):
         example = ' such as { type = "float", low = 0, high = 1 }'
         examples = {"parameters": example, "constraints": " such as { max = 20 }"}
+        examples["objectives"] = " such as { direction = 'minimize' }"
         shown_example = examples.get(str(path[0]), "") if len(path) == 2 else ""
         return key, f"got {shown(given)}, expected a table{shown_example}"
     if section is None:
@@ -578,8 +647,9 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
     """The model of the table at `path`."""
     if not path:
         return Contents
-    if path[0] == "constraints":
-        return ConstraintSection if len(path) > 1 else None
+    if path[0] in ("constraints", "objectives"):
+        section = ConstraintSection if path[0] == "constraints" else ObjectivesSection
+        return section if len(path) > 1 else None
     if len(path) == 1 or path[0] not in ("parameters", "environment"):
         tables: dict[str, type[Section]] = {
             "study": StudySection,

@@ -40,7 +40,7 @@ from surefoot.tune.plain_text import without_escapes
 from surefoot.tune.stopping import Stop
 
 _NO_LINE = "no line `{0}=NUMBER` on standard output, expected one, since {0} is observed"
-_NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is a constraint"
+_NO_VALUE = "no `{0}=NUMBER` on standard output, expected it, since {0} is in the study file"
 
 
 class CommandObjective:

@@ -29,7 +29,9 @@ from surefoot.tune.measuring.supervised_process import POLL, SupervisedProcess
 from surefoot.tune.stopping import Stop
 
 SERVER = Path(__file__).with_name("function_server.py")
-_NO_VALUE = "no {0!r} in the dictionary that was returned, expected it, since {0} is a constraint"
+_NO_VALUE = (
+    "no {0!r} in the dictionary that was returned, expected it, since {0} is in the study file"
+)
 _NO_KEY = "no {0!r} in the dictionary that was returned, expected it, since {0} is observed"
 
 

@@ -11,8 +11,8 @@ from surefoot.tune.measuring.unit_scales import factor, is_known
 
 
 def declared_units(study_file: StudyFile) -> dict[str, str]:
-    """The units that a study file has: of the measurement by the name `VALUE`, of constraints."""
-    given = {name: one.unit for name, one in study_file.contents.constraints.items()}
+    """The units that a study file has: of the measurement by the name `VALUE`, and of others."""
+    given = {name: one.unit for name, one in study_file.reported.items()}
     return {
         name: unit for name, unit in {VALUE: study_file.objective.unit, **given}.items() if unit
     }
@@ -73,7 +73,7 @@ def _scaled(number: float, size: float) -> float:
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
     what, key = "the measurement", "objective.unit"
     if name != VALUE:
-        what, key = f"the constraint {name}", f"constraints.{name}.unit"
+        what, key = name, f"the unit of {name}"
     return Failure(
         f"{what} is {_with(unit)}, and those of the study are {_with(other)}; expected the same, "
         f"or {key} before the first measurement",

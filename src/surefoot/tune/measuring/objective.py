@@ -64,7 +64,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
             timeout,
             observed,
             keep,
-            list(study_file.constraints),
+            list(study_file.reported),
             list(study_file.inactive),
         )
     template = CommandTemplate.parse(section.command or "")
@@ -74,7 +74,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
         timeout,
         observed,
         keep,
-        {name: _named(one.value) for name, one in study_file.contents.constraints.items()},
+        {name: _named(one.value) for name, one in study_file.reported.items()},
         study_file.inactive,
         _named(section.value),
     )

@@ -28,6 +28,7 @@ from surefoot.tune.report.contents import (
     Checkpoint,
     Effects,
     EnvironmentView,
+    FrontView,
     Interval,
     Parameter,
     Report,
@@ -37,6 +38,7 @@ from surefoot.tune.report.contents import (
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
+from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
@@ -69,7 +71,8 @@ def collect(state: StudyState) -> Report:
     """
     study_file, model, measured = state.study_file, state.belief, state.measured
     best, space = state.recommendation, study_file.space
-    past = {count: state.after(count) for count in checkpoint_counts(len(measured))[:-1]}
+    earlier = [] if study_file.objectives else checkpoint_counts(len(measured))[:-1]
+    past = {count: state.after(count) for count in earlier}
     for count, then in past.items():
         state.opened.recommended[count] = then.recommendation
     states = {**past, len(measured): state}
@@ -133,6 +136,22 @@ def collect(state: StudyState) -> Report:
         feasible=best.feasible,
         measured_verdict=escaped(measured_verdict(study_file, best.params)),
         failures=tuple(map(escaped, failure_lines(state))),
+        front=_front(state) if study_file.objectives else None,
+    )
+
+
+def _front(state: StudyState) -> FrontView:
+    """The Pareto front of several objectives, and what was measured of each."""
+    found, measured = StudyFront.of_state(state), [trial_constraints(one) for one in state.measured]
+    first, *further = found.front.names
+    return FrontView(
+        found.front,
+        {
+            first: [float(one.value or 0.0) for one in state.measured],
+            **{name: [one[name] for one in measured] for name in further},
+        },
+        {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
+        escaped(found.value),
     )
 
 
@@ -213,7 +232,7 @@ def _trial(
         failure=escaped(failure_reason(trial)),
         output=escaped(trial_output(trial)),
         environment=trial_environment(trial),
-        constraints={name: constraints[name] for name in limits if name in constraints},
+        constraints={n: constraints[n] for n in study_file.reported if n in constraints},
         violated=tuple(
             name
             for name, limit in limits.items()

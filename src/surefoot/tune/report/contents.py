@@ -1,8 +1,10 @@
 """The contents of a report, as plain values: no model, no storage, no drawing."""
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
+from surefoot.integrations.optuna import Front
 from surefoot.tune.units import Units
 
 
@@ -100,6 +102,28 @@ class Effects:
 NO_EFFECTS = Effects((), (), (), ())
 
 
+@dataclass(frozen=True, eq=False)
+class FrontView:
+    """The Pareto front of several objectives.
+
+    Args:
+        front: The front.
+        measured: Measurements of each objective by name, in the same order.
+        titles: Names of the objectives with their units, by name.
+        value: The objectives at the recommended point, in words.
+    """
+
+    front: Front
+    measured: dict[str, list[float]]
+    titles: dict[str, str]
+    value: str
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every two objectives."""
+        return list(combinations(self.front.names, 2))
+
+
 @dataclass(frozen=True)
 class Report:
     """Everything on the page, in the study's units and direction."""
@@ -135,6 +159,7 @@ class Report:
     measured_verdict: str = ""  # of `surefoot compare`, against the defaults
     failures: tuple[str, ...] = ()  # the first one's reason, and what they share
     estimand: str = "location"  # of measurements, which is predicted
+    front: FrontView | None = None  # of several objectives, of which the first is the value
 
     @property
     def limits(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from surefoot.tune.report.contents import EnvironmentView, Report
+from surefoot.tune.report.contents import EnvironmentView, FrontView, Report
 from surefoot.tune.report.descriptions import (
     convergence_text,
     convergence_verdict,
@@ -41,6 +41,7 @@ from surefoot.tune.report.figures import (
     slice_figure,
 )
 from surefoot.tune.report.formatting import number, setting, within
+from surefoot.tune.report.front_figure import front_figure, front_text
 
 RELOADS = 5  # seconds between two readings of a page that reloads itself
 
@@ -55,6 +56,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
     """
     view = report.environment
     width = report.value.upper - report.value.lower
+    front = report.front
     assets = files("surefoot.tune.report").joinpath("templates")
     return _template().render(
         report=report,
@@ -68,6 +70,7 @@ def page(report: Report, progress: str = "", reloads: bool = False) -> str:
             within(report.value.lower, width),
             report.units.of_value(within(report.value.upper, width)),
         ],
+        fronts=[] if front is None else [_front(front, *pair) for pair in front.pairs],
         counts=" · ".join(filter(None, [progress, _counts(report)])),
         reloads=RELOADS if reloads else 0,
         comparison=_comparison(report),
@@ -104,9 +107,18 @@ def _template() -> Any:
     return templates.get_template("page.html")
 
 
+def _front(view: FrontView, x: str, y: str) -> Markup:
+    """The front over two of its objectives."""
+    figure = front_figure(view.front, x, y, view.measured, view.titles)
+    return _embed(f"front-{x}-{y}", figure, front_text(view.front))
+
+
 def _predicted(report: Report) -> str:
     """Name of the number at the top."""
     what = "" if report.estimand == "location" else f"{report.estimand} of measurements"
+    if report.front is not None:
+        first = report.front.front.names[0]
+        what = f"{what} of {first}" if what else first
     if report.environment is not None:
         risk = report.environment.risk
         what = f"{risk} of the {what}" if what else risk
@@ -159,9 +171,17 @@ def _counts(report: Report) -> str:
             _plural(len(report.measured), "measurement"),
             f"{outliers} of them treated as outliers" if outliers else "no outliers",
             _plural(failed, "failed trial") if failed else "no failures",
-            "smaller is better" if report.direction == "minimize" else "larger is better",
+            *_directions(report),
         ]
     )
+
+
+def _directions(report: Report) -> list[str]:
+    """Which values are better, of each objective."""
+    if report.front is None:
+        return ["smaller is better" if report.direction == "minimize" else "larger is better"]
+    maximised = report.front.front.maximised.items()
+    return [f"{'larger' if larger else 'smaller'} {name} is better" for name, larger in maximised]
 
 
 def _comparison(report: Report) -> str:
@@ -171,6 +191,8 @@ def _comparison(report: Report) -> str:
         report.value,
     )
     parts = [report.defaults] if report.defaults else []
+    if report.front is not None:  # a compromise is not best in any of them
+        return ""
     if report.environment is None:  # a risk is not comparable with single measurements
         middle = median(values)
         parts.append(f"{_difference(best.mean, middle)} the median measurement, {number(middle)}")

@@ -20,7 +20,7 @@ DEFINITION = "surefoot"  # the study's user attribute that holds `definition`
 _CHANGEABLE = {"default", "guess", "unit", "inactive", "ordered"}  # keys of a parameter
 TABLES = {
     "parameters": "no such parameter",
-    **dict.fromkeys(("environment", "fidelity", "risk"), "nothing"),
+    **dict.fromkeys(("environment", "fidelity", "objectives", "risk"), "nothing"),
 }
 
 
@@ -33,8 +33,10 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
         "fidelity": contents.fidelity,
         "risk": contents.risk,
     }
+    directions = {name: one.direction for name, one in study_file.objectives.items()}
     return {
         **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
+        **({"objectives": directions} if directions else {}),
         "direction": study_file.study.direction,
         "parameters": {
             name: one.model_dump(

@@ -260,6 +260,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         risk=None if study_file.risk is None else study_file.risk.functional(),
         fidelity=None if study_file.fidelity is None else study_file.fidelity.named(),
         constraints=study_file.constraints,
+        objectives=study_file.further,
         log=study_file.objective.log,
         effects=study_file.objective.effects,
         estimand=study_file.objective.estimand,

@@ -15,7 +15,13 @@ from surefoot.tune.study.confirm_stage import ConfirmStage
 from surefoot.tune.study.trial_attributes import is_failed_round, is_round
 
 if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyBelief, StudyRecommendation
+    from surefoot.integrations.optuna import (
+        Front,
+        MultiObjectiveBelief,
+        ParetoPoint,
+        StudyBelief,
+        StudyRecommendation,
+    )
     from surefoot.tune.study.opened_study import OpenedStudy
 
 
@@ -29,12 +35,14 @@ class StudyState:
         attributes: Its user attributes.
         asked: Values of the given variables to recommend under, by name; by default those of the
             latest trial.
+        limits: Limits of some of several objectives, by name, that a recommendation is to keep.
     """
 
     opened: OpenedStudy
     trials: tuple[FrozenTrial, ...]
     attributes: Mapping[str, Any]
     asked: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def study_file(self) -> StudyFile:
@@ -71,12 +79,35 @@ class StudyState:
         return self.asked or {name: last[name] for name in names if name in last}
 
     @cached_property
+    def objectives(self) -> MultiObjectiveBelief:
+        """The models of several objectives, by their names in the study file."""
+        from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, with_further
+
+        first = next(iter(self.study_file.objectives))
+        return MultiObjectiveBelief(with_further(first, self.belief), self.measured)
+
+    @cached_property
+    def front(self) -> Front:
+        """The Pareto front of several objectives."""
+        return self.objectives.front()
+
+    @property
+    def preferred(self) -> ParetoPoint:
+        """The point of the front that keeps the limits, or a compromise without any."""
+        return self.front.prefer(self.limits) if self.limits else self.front.knee()
+
+    @cached_property
     def recommendation(self) -> StudyRecommendation:
         """The recommended configuration, with parameters in the order of the study file.
 
         It is the best candidate of the confirm stage, before it the configuration that the model
-        prefers.
+        prefers; of several objectives, a point of the front.
         """
+        if self.study_file.objectives:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                best = self.belief.assess(self.preferred.params)
+            return replace(best, params=self.study_file.space.restricted(best.params))
         stage = ConfirmStage.current(self)
         with warnings.catch_warnings():  # of what `feasible` says
             warnings.simplefilter("ignore")

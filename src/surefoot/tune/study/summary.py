@@ -16,6 +16,7 @@ from surefoot.tune.definition.constraint_text import describe
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
+from surefoot.tune.study.front_text import StudyFront
 from surefoot.tune.study.model_checks import contradictions
 from surefoot.tune.study.opened_study import OpenedStudy
 from surefoot.tune.study.pairing import Pairing
@@ -100,6 +101,8 @@ class Summary:
             environment, over which they hold with the recommendation's `feasibility`.
         present: Predicted value of the recommendation where its companion has the value of the
             latest rounds; None in a study without pairs.
+        front: The Pareto front in a study with several objectives, of which the recommended
+            configuration is a point; `value` is the first objective there.
     """
 
     trials: int
@@ -114,6 +117,7 @@ class Summary:
     failures: tuple[str, ...] = ()
     over_environment: tuple[str, ...] = ()
     present: float | None = None
+    front: StudyFront | None = None
 
     def html(self, name: str) -> str:
         """The summary as HTML, for notebooks.
@@ -147,13 +151,18 @@ class Summary:
         return self.recommended.lower, self.recommended.upper
 
 
-def summarise(opened: OpenedStudy, given: Mapping[str, Any] | None = None) -> Summary:
+def summarise(
+    opened: OpenedStudy,
+    given: Mapping[str, Any] | None = None,
+    limits: Mapping[str, float] | None = None,
+) -> Summary:
     """Recommend a configuration and count the trials.
 
     Args:
         opened: The study, as `open_study` gives it.
         given: Values of the given variables to recommend under, by name; by default those of the
             latest trial.
+        limits: Limits of some of several objectives, by name, that the recommendation is to keep.
 
     Returns:
         The recommendation and the numbers of trials.
@@ -161,7 +170,8 @@ def summarise(opened: OpenedStudy, given: Mapping[str, Any] | None = None) -> Su
     Raises:
         StorageFailed: If the storage cannot be read.
     """
-    state, study_file = replace(opened.state(), asked=given or {}), opened.study_file
+    state, study_file = opened.state(), opened.study_file
+    state = replace(state, asked=given or {}, limits=limits or {})
     found: dict[str, Any] = {}
     with contextlib.suppress(NotReady):
         found = {
@@ -171,6 +181,7 @@ def summarise(opened: OpenedStudy, given: Mapping[str, Any] | None = None) -> Su
             "warnings": warnings_of(state, _checkpoints(state)),
             "effects": effect_lines(state),
             "present": present_value(state),
+            "front": StudyFront.of_state(state) if study_file.objectives else None,
         }
     return Summary(
         state.finished,
@@ -265,7 +276,8 @@ def paired_text(
 def against_defaults(state: StudyState) -> AgainstDefaults | None:
     """The recommendation against the default configuration, None where that does not apply."""
     defaults, belief = state.study_file.defaults, state.belief
-    if defaults is None or not state.study_file.is_replayed:
+    study_file = state.study_file
+    if defaults is None or not study_file.is_replayed or study_file.objectives:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)

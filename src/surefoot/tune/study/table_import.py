@@ -150,9 +150,9 @@ class _Rows:
         }
         self._value = self._column(VALUE)
         self._constraints = {
-            name: self._column(f"constraint_{name}", name)
-            for name in study_file.constraints
-            if name in self._header or f"constraint_{name}" in self._header
+            name: self._column(column, name)
+            for name, column in _reported(study_file).items()
+            if name in self._header or column in self._header
         }
         used = self._used()
         self._others = {name: index for index, name in enumerate(self._header) if index not in used}
@@ -383,6 +383,15 @@ class _Rows:
         return _cell(row, self._others[name]) if name in self._others else ""
 
 
+def _reported(study_file: StudyFile) -> dict[str, str]:
+    """Names that `export` gives the columns of what is measured beside the value."""
+    further = study_file.further
+    return {
+        name: f"{'objective' if name in further else 'constraint'}_{name}"
+        for name in study_file.reported
+    }
+
+
 def _cell(row: Sequence[str], index: int) -> str:
     return row[index].strip() if index < len(row) else ""
 
@@ -392,6 +401,7 @@ def _of_export(name: str) -> str:
     for prefix, table in (
         ("params_", "parameters"),
         ("environment_", "environment"),
+        ("objective_", "objectives"),
         ("constraint_", "constraints"),
     ):
         if name.startswith(prefix):

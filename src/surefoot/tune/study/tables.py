@@ -95,6 +95,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"params_{name}": trial.params.get(name) for name in parameters},
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            **{f"objective_{name}": constraints.get(name) for name in study_file.further},
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
             "sem": trial_sem(trial),

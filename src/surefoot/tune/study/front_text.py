@@ -1,0 +1,160 @@
+"""Pareto front of a study with several objectives, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.integrations.optuna import Front, ParetoPoint
+from surefoot.tune.definition.study_file import StudyFile
+from surefoot.tune.estimate_text import estimate_text
+from surefoot.tune.plain_text import shown
+from surefoot.tune.study.state import StudyState
+from surefoot.tune.units import Units
+from surefoot.types import InvalidInput
+
+_PREFERENCE = re.compile(r"\s*([^<>=\s]+)\s*(<=|>=)\s*([^<>=\s]+)\s*")
+
+
+def preferences(study_file: StudyFile, texts: Iterable[str]) -> dict[str, float]:
+    """Limits of objectives by name, from texts such as "latency<=20".
+
+    Args:
+        study_file: The study file.
+        texts: The texts; each may have several, separated by commas.
+
+    Raises:
+        InvalidInput: If one is no limit of an objective in its bad direction.
+    """
+    limits: dict[str, float] = {}
+    examples = [
+        f"{name}{'<=' if one.direction == 'minimize' else '>='}NUMBER"
+        for name, one in study_file.objectives.items()
+    ]
+    for text in (part for one in texts for part in one.split(",")):
+        if not examples:
+            raise InvalidInput(
+                f"--prefer {shown(text)} came with a study of one objective, expected one with "
+                "[objectives]: leave it out"
+            )
+        found = _PREFERENCE.fullmatch(text)
+        if found is None or f"{found[1]}{found[2]}NUMBER" not in examples:
+            raise InvalidInput(f"--prefer: got {shown(text)}, expected {' or '.join(examples)}")
+        try:
+            limits[found[1]] = float(found[3])
+        except ValueError:
+            raise InvalidInput(
+                f"--prefer: got {shown(text)}, expected a number behind {found[2]}"
+            ) from None
+    return limits
+
+
+def front_words(front: Front) -> str:
+    """The number of points of a front, and the range of each objective on it."""
+    ranges = (
+        f"{name} {min(values):.4g} to {max(values):.4g}"
+        for name in front.names
+        if (values := [one.values[name] for one in front])
+    )
+    return f"front of {len(front)}: {', '.join(ranges)}"
+
+
+def front_lines(front: Front, units: Units, of: Mapping[str, str]) -> list[str]:
+    """A line for each point of a front: its values with 95 % intervals, and its configuration.
+
+    Args:
+        front: The front.
+        units: Units of the parameters.
+        of: Units of the objectives by name, empty where there is none.
+    """
+    rows = [[values_text(one, of), _settings(one.params, units)] for one in front]
+    width = max(len(row[0]) for row in rows)
+    return [f"  {values:<{width}}  {settings}" for values, settings in rows]
+
+
+def values_text(point: ParetoPoint, of: Mapping[str, str]) -> str:
+    """The value of each objective at a point, with its 95 % interval."""
+    return ", ".join(
+        f"{name} {estimate_text(value, point.lower[name], point.upper[name])}"
+        + (f" {of[name]}" if of.get(name) else "")
+        for name, value in point.values.items()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFront:
+    """The Pareto front of a study, and the point of it that is recommended.
+
+    Args:
+        front: The front.
+        chosen: The point.
+        note: Why the point does not keep the limits asked for; empty if it does.
+        units: Units of the parameters.
+        of: Units of the objectives by name, empty where there is none.
+    """
+
+    front: Front
+    chosen: ParetoPoint
+    note: str
+    units: Units
+    of: Mapping[str, str]
+
+    @classmethod
+    def of_state(cls, state: StudyState) -> StudyFront:
+        """The front of a study at one time."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            chosen = state.preferred
+        note = " ".join(str(one.message) for one in caught)
+        study_file = state.study_file
+        of = {name: one.unit or "" for name, one in study_file.objectives.items()}
+        return cls(state.front, chosen, note, study_file.units, of)
+
+    @property
+    def lines(self) -> list[str]:
+        """The front, a line for each point."""
+        return [
+            f"Front, {len(self.front)} of {len(self.front.candidates)} measured configurations:",
+            *front_lines(self.front, self.units, self.of),
+        ]
+
+    @property
+    def value(self) -> str:
+        """The objectives at the recommended point."""
+        return values_text(self.chosen, self.of)
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """JSON values."""
+        return {
+            "objectives": point_as_json(self.chosen)["objectives"],
+            "front": [point_as_json(one) for one in self.front],
+        }
+
+
+def point_as_json(point: ParetoPoint) -> dict[str, Any]:
+    """A point as JSON values."""
+    return {
+        "params": point.params,
+        "trials": list(point.trials),
+        "objectives": {
+            name: {"value": value, "lower": point.lower[name], "upper": point.upper[name]}
+            for name, value in point.values.items()
+        },
+        "probability": point.probability,
+    }
+
+
+def _settings(params: Mapping[str, Any], units: Units) -> str:
+    return ", ".join(
+        f"{name}={units.of(name, value, json.dumps(_short(value), ensure_ascii=False))}"
+        for name, value in params.items()
+    )
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.5g}") if isinstance(value, float) else value
