@@ -55,6 +55,9 @@ class HypervolumeImprovement:
     Args:
         samples: Number of functions drawn of each objective in each round.
         directions: Number of directions.
+        scale: Factor of the functions' deviation from the posterior mean. With 1, the best of the
+            functions at any point count most, and those are in the corners of a box of several
+            variables, where least is known.
 
     References:
         Daulton, Balandat and Bakshy 2021, "Parallel Bayesian optimization of multiple noisy
@@ -80,10 +83,12 @@ class HypervolumeImprovement:
 
     samples: int = 48
     directions: int = 32
+    scale: float = 0.3
 
     def __post_init__(self) -> None:
         checks.count("samples", self.samples)
         checks.count("directions", self.directions)
+        checks.non_negative("scale", self.scale)
 
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse a space with an environment."""
@@ -108,7 +113,7 @@ class HypervolumeImprovement:
         return self._score(_Front.of(belief, self.directions, generator), belief, generator)
 
     def _score(self, front: _Front, belief: Belief, generator: torch.Generator) -> Score:
-        drawn = [_Drawn.of(one, self.samples, generator) for one in front.objectives]
+        drawn = [_Drawn.of(one, self.samples, self.scale, generator) for one in front.objectives]
         power, feasible = len(drawn), belief.feasible
 
         def lengths(points: Tensor) -> Tensor:  # (s, n, directions)
@@ -200,15 +205,18 @@ class _Drawn:
     residuals: Tensor
 
     @classmethod
-    def of(cls, outcome: OutcomeBelief, number: int, generator: torch.Generator) -> _Drawn:
+    def of(
+        cls, outcome: OutcomeBelief, number: int, scale: float, generator: torch.Generator
+    ) -> _Drawn:
         """So many functions of an objective."""
         posterior = outcome.posterior.of_rewards
         size = posterior.embedding.dimension
         normals = torch.randn(number, size + 1, dtype=torch.float64, generator=generator)
         normals = normals.to(posterior.coefficients)
         with torch.no_grad():
-            coefficients = posterior.sample_coefficients(normals[:, :size])
-        return cls(posterior, posterior.embedding, coefficients, normals[:, size])
+            drawn = posterior.sample_coefficients(normals[:, :size])
+        coefficients = torch.lerp(posterior.coefficients, drawn, scale)
+        return cls(posterior, posterior.embedding, coefficients, scale * normals[:, size])
 
     def __call__(self, points: Tensor) -> Tensor:
         """Values (s, n) at points (n, d)."""

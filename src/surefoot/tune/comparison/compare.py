@@ -19,6 +19,7 @@ from surefoot.tune.comparison.comparison import (
     ahead,
     comparison_of,
     limits_text,
+    of_further,
     pair_values,
     probability_b,
 )
@@ -34,7 +35,7 @@ from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.display import show
+from surefoot.tune.display import objectives_text, show
 from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
@@ -44,7 +45,7 @@ from surefoot.tune.measuring.setup_commands import check_programs, set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.units import Units
-from surefoot.types import InvalidInput, SurefootError
+from surefoot.types import Constraint, InvalidInput, SurefootError
 
 MAX_FAILED_PAIRS = 5  # in a row, in which neither configuration could be measured
 STOPPING = "Stopping when the running measurement is recorded; Ctrl-C again stops at once."
@@ -68,6 +69,7 @@ class Comparing:
         confidence: Confidence of the decision.
         all_pairs: Whether to go on after a decision.
         slices: Into how many parts a run is cut, each of them in a pair of its own.
+        objective: Name of the further objective that is compared; empty for the value.
     """
 
     study_file: StudyFile
@@ -77,6 +79,7 @@ class Comparing:
     confidence: float
     all_pairs: bool
     slices: int = 1
+    objective: str = ""
 
     def endings(self, record: ComparisonRecord, number: int) -> list[Ending]:
         """When the next run of a pair ends early; the runs of the first pair say how long they are.
@@ -96,7 +99,25 @@ class Comparing:
     @property
     def minimize(self) -> bool:
         """Whether smaller values are better."""
+        if self.objective:
+            return self.study_file.objectives[self.objective].direction == "minimize"
         return self.study_file.study.direction == "minimize"
+
+    @property
+    def _unit(self) -> str:
+        if self.objective:
+            return self.study_file.objectives[self.objective].unit or ""
+        return self.study_file.units.value
+
+    @property
+    def _limits(self) -> dict[str, Constraint]:
+        return {} if self.objective else self.study_file.constraints
+
+    @property
+    def _further(self) -> dict[str, Comparing]:
+        """The comparisons of further objectives by name."""
+        names = () if self.objective else self.study_file.further
+        return {name: replace(self, objective=name) for name in names}
 
     def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
         """The state of the comparison after these runs."""
@@ -107,9 +128,14 @@ class Comparing:
             self.minimize,
             self.confidence,
             stopped,
-            self.study_file.constraints,
+            self._limits,
         )
-        return replace(found, unit=self.study_file.units.value)
+        further = {
+            name: one.result(of_further(pairs, name), stopped)
+            for name, one in self._further.items()
+        }
+        first = next(iter(self.study_file.objectives), "") if further else ""
+        return replace(found, unit=self._unit, objective=first, further=further)
 
     def test(self, pairs: Runs) -> PairedTest:
         """The test of B minus A after these runs."""
@@ -122,7 +148,10 @@ class Comparing:
         leader = ahead(self.test(pairs), self.minimize)
         if self.all_pairs or leader is None:
             return False
-        limits = measured_limits(self.study_file.constraints, pairs, self.confidence)
+        each = self._further.items()
+        if not all(one.finished(of_further(pairs, name)) for name, one in each):
+            return False
+        limits = measured_limits(self._limits, pairs, self.confidence)
         return all(one.sides[leader].sign for one in limits)
 
 
@@ -369,9 +398,14 @@ def _introduce(comparing: Comparing, record: ComparisonRecord, console: Console)
 
 
 def _progress(comparing: Comparing, pairs: Runs) -> str:
-    units, limits = comparing.study_file.units, comparing.study_file.constraints
+    study_file, limits = comparing.study_file, comparing.study_file.constraints
+
+    def measured(run: Measurement) -> str:
+        value = study_file.units.of_value(_with_error(run))
+        return objectives_text(study_file, value, run.constraints)
+
     values = ", ".join(
-        f"{label.upper()} {units.of_value(_with_error(run))}{beyond_text(run.constraints, limits)}"
+        f"{label.upper()} {measured(run)}{beyond_text(run.constraints, limits)}"
         if isinstance(run := pairs[-1][label], Measurement)
         else f"{label.upper()} failed, {run.reason}"
         for label in ("a", "b")

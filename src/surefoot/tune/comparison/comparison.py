@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,8 @@ class Comparison:
         stopped: Whether Ctrl-C ended the comparison.
         limits: Limits of the study that both have measured.
         unit: Unit of the values, empty if the study file has none.
+        objective: Name of the value, where the study has several objectives.
+        further: The comparisons of the other objectives by name.
     """
 
     a: dict[str, Any]
@@ -89,6 +91,8 @@ class Comparison:
     stopped: bool
     limits: tuple[MeasuredLimit, ...] = ()
     unit: str = ""
+    objective: str = ""
+    further: Mapping[str, Comparison] = field(default_factory=dict)
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -116,13 +120,21 @@ class Comparison:
             }
             for one in self.limits
         }
+        found["further"] = {name: one.as_dict() for name, one in self.further.items()}
         return _finite(found)
 
     def _repr_html_(self) -> str:
         return as_html("Comparison", {"A": self.a, "B": self.b}, self.lines())
 
     def lines(self) -> list[str]:
-        """The result in words."""
+        """The result in words, of each objective where there are several."""
+        own = self._lines()
+        if not self.objective:
+            return own
+        each = [(self.objective, own), *((n, one.lines()) for n, one in self.further.items())]
+        return [line for name, found in each for line in (f"{name}:", *(f"  {x}" for x in found))]
+
+    def _lines(self) -> list[str]:
         level = f"{100 * self.confidence:g} % confidence"
         counts = f"B was better in {self.wins_b} of {self.pairs} pairs, A in {self.wins_a}"
         if self.ahead is None:
@@ -166,6 +178,24 @@ class Comparison:
         return (
             f"About {self.more_pairs} more pairs would decide, if the difference is what it seems."
         )
+
+
+def of_further(pairs: Sequence[Mapping[str, Run]], name: str) -> list[dict[str, Run]]:
+    """Runs with the value of a further objective, which they have measured beside their own.
+
+    Args:
+        pairs: Results of "a" and "b" by pair.
+        name: Name of the objective.
+    """
+    return [
+        {
+            label: replace(run, value=run.constraints[name], sem=0.0)
+            if isinstance(run, Measurement)
+            else run
+            for label, run in pair.items()
+        }
+        for pair in pairs
+    ]
 
 
 def limits_text(names: Sequence[str]) -> str:

@@ -158,7 +158,7 @@ class Contents(Section):
             )
         if self.prior is not None and self.conditions is not None and not self.given:
             raise InvalidKey("prior", f"given beside {self._beside}, expected one of the two")
-        for name in ("confirm", "repeats", "pairing", "stop"):
+        for name in ("confirm", "repeats", "pairing", "prior", "stop"):
             if self.conditions is not None and getattr(self, name) is not None:
                 raise InvalidKey(
                     name, f"given beside {self._beside}, expected one of the two: it is for values"
@@ -248,15 +248,15 @@ class Contents(Section):
             raise InvalidKey(
                 "study.direction", "given beside [objectives], each of which has its own direction"
             )
-        for key in ("value", "unit", "log"):
+        for key in ("value", "unit", "log", "race"):
             if key in self.objective.model_fields_set:
                 raise InvalidKey(
                     f"objective.{key}",
                     "given beside [objectives], expected it there for each of them"
-                    if key != "log"
+                    if key in ("value", "unit")
                     else "given beside [objectives], expected none",
                 )
-        for name in ("environment", "fidelity", "confirm", "repeats", "pairing", "stop"):
+        for name in ("environment", "fidelity", "confirm", "repeats", "pairing", "prior", "stop"):
             if getattr(self, name) is not None:
                 raise InvalidKey(
                     name, "given beside [objectives], expected one of the two: it is for one value"

@@ -38,7 +38,7 @@ from surefoot.tune.report.contents import (
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
-from surefoot.tune.study.front_text import StudyFront
+from surefoot.tune.study.front_text import StudyFront, values_text
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.summary import (
     against_defaults,
@@ -151,7 +151,7 @@ def _front(state: StudyState) -> FrontView:
             **{name: [one[name] for one in measured] for name in further},
         },
         {name: f"{name} [{unit}]" if unit else name for name, unit in found.of.items()},
-        escaped(found.value),
+        escaped(values_text(found.chosen, found.of, further)),
     )
 
 

@@ -110,7 +110,7 @@ class FrontView:
         front: The front.
         measured: Measurements of each objective by name, in the same order.
         titles: Names of the objectives with their units, by name.
-        value: The objectives at the recommended point, in words.
+        value: All objectives but the first at the recommended point, in words.
     """
 
     front: Front

@@ -76,12 +76,20 @@ def front_lines(front: Front, units: Units, of: Mapping[str, str]) -> list[str]:
     return [f"  {values:<{width}}  {settings}" for values, settings in rows]
 
 
-def values_text(point: ParetoPoint, of: Mapping[str, str]) -> str:
-    """The value of each objective at a point, with its 95 % interval."""
+def values_text(
+    point: ParetoPoint, of: Mapping[str, str], names: Iterable[str] | None = None
+) -> str:
+    """Values of objectives at a point, with their 95 % intervals.
+
+    Args:
+        point: The point.
+        of: Units of the objectives by name, empty where there is none.
+        names: The objectives, by default all of them.
+    """
     return ", ".join(
-        f"{name} {estimate_text(value, point.lower[name], point.upper[name])}"
+        f"{name} {estimate_text(point.values[name], point.lower[name], point.upper[name])}"
         + (f" {of[name]}" if of.get(name) else "")
-        for name, value in point.values.items()
+        for name in names or point.values
     )
 
 

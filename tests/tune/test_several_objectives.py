@@ -1,0 +1,182 @@
+"""Studies with several objectives: files, runs, recommendations, comparisons and reports."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState, create_trial
+from typer.testing import CliRunner
+
+from surefoot.cli import app
+from surefoot.integrations.optuna import CONSTRAINTS
+from surefoot.tune import StudyFile, StudyFileError, open_study
+from surefoot.tune.ask_tell.ask_tell import open_ask_tell
+from surefoot.tune.study.opened_study import OpenedStudy, create_study
+
+STUDY = f"""
+[study]
+name = "demo"
+rounds = 7
+initial = 4
+[objective]
+command = "{sys.executable} bench.py {{x}}"
+[objectives]
+cost = {{ direction = "minimize", value = "cost", unit = "ms" }}
+speed = {{ direction = "maximize", value = "speed" }}
+[parameters]
+x = {{ type = "float", low = 0, high = 1, default = 0.5 }}
+"""
+BENCH = """
+import sys
+x = float(sys.argv[1])
+print("cost", 1 + x, "ms")
+print("speed", x * (2 - x))
+"""
+OBJECTIVES = STUDY[STUDY.index("cost =") : STUDY.index("[parameters]")]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a study file and its benchmark."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        path, text = tmp_path / "study.toml", STUDY
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text)
+        (tmp_path / "bench.py").write_text(BENCH)
+        return path
+
+    return write
+
+
+def surefoot(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def measured(write: Callable[..., Path]) -> OpenedStudy:
+    """A study with nine measurements, as a run records them."""
+    opened = create_study(StudyFile.load(write()))
+    for i in range(9):
+        params: dict[str, Any] = {"x": i / 8}
+        x = params["x"]
+        opened.study.add_trial(
+            create_trial(
+                params=params,
+                distributions=opened.study_file.distributions,
+                value=1.0 + x,
+                user_attrs={CONSTRAINTS: {"speed": x * (2.0 - x)}},
+            )
+        )
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rounds = 7", 'rounds = 7\ndirection = "minimize"', "study.direction: given beside"),
+        (f"[objectives]\n{OBJECTIVES}", "", "study.direction: missing"),
+        ('speed = { direction = "maximize", value = "speed" }', "", "objectives: got one"),
+        ('direction = "maximize", ', "", "objectives.speed.direction: missing"),
+        ('"maximize"', '"up"', "objectives.speed.direction: got 'up'"),
+        ('value = "speed"', "log = true", "objectives.speed.log"),
+        ("speed =", "x =", "objectives.x: is a parameter"),
+        ("[parameters]", "[constraints]\nspeed = { max = 1 }\n[parameters]", "is a constraint"),
+        ("[objectives]", 'value = "cost"\n[objectives]', "objective.value: given beside"),
+        ("[objectives]", "log = true\n[objectives]", "objective.log: given beside"),
+        ("[parameters]", "[repeats]\nmost = 2\n[parameters]", "repeats: given beside"),
+        ("[parameters]", "[stop]\n[parameters]", "stop: given beside"),
+        ("[parameters]", "[confirm]\n[parameters]", "confirm: given beside"),
+    ],
+)
+def test_errors_name_the_key(write: Callable[..., Path], old: str, new: str, message: str) -> None:
+    with pytest.raises(StudyFileError, match=message):
+        StudyFile.load(write((old, new)))
+
+
+def test_other_objectives_are_another_study(write: Callable[..., Path]) -> None:
+    create_study(StudyFile.load(write()))
+    with pytest.raises(StudyFileError, match=r"objectives.speed: got 'minimize'.*'maximize'"):
+        open_study(write(('"maximize"', '"minimize"')))
+
+
+@pytest.mark.long
+def test_a_run_measures_all_objectives(write: Callable[..., Path], tmp_path: Path) -> None:
+    path = write()
+    assert "speed: 0.75" in surefoot("check", path)
+    assert "minimize cost, maximize speed" in (run := surefoot("tune", path))
+    assert "trial 0: cost 1.5 ms, speed 0.75" in run
+    assert "front of 7: cost 1" in run
+    x = [trial.params["x"] for trial in open_study(path).state().trials]
+    assert min(x) < 0.15
+    assert max(x) > 0.85
+    surefoot("export", path, "-o", tmp_path / "trials.csv")
+    rows = list(csv.DictReader((tmp_path / "trials.csv").open()))
+    assert all(float(row["objective_speed"]) <= float(row["value"]) for row in rows)
+    again = write(('name = "demo"', 'name = "again"\nstorage = "sqlite:///again.db"'))
+    surefoot("import", again, tmp_path / "trials.csv")
+    assert len(open_study(again).state().front) == len(rows)
+
+
+def test_a_preference_chooses_from_the_front(measured: OpenedStudy) -> None:
+    path = measured.study_file.path
+    compromise = json.loads(surefoot("recommend", path, "--json"))
+    assert len(compromise["front"]) == 9
+    assert 0.2 < compromise["params"]["x"] < 0.8
+    assert compromise["objectives"]["cost"]["value"] == pytest.approx(compromise["value"])
+    chosen = surefoot("recommend", path, "--prefer", "cost <= 1.3")
+    assert "x = 0.25" in chosen
+    assert "Front, 9 of 9 measured configurations:" in chosen
+    chosen = surefoot("recommend", path, "--prefer", "speed>=0.7")
+    assert "x = 0.5" in chosen
+    warned = surefoot("recommend", path, "--prefer", "cost<=0.5")
+    assert "Warning: no measured configuration keeps" in warned
+
+
+@pytest.mark.parametrize("wrong", ["cost>=2", "cost", "price<=2", "cost<=much"])
+def test_a_preference_is_a_limit_of_an_objective(measured: OpenedStudy, wrong: str) -> None:
+    told = surefoot("recommend", measured.study_file.path, "--prefer", wrong, code=2)
+    assert "--prefer: got" in told
+    assert "expected" in told
+
+
+def test_what_is_told_has_all_objectives(write: Callable[..., Path]) -> None:
+    path = write()
+    open_ask_tell(path).ask(1)
+    told = surefoot("tell", path, 0, "1.5", code=2)
+    assert "got no value of speed" in told
+    surefoot("tell", path, 0, "1.5", "speed=0.7")
+    (trial,) = [t for t in open_study(path).state().trials if t.state == TrialState.COMPLETE]
+    assert (trial.value, trial.user_attrs[CONSTRAINTS]) == (1.5, {"speed": 0.7})
+
+
+@pytest.mark.slow
+def test_a_comparison_is_of_each_objective(write: Callable[..., Path]) -> None:
+    path = write()
+    found = json.loads(
+        surefoot("compare", path, "--a", "x=0.2", "--b", "x=0.8", "--runs", 8, "--json")
+    )
+    assert (found["objective"], found["better"]) == ("cost", "A")
+    assert found["further"]["speed"]["better"] == "B"
+
+
+@pytest.mark.slow
+def test_the_report_draws_the_front(measured: OpenedStudy, tmp_path: Path) -> None:
+    surefoot("report", measured.study_file.path, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="figure-front-cost-speed"' in page
+    assert "9 of 9 configurations are not dominated" in page
+    assert "smaller cost is better · larger speed is better" in page
+    assert 'id="convergence"' not in page
