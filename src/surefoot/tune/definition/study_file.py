@@ -158,7 +158,7 @@ class Contents(Section):
             )
         if self.prior is not None and self.conditions is not None and not self.given:
             raise InvalidKey("prior", f"given beside {self._beside}, expected one of the two")
-        for name in ("confirm", "repeats", "pairing", "prior", "stop"):
+        for name in ("confirm", "repeats", "pairing", "stop"):
             if self.conditions is not None and getattr(self, name) is not None:
                 raise InvalidKey(
                     name, f"given beside {self._beside}, expected one of the two: it is for values"
