@@ -93,7 +93,7 @@ def test_a_constraint_is_converted_only_to_a_unit_of_its_own(printed, declared, 
     result = in_study_units(given, {} if declared is None else {"p99": declared}, known)
     if value is None:
         assert isinstance(result, Failure)
-        assert "constraints.p99.unit" in result.reason
+        assert "p99.unit in the study file" in result.reason
     else:
         assert isinstance(result, Measurement)
         assert result.constraints["p99"] == value

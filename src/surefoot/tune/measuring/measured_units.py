@@ -73,7 +73,7 @@ def _scaled(number: float, size: float) -> float:
 def _refused(result: Measurement, name: str, unit: str, other: str) -> Failure:
     what, key = "the measurement", "objective.unit"
     if name != VALUE:
-        what, key = name, f"the unit of {name}"
+        what, key = name, f"{name}.unit in the study file"
     return Failure(
         f"{what} is {_with(unit)}, and those of the study are {_with(other)}; expected the same, "
         f"or {key} before the first measurement",
