@@ -34,7 +34,7 @@ def chances(inclusion: str, papers: np.ndarray, counts: np.ndarray, q: float) ->
     """The chance of each arm, given the paper's variance of it and its pulls."""
     p = budgeted.inclusion(papers, q)
     if inclusion == "once":
-        return p
+        return p * (counts > 0)
     if inclusion == "per-arm":
         return np.minimum(counts * p, 1.0)
     return budgeted.inclusion_of_arm(p, counts)
@@ -150,7 +150,8 @@ class TestChances:
         The chance of round t + 1 follows from the dictionary of round t. Arms are put together by
         their chance, and each sum is within Freedman's bound but with probability `ERROR`.
         """
-        case, ridge, q = line(40, 0.6), 1.0, 4.0
+        # One chance an arm, whatever its pulls, leaves more draws empty.
+        case, ridge, q = line(40, 0.6), 1.0, 10.0 if inclusion == "once" else 4.0
         optimizer = bkb_on(case, space, oversampling=q, inclusion=inclusion, ridge=ridge)
         run = Run(optimizer, case, ridge)
         choice = np.random.default_rng(2)
