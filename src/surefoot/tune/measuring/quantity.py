@@ -69,6 +69,7 @@ _USUAL = re.compile(rf"[-+]?{_DIGITS}(?:[eE][-+]?[0-9]++)?+")
 _NAME = re.compile(r"((?!\s)(?:[^,;|()\[\]{}=:]|\([^()]*+\))++)[=:][^\S\n]*+$")
 _OPENING = " \t\"'`[("
 _NAME_CHARACTERS = 60
+_APART = re.compile(r"\s{2,}|\t")  # columns of a line
 MOST = 100  # of a line: no more are needed to know that there are several
 _SPREAD = re.compile(rf"{_PLUS_MINUS}\s*+(?:σ|std|s\.?d\.?(?!\w)|dev)", re.IGNORECASE)
 _DASHES = str.maketrans(dict.fromkeys("\N{MINUS SIGN}\N{HYPHEN}\N{SMALL HYPHEN-MINUS}", "-"))
@@ -152,10 +153,11 @@ def quantities(line: str, most: int = MOST) -> list[Quantity | Figure]:
         ['12.5 ms ± 0.4 ms', '7', '12:30']
     """
     found: list[Quantity | Figure] = []
-    position = 0
+    position, named = 0, 0
     while len(found) < most and (match := _compiled(_TOKEN).search(line, position)):
-        one, position = _read(line, match)
+        one, position = _read(line, match, named)
         found += [] if one is None else [one]
+        named = one.end if one is not None and one.name else named
     if not is_spread(line):
         return found
     return [replace(one, sem=0.0) if isinstance(one, Quantity) else one for one in found]
@@ -205,20 +207,28 @@ def plain_number(text: str) -> float | None:
     return None if one is None or one.unit or one.sem else one.value
 
 
-def _read(line: str, match: re.Match[str]) -> tuple[Quantity | Figure | None, int]:
-    """What a token is, None for a word, and where the next one may begin."""
+def _read(
+    line: str, match: re.Match[str], named: int = 0
+) -> tuple[Quantity | Figure | None, int]:
+    """What a token is, None for a word, and where the next one may begin.
+
+    Args:
+        line: The line.
+        match: The token.
+        named: Where the last quantity with a name ends: its text is in no other name.
+    """
     if match["content"] is not None:
         inner = sole(match["content"])
-        return inner and _at(inner, match.start("content"), line), match.end()
+        return inner and _at(inner, match.start("content"), line, named), match.end()
     if match["number"]:
-        one = _with_error(line, match)
+        one = _with_error(line, match, named)
         return one, one.end
     if match["figure"]:
         return Figure(match["figure"].strip(), match.start(), match.end()), match.end()
     return None, match.end()
 
 
-def _with_error(line: str, match: re.Match[str]) -> Quantity | Figure:
+def _with_error(line: str, match: re.Match[str], named: int) -> Quantity | Figure:
     """A quantity with the standard error behind it; a figure if that is in another unit."""
     start, end = match.start(), match.end()
     value, unit, sem = _value(match), _unit(match), _of_last_digits(match)
@@ -236,13 +246,13 @@ def _with_error(line: str, match: re.Match[str]) -> Quantity | Figure:
             return Figure(line[start:end].strip(), start, end)
         sem = printed * size
     one = Quantity(value, sem, unit, line[start:end].strip(), "", start, end)
-    return _at(one, start, line)
+    return _at(one, start, line, named)
 
 
-def _at(one: Quantity, start: int, line: str) -> Quantity:
-    before = line[max(0, start - _NAME_CHARACTERS) : start].rstrip("\"'` [(")
+def _at(one: Quantity, start: int, line: str, named: int) -> Quantity:
+    before = line[max(named, start - _NAME_CHARACTERS) : start].rstrip("\"'` [(")
     name = _NAME.search(before)
-    label = "" if name is None else name[1].strip(" \"'`-.")
+    label = "" if name is None else _APART.split(name[1].strip())[-1].strip(" \"'`-.")
     return replace(one, name=label, start=start, end=start + one.end - one.start)
 
 
