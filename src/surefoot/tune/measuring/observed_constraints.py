@@ -44,7 +44,7 @@ def printed_constraints(
     Args:
         text: Output of the objective, as `plain` text.
         names: What the study file says stands before each constraint; None for its own name, with
-            `=` or `:` behind it.
+            `=` or `:` behind it unless the measurement has a name.
         named: Whether the measurement has a name, so that it cannot be what stands alone behind
             the name of a constraint.
 
@@ -62,6 +62,7 @@ def printed_constraints(
             value = named_value(text, ValueName(name), key)
         else:
             value, rest = _assigned(rest, name, named)
+            value = value or _beside(text, name, named, key)
         if value is not None:
             found[name] = value
     return found, rest
@@ -95,6 +96,19 @@ def check_constraints(
             return ObservedConstraints({}, reason, blameless=math.isnan(value))
         values[name] = value
     return ObservedConstraints(values, units=units)
+
+
+def _beside(text: str, name: str, named: bool, key: str) -> PrintedValue | Unclear | None:
+    """The number behind a name without `=` and `:`, which may be the measurement without a name."""
+    numbers = [one.number for one in keyed(text, name) if isinstance(one.number, PrintedValue)]
+    if not numbers:
+        return None
+    if named:
+        return named_value(text, ValueName(name), key)
+    return Unclear(
+        f"`{name} {numbers[-1].text}` has no `=`, so that it may be the measurement; expected "
+        f"`{name}={numbers[-1].text}`, or `value` in [objective]"
+    )
 
 
 def _assigned(text: str, name: str, named: bool) -> tuple[PrintedValue | Unclear | None, str]:
