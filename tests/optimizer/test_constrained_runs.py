@@ -218,3 +218,23 @@ def test_what_is_no_constraint_is_refused(given: object) -> None:
 def test_limits_that_are_no_numbers_are_refused(arguments: dict) -> None:
     with pytest.raises(sf.InvalidInput, match="expected a"):
         sf.Constraint(**arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("holds", [False, True])
+def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool) -> None:
+    """At the edge of a step: as likely the first value behind it as an outlier."""
+    limit = sf.Constraint(minimum=8.0) if holds else sf.Constraint(maximum=8.0)
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes={"mb": limit}, seed=0)
+    x = np.concatenate([np.linspace(0.02, 0.44, 8), [0.4998], np.linspace(0.5005, 0.98, 20)])
+    noise = 0.004 * np.random.default_rng(3).standard_normal(len(x))
+    values = np.where(x > 0.5, 5.35, 11.89) + noise
+    optimizer.tell_all(x[:, None].tolist(), (-x).tolist(), outcomes=[{"mb": v} for v in values])
+    belief = optimizer.belief()
+    far, at_edge, away = belief.feasibility([[0.3], [0.4998], [0.75]]).tolist()
+    assert (far > 0.95, away > 0.95) == (holds, not holds)
+    assert 0.2 < at_edge < 0.8
+    points = torch.linspace(0.0, 1.0, 41, dtype=torch.float64).unsqueeze(-1)
+    constraint = belief.constraints.beliefs["mb"]
+    logs, chances = constraint.log_probability(points), constraint.probability(points)
+    assert torch.allclose(logs.exp(), chances, atol=1e-12)

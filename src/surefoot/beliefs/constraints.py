@@ -15,7 +15,6 @@ from surefoot import kernels
 from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
-from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.posterior import Posterior, joint_draws
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
@@ -31,6 +30,7 @@ _REPEATED = 2  # values equal to a limit, which is not by chance
 _TINY = 1e-300  # probability whose powers have finite derivatives
 _MOST_INTEGRATED = 150  # values: with 300 a choice would take more than a second
 _OF_95 = 1.96  # standard deviations of a 95 % interval
+_SURPRISING = 2.0  # standard deviations of the noise
 
 
 AT_ZERO = Constraint(maximum=0.0)
@@ -68,20 +68,22 @@ class ConstraintBelief:
     def probability(self, points: Tensor) -> Tensor:
         """Probability (n,) that the constraint holds at inputs (n, d), without noise.
 
-        Where a single measurement holds that the model takes for an outlier, it is one or the model
-        is wrong, with even odds.
+        Where all measurements of a site are on the other side of the limit than the model has it,
+        by more than noise explains, they are outliers or the model is wrong, with even odds.
         """
         mean, deviation = self._moments(points)
         chance = torch.special.ndtr((mean - self._at_limit) / deviation)
-        return torch.lerp(chance, torch.ones_like(chance), self._doubt(points))
+        chance = torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
+        return torch.lerp(chance, torch.ones_like(chance), self._doubt(points, holds=True))
 
     def log_probability(self, points: Tensor) -> Tensor:
         """Logarithm (n,) of the probability, which tells apart what is all but impossible."""
         mean, deviation = self._moments(points)
         log_chance = torch.special.log_ndtr((mean - self._at_limit) / deviation)
-        if not bool(self._is_disputed.any()):
+        log_chance = log_chance + torch.log1p(-self._doubt(points, holds=False))
+        if not bool(self._disputed[True].any()):
             return log_chance
-        doubt = self._doubt(points)
+        doubt = self._doubt(points, holds=True)
         return torch.logaddexp(torch.log1p(-doubt) + log_chance, doubt.clamp_min(_TINY).log())
 
     def assurance(self, points: Tensor) -> Tensor:
@@ -125,20 +127,37 @@ class ConstraintBelief:
         return 0.5 * (limit + float(units(below.max())))
 
     @cached_property
-    def _is_disputed(self) -> Tensor:
-        """Mask (S,) of sites whose only measurement holds, and is an outlier of the model."""
-        margin, observations = self.margin, self.margin.observations
-        doubted = (margin.weights < OUTLIER_WEIGHT).to(observations.rewards.device)
-        alone = observations.counts[observations.site] == 1.0
-        found = observations.site[doubted & alone & (observations.rewards >= 0.0)]
-        disputed = torch.zeros_like(observations.counts, dtype=torch.bool)
-        disputed[found] = True
-        with torch.no_grad():
-            return disputed & (self._moments(observations.sites)[0] < self._at_limit)
+    def _disputed(self) -> tuple[Tensor, Tensor]:
+        """Masks (S,) of sites whose measurements all are where the model does not have them.
 
-    def _doubt(self, points: Tensor) -> Tensor:
-        """Probability (n,) that the model is wrong: half at a disputed site, 0 at any other."""
-        disputed = self._is_disputed
+        Of those that break the limit where the model has it hold, and of the opposite.
+        """
+        margin, units, observations = self.margin, self.margin.transform, self.margin.at_reference
+        rewards, noise = observations.rewards, margin.noise
+        with torch.no_grad():
+            mean = self._moments(observations.sites)[0]
+            modelled = mean >= self._at_limit
+            # In its own units, since distances to outliers and other levels are transformed.
+            expected = units.inverse(mean)[observations.site]
+            distance = (rewards - expected).abs()
+            slope = torch.maximum(units.log_slope(rewards), units.log_slope(expected)).exp()
+            spread = (noise.variance + noise.errors) ** 0.5 / slope
+        doubted, holds = distance > _SURPRISING * spread, rewards >= 0.0
+        masks = []
+        for held in (False, True):
+            some = (doubted & (holds == held)).to(mean)
+            all_of_them = torch.zeros_like(mean).index_add(0, observations.site, some)
+            masks.append((all_of_them == observations.counts) & (modelled != held))
+        return masks[0], masks[1]
+
+    def _doubt(self, points: Tensor, *, holds: bool) -> Tensor:
+        """Probability (n,) that the model is wrong: half at a disputed site, 0 at any other.
+
+        Args:
+            points: Inputs (n, d).
+            holds: Whether the constraint held in the measurements in dispute.
+        """
+        disputed = self._disputed[holds]
         if not bool(disputed.any()):
             return points.new_zeros(len(points))
         kernel, sites = self.margin.fitted.kernel, self.margin.observations.sites
