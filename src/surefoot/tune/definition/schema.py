@@ -216,10 +216,14 @@ class ConstraintSection(Section):
     """A limit of a quantity that the objective reports beside its measurement, in `unit`."""
 
     max: float | None = Field(
-        default=None, allow_inf_nan=False, description="a finite number, its unit in `unit` (or `min` instead)"
+        default=None,
+        allow_inf_nan=False,
+        description="a finite number, its unit in `unit` (or `min`)",
     )
     min: float | None = Field(
-        default=None, allow_inf_nan=False, description="a finite number, its unit in `unit` (or `max` instead)"
+        default=None,
+        allow_inf_nan=False,
+        description="a finite number, its unit in `unit` (or `max`)",
     )
     confidence: float = Field(
         default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"

@@ -207,9 +207,7 @@ def plain_number(text: str) -> float | None:
     return None if one is None or one.unit or one.sem else one.value
 
 
-def _read(
-    line: str, match: re.Match[str], named: int = 0
-) -> tuple[Quantity | Figure | None, int]:
+def _read(line: str, match: re.Match[str], named: int = 0) -> tuple[Quantity | Figure | None, int]:
     """What a token is, None for a word, and where the next one may begin.
 
     Args:
