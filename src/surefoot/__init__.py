@@ -103,6 +103,7 @@ _MODULES = {
     for name in (
         "acquisition",
         "algorithms",
+        "bandits",
         "beliefs",
         "estimators",
         "features",

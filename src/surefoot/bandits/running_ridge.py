@@ -1,0 +1,64 @@
+"""V = ridge I + sum of phi phi' and its inverse, at O(m^2) a row and in main memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg.blas import dgemv, dger
+
+from surefoot._internal.linalg import Floats, inverse_and_root
+
+_REFRESH = 4096  # rows between inverses from V itself, without what rounding has added up
+_LARGEST_STEP = 1e4  # growth of V in one direction, after which the inverse has lost digits
+
+
+class RunningRidge:
+    """Geometry of a ridge regression whose rows come one by one.
+
+    A round of few features is ruled by the overhead of its calls, which NumPy and BLAS have less of
+    than torch.
+
+    Args:
+        dimension: Number m of features.
+        ridge: Regularisation.
+    """
+
+    def __init__(self, dimension: int, ridge: float) -> None:
+        self.ridge = ridge
+        self.number = 0
+        self.information_gain = 0.0
+        self.gram: Floats = np.asfortranarray(ridge * np.eye(dimension))
+        self.inverse: Floats = np.asfortranarray(np.eye(dimension) / ridge)
+
+    @property
+    def dimension(self) -> int:
+        """Number m of features."""
+        return len(self.gram)
+
+    def add(self, feature: Floats, times: float = 1.0) -> None:
+        """Take in a row (m,), so many times, or take it back if that is negative."""
+        solved = dgemv(1.0, self.inverse, feature)
+        growth = 1.0 + times * float(feature @ solved)
+        self.gram = dger(times, feature, feature, a=self.gram, overwrite_a=1)
+        self.inverse = dger(-times / growth, solved, solved, a=self.inverse, overwrite_a=1)
+        self.information_gain += 0.5 * math.log(growth)
+        self.number += 1
+        if self.number % _REFRESH == 0 or growth > _LARGEST_STEP:
+            inverse, root = inverse_and_root(self.gram)
+            self.inverse = np.asfortranarray(inverse)
+            spread = 2.0 * np.log(np.diagonal(root)).sum() - len(root) * math.log(self.ridge)
+            self.information_gain = 0.5 * float(spread)
+
+    def solve(self, moments: Floats) -> Floats:
+        """V^{-1} moments (m,)."""
+        return dgemv(1.0, self.inverse, moments)
+
+    def covariance(self, features: Floats) -> Floats:  # (k, m) -> (k, k)
+        """Covariance ridge phi' V^{-1} phi of the function at rows."""
+        return self.ridge * (features @ self.inverse @ features.T)
+
+    def deviation(self, features: Floats) -> Floats:  # (k, m) -> (k,)
+        """Standard deviation of the function at rows."""
+        variance = np.einsum("km,km->k", features @ self.inverse, features)
+        return np.sqrt(self.ridge * np.maximum(variance, 0.0))

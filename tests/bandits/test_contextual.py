@@ -1,0 +1,175 @@
+"""Contextual bandits: the estimates of the optimizer, at a cost that does not grow."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import surefoot as sf
+from surefoot import widths
+
+Floats = NDArray[np.float64]
+KERNEL = sf.kernels.squared_exponential(0.3)
+EMBEDDING = sf.RandomFourier(16, seed=3).embedding(KERNEL, sf.Box([0.0], [1.0]))
+POINTS = np.linspace(0.0, 1.0, 40)[:, None]
+MOMENT = sf.Moment(alpha=1.0, bound=2.0)
+ATA = sf.AdaptiveTruncation(MOMENT, horizon=500)
+
+
+def rewards(number: int) -> Floats:
+    random = np.random.default_rng(1)
+    return np.sin(6.0 * POINTS[np.arange(number) % 40, 0]) + random.standard_t(1.5, number)
+
+
+def of_the_optimizer(estimator: Any, number: int) -> Any:
+    """The posterior of the optimizer in the same features."""
+
+    class Fixed:
+        def init(self, kernel: Any, space: Any, ridge: float, *rest: Any, **more: Any) -> Any:
+            return sf.features.fixed_features(EMBEDDING, kernel, space, ridge)
+
+    arms = sf.Arms(torch.from_numpy(POINTS))
+    optimizer = sf.Optimizer(arms, KERNEL, features=Fixed(), estimator=estimator, ridge=0.5)
+    optimizer.tell_all([step % 40 for step in range(number)], rewards(number))
+    return optimizer.belief().posterior
+
+
+@pytest.mark.parametrize("number", [1, 7, 300])
+@pytest.mark.parametrize(
+    "estimator", [sf.LeastSquares(), sf.Truncation(MOMENT), ATA], ids=["ls", "tgp", "ata"]
+)
+def test_estimates_are_those_of_the_optimizer(estimator: Any, number: int) -> None:
+    bandit = sf.bandits.contextual(EMBEDDING, estimator=estimator, ridge=0.5)
+    for step, reward in enumerate(rewards(number)):
+        bandit.learn(POINTS[step % 40], reward)
+        if step % 3 == 0:
+            _ = bandit.coefficients  # which looks at what may be truncated
+    posterior = of_the_optimizer(estimator, number)
+    expected = posterior.coefficients.numpy()
+    np.testing.assert_allclose(bandit.coefficients, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_decisions_are_of_the_largest_bound() -> None:
+    bandit = sf.bandits.contextual(EMBEDDING, ridge=0.5, width=widths.constant(1.5))
+    for step, reward in enumerate(rewards(60)):
+        bandit.learn(POINTS[step % 40], reward)
+    mean, deviation = of_the_optimizer(sf.LeastSquares(), 60).mean_and_deviation(
+        torch.from_numpy(POINTS)
+    )
+    best = int((mean + 1.5 * deviation).argmax())
+    assert bandit.decide(POINTS).action == best
+
+
+def test_late_rewards_in_any_order_give_the_same_estimate() -> None:
+    random = np.random.default_rng(0)
+    kept = [random.normal(size=(5, 3)) for _ in range(50)]
+    late = sf.bandits.contextual(3)
+    decisions = late.decide_all(kept)
+    prompt = sf.bandits.contextual(3)
+    for decision in decisions:
+        prompt.learn(decision.feature, float(decision.feature.sum()))
+    for position in random.permutation(50):
+        late.tell(decisions[position], float(decisions[position].feature.sum()))
+    np.testing.assert_allclose(late.coefficients, prompt.coefficients, rtol=1e-9)
+    assert late.rewards == 50
+
+
+def test_a_batch_spreads_and_what_is_forgotten_does_not_count() -> None:
+    bandit = sf.bandits.contextual(2)
+    options = np.array([[1.0, 0.0], [0.0, 0.99]])
+    first, second = bandit.decide_all([options, options])
+    assert (first.action, second.action) == (0, 1)
+    bandit.forget(first)
+    bandit.forget(second)
+    assert bandit.decide(options).action == 0
+
+
+def test_actions_have_coefficients_of_their_own() -> None:
+    random = np.random.default_rng(0)
+    bandit = sf.bandits.contextual(2, actions=3, ridge=0.1, width=widths.constant(0.5))
+    truth = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]])
+    for _ in range(200):
+        context = random.normal(size=2)
+        decision = bandit.decide(context)
+        bandit.tell(decision, float(truth[decision.action] @ context) + 0.1 * random.normal())
+    np.testing.assert_allclose(bandit.coefficients.reshape(3, 2), truth, atol=0.15)
+
+
+@pytest.mark.parametrize("policy", ["ucb", "thompson"])
+def test_propensities_are_the_frequencies_of_decisions(policy: Any) -> None:
+    options = np.array([[1.0, 0.2], [0.8, 0.4], [0.1, 1.0]])
+    counts, inverse = np.zeros(3), np.zeros(3)
+    for seed in range(600):
+        bandit = sf.bandits.contextual(2, policy=policy, draws=16, floor=0.1, seed=seed)
+        decision = bandit.decide(options)
+        counts[decision.action] += 1
+        inverse[decision.action] += 1.0 / decision.propensity
+    np.testing.assert_allclose(inverse / 600, 1.0, atol=0.3)
+    many = sf.bandits.contextual(2, policy=policy, draws=20_000, floor=0.1)
+    np.testing.assert_allclose(counts / 600, many.probabilities(options), atol=0.07)
+
+
+def test_hubers_estimate_stands_outliers() -> None:
+    random = np.random.default_rng(4)
+    robust = sf.bandits.contextual(2, estimator=sf.Huber())
+    plain = sf.bandits.contextual(2)
+    truth = np.array([1.0, -2.0])
+    for step in range(600):
+        row = random.normal(size=2)
+        noise = 100.0 if step % 20 == 7 else 0.2 * random.normal()
+        for bandit in (robust, plain):
+            bandit.learn(row, float(row @ truth) + noise)
+    np.testing.assert_allclose(robust.coefficients, truth, atol=0.1)
+    assert float(np.abs(plain.coefficients - truth).max()) > 0.3
+
+
+def test_rounding_does_not_add_up() -> None:
+    random = np.random.default_rng(0)
+    bandit = sf.bandits.contextual(4, ridge=0.01)
+    rows, values = random.normal(size=(4500, 4)), random.normal(size=4500)
+    for row, value in zip(rows, values, strict=True):
+        bandit.learn(row, value)
+    exact = np.linalg.solve(0.01 * np.eye(4) + rows.T @ rows, rows.T @ values)
+    np.testing.assert_allclose(bandit.coefficients, exact, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (np.zeros((0, 2)), "shape"),
+        (np.zeros(2), "shape"),
+        (np.zeros((3, 4)), "columns"),
+        (np.full((2, 2), np.nan), "finite"),
+    ],
+)
+def test_options_that_are_none_are_refused(options: Floats, said: str) -> None:
+    with pytest.raises(sf.InvalidInput, match=said):
+        sf.bandits.contextual(2).decide(options)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"features": 0}, "features"),
+        ({"features": "linear"}, "embedding"),
+        ({"estimator": sf.StudentT()}, "expected `LeastSquares"),
+        ({"estimator": sf.AdaptiveTruncation(MOMENT)}, "horizon"),
+        ({"policy": "greedy"}, "policy"),
+        ({"floor": 1.5}, "floor"),
+        ({"actions": 1}, "actions"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(given: Any, said: str) -> None:
+    with pytest.raises(sf.InvalidInput, match=said):
+        sf.bandits.contextual(**{"features": 2, **given})
+
+
+def test_a_reward_that_is_no_number_changes_nothing() -> None:
+    bandit = sf.bandits.contextual(2)
+    decision = bandit.decide(np.eye(2))
+    with pytest.raises(sf.InvalidInput):
+        bandit.tell(decision, float("nan"))
+    assert bandit.rewards == 0
+    assert not bandit.coefficients.any()

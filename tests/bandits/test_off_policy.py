@@ -1,0 +1,75 @@
+"""Values of policies from logged decisions, where weights have heavy tails."""
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.bandits import doubly_robust, ips, replay
+
+
+def test_weights_of_one_give_the_mean() -> None:
+    rewards = np.random.default_rng(0).normal(size=4000)
+    found = ips(rewards, np.ones(4000))
+    assert found.value == pytest.approx(rewards.mean(), abs=2e-3)
+    assert found.lower < found.value < found.upper
+    assert found.effective == pytest.approx(4000)
+    # Not by much more than the usual interval.
+    assert found.upper - found.lower < 1.6 * 2 * 1.96 / 4000**0.5
+
+
+def heavy(random: np.random.Generator, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards and weights of mean 1 without a variance; a larger weight has a larger reward."""
+    weights = random.pareto(1.6, number) * 0.6
+    return 1.0 + np.minimum(weights, 3.0) + random.normal(size=number), weights
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_value_under_weights_without_a_variance() -> None:
+    random = np.random.default_rng(0)
+    # E w (1 + min(w, 3)), from the density of the weights in closed form.
+    w = 0.6 * ((1 - (np.arange(500_000) + 0.5) / 500_000) ** (-1 / 1.6) - 1)
+    tail = 1.0 - float(np.mean(np.where(w < 3.0, w, 0.0)))  # E w 1{w >= 3}
+    value = 1.0 + float(np.mean(np.where(w < 3.0, w * w, 0.0))) + 3.0 * tail
+    held = plain = 0
+    for _ in range(200):
+        rewards, weights = heavy(random, 2000)
+        found = ips(rewards, weights)
+        held += found.lower <= value <= found.upper
+        terms = weights * rewards
+        plain += abs(terms.mean() - value) <= 1.96 * terms.std() / 2000**0.5
+    assert plain <= 0.87 * 200
+    assert held >= 0.92 * 200
+
+
+def test_predictions_take_out_what_they_explain() -> None:
+    random = np.random.default_rng(0)
+    rewards, weights = heavy(random, 2000)
+    found = doubly_robust(rewards, weights, rewards - 0.01, np.full(2000, 5.0))
+    assert found.value == pytest.approx(5.01, abs=0.01)
+    assert found.upper - found.lower < 0.05
+
+
+def test_a_replay_learns_from_decisions_that_agree() -> None:
+    random = np.random.default_rng(0)
+    options = np.eye(3)
+    log = [
+        (options, int(action), float(action == 2) + 0.1 * random.normal())
+        for action in random.integers(3, size=600)
+    ]
+    bandit = sf.bandits.contextual(3, ridge=0.1, width=sf.widths.constant(1.0))
+    found = replay(log, bandit)
+    assert found.seen == 600
+    assert 150 < len(found.rewards) < 250
+    assert bandit.rewards == len(found.rewards)
+    assert found.value > 0.8
+
+
+@pytest.mark.parametrize(
+    ("rewards", "weights", "said"),
+    [([1.0], [1.0, 2.0], "shape"), ([1.0], [-1.0], "negative"), ([np.nan], [1.0], "finite")],
+)
+def test_columns_that_are_none_are_refused(
+    rewards: list[float], weights: list[float], said: str
+) -> None:
+    with pytest.raises(sf.InvalidInput, match=said):
+        ips(rewards, weights)
