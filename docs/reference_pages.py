@@ -12,6 +12,7 @@ import surefoot
 
 MODULES = {
     "algorithms": "Named algorithms",
+    "bandits": "Contextual decisions",
     "optimizer": "The optimizer",
     "spaces": "Spaces and environments",
     "parameters": "Named parameters",

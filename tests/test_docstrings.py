@@ -12,6 +12,7 @@ import surefoot
 PUBLIC = [
     "acquisition",
     "algorithms",
+    "bandits",
     "beliefs",
     "estimators",
     "features",
