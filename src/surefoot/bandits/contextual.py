@@ -62,7 +62,26 @@ class _Mapped:
 
 
 class Contextual:
-    """A contextual bandit, see `contextual`."""
+    """A contextual bandit, which `contextual` makes.
+
+    Args:
+        features: Map from options (k, d) to features.
+        actions: Number of actions that are the same in each decision; 0 for options of their own.
+        estimator: Estimate of the coefficients.
+        width: Multiplier of the standard deviation.
+        policy: "ucb" or "thompson".
+        ridge: Regularisation, in squared reward units.
+        draws: Number of draws of Thompson sampling.
+        floor: Probability of a decision at random.
+        seed: Seed of all random choices.
+
+    Example:
+        >>> import surefoot as sf
+        >>> bandit = sf.bandits.contextual(2, policy="thompson")
+        >>> decision = bandit.decide([[1.0, 0.0], [0.0, 1.0]])
+        >>> 0.3 < decision.propensity < 0.7
+        True
+    """
 
     def __init__(
         self,
