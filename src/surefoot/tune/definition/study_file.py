@@ -164,7 +164,11 @@ class Contents(Section):
                     name, f"given beside {self._beside}, expected one of the two: it is for values"
                 )
         self._check_pairing()
-        beside = [name for name in ("environment", "constraints", "pairing") if getattr(self, name)]
+        beside = [
+            name
+            for name in ("environment", "fidelity", "constraints", "pairing")
+            if getattr(self, name)
+        ]
         if self.objective.race and beside:
             raise InvalidKey(
                 "objective.race", f"true beside [{beside[0]}], expected one of the two"
