@@ -10,10 +10,11 @@ import contextlib
 import errno
 import os
 import sys
-import termios
 from typing import Any, TextIO, cast
 
 from rich.console import Console
+
+from surefoot.tune.system import is_closed_terminal
 
 _OUTPUTS = (1, 2)
 
@@ -26,19 +27,11 @@ def console_of(quiet: bool) -> Console:
 def forget_closed_terminal() -> None:
     """Let standard output and standard error that lead to a closed terminal lead nowhere."""
     for descriptor in _OUTPUTS:
-        if _is_closed(descriptor):
+        if is_closed_terminal(descriptor):
             with contextlib.suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, descriptor)
                 os.close(nowhere)
-
-
-def _is_closed(descriptor: int) -> bool:
-    try:
-        termios.tcgetattr(descriptor)
-    except termios.error as error:
-        return bool(error.args[0] == errno.EIO)
-    return False
 
 
 class _StandardOutput:

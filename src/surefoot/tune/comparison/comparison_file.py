@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import math
 import os
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
 from surefoot.tune.output_file import WriteFailed
+from surefoot.tune.system import try_lock
 from surefoot.types import InvalidInput
 
 T = TypeVar("T")
@@ -116,14 +116,11 @@ def comparison_record(
     except OSError as error:
         raise WriteFailed(f"{path}: cannot be written: {error.strerror}") from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidInput(
-                f"{path}: another comparison of this study is running, expected one at a time"
-            ) from None
-        except OSError:
-            pass  # a file system without locks
+        with contextlib.suppress(OSError):  # a file system without locks
+            if not try_lock(descriptor):
+                raise InvalidInput(
+                    f"{path}: another comparison of this study is running, expected one at a time"
+                )
         headers, runs = _read(descriptor, path)
         same = _with_settings(headers, settings)
         number = max(headers, default=0) + 1 if new or not same else same[-1]

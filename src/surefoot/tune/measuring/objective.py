@@ -14,6 +14,7 @@ from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
 from surefoot.tune.measuring.race import NO_RACE, Ending
 from surefoot.tune.stopping import Stop
+from surefoot.tune.system import check_processes
 
 
 class Objective(Protocol):
@@ -40,6 +41,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
 
     Raises:
         StudyFileError: If it describes none.
+        NoProcesses: If nothing can be measured on this operating system.
     """
     section, folder = study_file.objective, study_file.folder
     if section.command is None and section.function is None:
@@ -48,6 +50,7 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
             "missing; expected a command line (or `function` instead) to measure with; `surefoot "
             "ask` and `surefoot tell` need none",
         )
+    check_processes()
     timeout = section.timeout
     environment, observed = study_file.environment, None
     names = list(study_file.parameters)

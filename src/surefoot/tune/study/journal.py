@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from pathlib import Path
@@ -10,6 +9,8 @@ from pathlib import Path
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
+
+from surefoot.tune import system
 
 FIRST_LINE = 1_000_000  # bytes, more than the first line of a journal has
 
@@ -49,8 +50,8 @@ class JournalLock:
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        self._descriptor = os.open(self._file, os.O_RDWR)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self._descriptor = os.open(self._file, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        system.lock(self._descriptor)
         self._remove_partial_line()
         return True
 
@@ -62,7 +63,8 @@ class JournalLock:
         end = size = os.fstat(self._descriptor).st_size
         while end > 0:
             begin = max(0, end - 65536)
-            block = os.pread(self._descriptor, end - begin, begin)
+            os.lseek(self._descriptor, begin, os.SEEK_SET)
+            block = os.read(self._descriptor, end - begin)
             newline = block.rfind(b"\n")
             if newline >= 0:
                 end = begin + newline + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import threading
 import time
@@ -15,6 +14,7 @@ from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from surefoot.tune import system
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import printable
 from surefoot.tune.study.server_outage import OUTAGES
@@ -73,16 +73,15 @@ def study_lock(location: Location, sleep: Callable[[float], None] = time.sleep) 
 
 
 def _lock(file: IO[bytes], name: str) -> None:
+    if system.try_lock(file.fileno()):
+        return
+    noting = threading.Timer(PATIENCE, _note_waiting, [name])
+    noting.daemon = True
+    noting.start()
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        noting = threading.Timer(PATIENCE, _note_waiting, [name])
-        noting.daemon = True
-        noting.start()
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        finally:
-            noting.cancel()
+        system.lock(file.fileno())
+    finally:
+        noting.cancel()
 
 
 @cache

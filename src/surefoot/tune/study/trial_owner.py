@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import subprocess
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from optuna.trial import FrozenTrial
 
+from surefoot.tune import system
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
 
@@ -34,7 +32,7 @@ def this_process(run: str) -> dict[str, Any]:
         "host": socket.gethostname(),
         "boot": _boot(),
         "pid": os.getpid(),
-        "born": _born(os.getpid()),
+        "born": system.born(os.getpid()),
         "began": time.time(),
     }
 
@@ -75,7 +73,7 @@ def is_gone(process: dict[str, Any]) -> bool:
     """Whether a process of this machine has ended, or its run has in this process."""
     if process["pid"] == os.getpid() and process["run"] in _ended_runs:
         return True
-    return _born(int(process["pid"])) != process["born"]
+    return system.born(int(process["pid"])) != process["born"]
 
 
 def run_ended(run: str) -> None:
@@ -93,28 +91,4 @@ def is_elsewhere(process: dict[str, Any]) -> bool:
 
 @cache
 def _boot() -> list[str]:
-    """Identifies this boot of the machine, and the name space of its process ids."""
-    boot, space = "", ""
-    with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        space = os.readlink("/proc/self/ns/pid")
-    return [boot, space]
-
-
-def _born(pid: int) -> str | None:
-    """When a process started, as the system has it; None if there is no such process.
-
-    Process ids are reused, so a pid alone does not identify a process.
-    """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        if Path("/proc/self/stat").exists():
-            return None
-        found = subprocess.run(
-            ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-        )
-        return found.stdout.strip() or None
-    fields = stat.rpartition(")")[2].split()
-    # Fields 3 and 22 of proc(5): a zombie has ended, though it is still listed.
-    return None if fields[0] in "ZX" else fields[19]
+    return system.boot()

@@ -1,0 +1,143 @@
+"""What operating systems do in ways of their own: locks, births of processes, closed terminals.
+
+Linux, macOS and Windows have a lock and know when a process began. Only the first two can measure:
+the processes of a command are started and ended by a script of its own, `measuring/supervisor.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import time
+from pathlib import Path
+from types import ModuleType
+
+from surefoot.types import SurefootError
+
+fcntl: ModuleType | None = None
+msvcrt: ModuleType | None = None
+termios: ModuleType | None = None
+with contextlib.suppress(ImportError):
+    import fcntl
+with contextlib.suppress(ImportError):
+    import msvcrt
+with contextlib.suppress(ImportError):
+    import termios
+
+_BEYOND = 2**30  # a byte that no locked file has: Windows lets nobody else read a locked one
+_PAUSE = 0.05  # seconds between attempts, where a lock cannot be waited for
+
+
+class NoProcesses(SurefootError):
+    """This operating system has not what it takes to start and end the processes of a command."""
+
+
+def check_processes() -> None:
+    """Check that commands and functions can be measured here.
+
+    Raises:
+        NoProcesses: If they cannot.
+    """
+    if not hasattr(os, "fork"):
+        raise NoProcesses(
+            "measuring a command needs Linux or macOS, on Windows its subsystem for Linux (WSL); "
+            "`surefoot ask` and `surefoot tell` work here, measured by other means"
+        )
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file for this process, until it is closed or the process ends.
+
+    Args:
+        descriptor: The file; on Windows its position is changed.
+
+    Returns:
+        Whether it is locked; false while another process has it.
+
+    Raises:
+        OSError: If the file system has no locks.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+    if msvcrt is None:
+        raise OSError(errno.ENOLCK, "no locks on this operating system")
+    os.lseek(descriptor, _BEYOND, os.SEEK_SET)
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except PermissionError:
+        return False
+    return True
+
+
+def lock(descriptor: int) -> None:
+    """`try_lock`, and wait while another process has it.
+
+    Raises:
+        OSError: If the file system has no locks.
+    """
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    while not try_lock(descriptor):
+        time.sleep(_PAUSE)
+
+
+def boot() -> list[str]:
+    """Identifies this boot of a Linux machine, and the name space of its process ids."""
+    with contextlib.suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return [boot, os.readlink("/proc/self/ns/pid")]
+    return ["", ""]
+
+
+def born(pid: int) -> str | None:
+    """When a process started, as the system has it; None if there is no such process.
+
+    Process ids are reused, so that one alone does not identify a process.
+
+    Args:
+        pid: Its id.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+        return _listed(pid)
+    fields = stat.rpartition(")")[2].split()
+    # Fields 3 and 22 of proc(5): a zombie has ended, though it is still listed.
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _listed(pid: int) -> str | None:
+    """`born`, by the program that lists processes."""
+    listing = ["ps", "-o", "lstart=", "-p", str(pid)]
+    if os.name == "nt":
+        began = f"(Get-Process -Id {pid:d}).StartTime.Ticks"
+        listing = ["powershell", "-NoProfile", "-NonInteractive", "-Command", began]
+    try:
+        found = subprocess.run(listing, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"  # a process that may be there is not taken for one that has ended
+    return found.stdout.strip() or None
+
+
+def is_closed_terminal(descriptor: int) -> bool:
+    """Whether an output leads to a terminal that was closed.
+
+    Args:
+        descriptor: The output.
+    """
+    if termios is None:
+        return False
+    try:
+        termios.tcgetattr(descriptor)
+    except termios.error as error:
+        return bool(error.args[0] == errno.EIO)
+    return False
