@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot.features.features import fixed_features
+from surefoot.features.growing import Growing
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from surefoot.regression.regression import Regression
 
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the dictionary
+_MOST_ROWS = 50_000  # arms up to which a row of the kernel matrix is kept of each measured one
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Exact:
         if lasting and isinstance(space, Arms) and len(space) <= _LARGEST_TABLE:
             embedding = NystromEmbedding.of(kernel, space.points)
             return fixed_features(embedding, kernel, space, ridge)
+        if lasting and isinstance(space, Arms) and len(space) <= _MOST_ROWS:
+            return Growing(kernel, space.points, kernels.diagonal(kernel, space.points), ridge)
         return Refitted(_AllSites(kernel), ridge)
 
 

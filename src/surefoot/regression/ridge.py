@@ -69,6 +69,15 @@ class RidgeFactor:
         gain = self.information_gain + 0.5 * math.log(growth)
         return RidgeStep(RidgeFactor(self.ridge, gram, inverse, gain), solved, growth, count)
 
+    @property
+    def extended(self) -> RidgeFactor:
+        """With one more feature, which is zero at all pulls so far."""
+        number = self.dimension
+        inverse, gram = (self.gram.new_zeros(number + 1, number + 1) for _ in range(2))
+        inverse[:number, :number], gram[:number, :number] = self.inverse, self.gram
+        inverse[number, number], gram[number, number] = 1.0 / self.ridge, self.ridge
+        return RidgeFactor(self.ridge, gram, inverse, self.information_gain)
+
     def to(self, device: torch.device) -> RidgeFactor:
         """The same on a device."""
         if self.gram.device == device:

@@ -77,6 +77,12 @@ class Tabulated:
         if crowded or step.growth > _LARGEST_STEP:
             self._refresh()
 
+    def extend(self, table: Table) -> None:
+        """Go on in a table with one more feature, in which no pull so far has a part."""
+        self.table, self._sites, self.version = table, None, self.version + 1
+        self.factor = self.factor.extended
+        self._steps = [(torch.cat([solved, solved.new_zeros(1)]), d) for solved, d in self._steps]
+
     def redrawn(self, observations: Observations, generator: torch.Generator) -> Tabulated:
         """Itself: the features stay."""
         return self

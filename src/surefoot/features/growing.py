@@ -1,0 +1,119 @@
+"""The exact Gaussian process on many arms, by rank-one updates in features that grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from surefoot import kernels
+from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding
+from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.observations import Observations, Pull
+from surefoot.regression.posterior import Posterior
+from surefoot.regression.regression import Estimate
+from surefoot.regression.sample import Sample
+from surefoot.regression.table import Table
+from surefoot.regression.tabulated import Tabulated
+from surefoot.regression.units import RewardUnits
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+
+@dataclass(eq=False)
+class Growing:
+    """Features of the arms that were measured, of which a new arm adds one.
+
+    The root of the kernel matrix is triangular, so that features that are there stay as they are,
+    and the new one changes neither mean nor variance before its first reward.
+
+    Args:
+        kernel: The prior covariance.
+        points: The arms (A, d).
+        prior: k(x, x) of the arms (A,).
+        ridge: Regularisation.
+        members: The arms in the dictionary, in order.
+    """
+
+    kernel: Kernel = field(metadata={"saved": False})
+    points: Tensor = field(metadata={"saved": False})
+    prior: Tensor = field(metadata={"saved": False})
+    ridge: float
+    members: list[int] = field(default_factory=list)
+    tabulated: Tabulated = field(init=False)
+    _rows: Tensor = field(init=False, metadata={"saved": False})  # (at least m, A)
+
+    batched = False
+    is_due = False
+
+    def __post_init__(self) -> None:
+        none = self.prior.new_zeros(0, 0)
+        embedding = NystromEmbedding(self.kernel, self.points[:0], none)
+        self._rows = self.prior.new_zeros(8, len(self.points))
+        table = Table(embedding, self.points, self.prior, self._rows[:0].T, none)
+        self.tabulated = Tabulated(table, self.ridge)
+
+    @property
+    def max_dimension(self) -> int:
+        """All arms may be in the dictionary."""
+        return len(self.points)
+
+    def update(self, pull: Pull) -> None:
+        arm: int = pull.arm  # type: ignore[assignment]
+        if arm not in self.tabulated.pulls:
+            table = self._joined(arm, len(self.members))
+            if table is not self.tabulated.table:
+                self.members.append(arm)
+                self.tabulated.extend(table)
+        self.tabulated.update(pull)
+
+    def redrawn(self, observations: Observations, generator: torch.Generator) -> Growing:
+        """Itself: nothing is drawn."""
+        return self
+
+    def current(self, observations: Observations) -> Growing:
+        return self
+
+    def with_ridge(self, ridge: float) -> Tabulated:
+        """The same features and pulls with another regularisation."""
+        return self.tabulated.with_ridge(ridge)
+
+    def sample(self, observations: Observations, units: RewardUnits) -> Sample:
+        return self.tabulated.sample(observations, units)
+
+    def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        # A pull without a reward may be of an arm that the features do not represent yet.
+        return replace(self.tabulated.posterior(sample, estimate), redrawn=True)
+
+    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
+        return replace(self.tabulated.kept(posterior, sample, estimate), redrawn=True)
+
+    def after_load(self) -> None:
+        """The features of the dictionary, which are not saved."""
+        for number, arm in enumerate(self.members):
+            self.tabulated.table = self._joined(arm, number)
+
+    def _joined(self, arm: int, number: int) -> Table:
+        """The table with an arm that joins so many, or as it is if these represent the arm."""
+        table = self.tabulated.table
+        known = table.columns[arm]
+        left = float(self.prior[arm]) - float(known.square().sum())
+        if left <= TOLERANCE * table.largest:
+            return table
+        if number == len(self._rows):
+            self._rows = torch.cat([self._rows, torch.zeros_like(self._rows)])
+        point = self.points[arm : arm + 1]
+        column = kernels.block(self.kernel, point, self.points)[0].detach()
+        self._rows[number] = (column - table.columns @ known) / left**0.5
+        self._rows[number, self.members[:number]] = 0.0  # but for rounding
+        embedding = table.embedding
+        root = table.prior.new_zeros(number + 1, number + 1)
+        root[:number, :number] = embedding.inverse_root  # type: ignore[attr-defined]
+        root[number, :number] = -(known @ root[:number, :number]) / left**0.5
+        root[number, number] = left**-0.5
+        dictionary = torch.cat([embedding.dictionary, point])  # type: ignore[attr-defined]
+        grown = NystromEmbedding(self.kernel, dictionary, root)
+        return Table(grown, self.points, self.prior, self._rows[: number + 1].T, table.transform)
