@@ -8,6 +8,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel
 from scipy.optimize import brentq
 from torch.distributions import Gamma, LogNormal, Normal, StudentT
 
+from surefoot.hyperparameters import evidence
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 
 NUMBER, GROUP = 20, torch.tensor([0, 1, 1])
@@ -120,3 +121,27 @@ def test_a_rough_kernel_is_exact_for_points_that_are_equal_or_close(logs):
     covariance = evidence.between(model.lengthscales, variance, points, points)
     expected = evidence.covariance_of_rewards(model)
     torch.testing.assert_close(covariance, expected, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, None])
+def test_distances_of_many_columns_of_one_lengthscale_are_computed_once(monkeypatch, nu):
+    """As those of a category of many choices, with the same values and slopes."""
+    group = torch.tensor([0, *[1] * 12, 2])
+    points = torch.rand(5, 14, generator=GENERATOR, dtype=torch.float64)
+    lengthscales = 0.5 + torch.rand(3, 3, generator=GENERATOR, dtype=torch.float64)
+    variance = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+    alone = torch.rand(4, 14, generator=GENERATOR, dtype=torch.float64)
+    found = []
+    for wide in (8, 1000):
+        monkeypatch.setattr(evidence, "_WIDE", wide)
+        one = Evidence(points, group, nu, None)
+        assert list(one._wide) == ([1] if wide == 8 else [])
+        left = alone.clone().requires_grad_(True)
+        values = one.between(lengthscales, variance, left, points)
+        groups = one.between(lengthscales, variance, left[:, None, None, :], points[:2])
+        (values.sum() + groups.square().sum()).backward()
+        found.append((values.detach(), groups.detach(), left.grad))
+    assert found[0][0].shape == (3, 4, 5)
+    assert found[0][1].shape == (4, 3, 1, 2)
+    for once, each in zip(*found, strict=True):
+        torch.testing.assert_close(once, each, rtol=1e-9, atol=1e-10)

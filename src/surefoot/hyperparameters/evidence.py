@@ -21,6 +21,7 @@ MIN_NOISE = 1e-4  # in squared standardised units
 _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance can be factored
 _DOFS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
+_WIDE = 8  # columns of a lengthscale, beyond which their distances are computed once
 _SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
@@ -244,17 +245,33 @@ class Evidence:
             left: The points (p, d).
             right: The others (r, d).
         """
-        left, right = self._scaled(lengthscales, left), self._scaled(lengthscales, right)
-        squared = _DISTANCES[self.nu].between(left, right).clamp_min(_SQUARED_FLOOR)
+        # Differences keep more digits where all points are close.
+        left, right = left - self.points[:1], right - self.points[:1]
+        distances, narrow = _DISTANCES[self.nu], self._narrow
+        scales = lengthscales[..., None, self.group[narrow]]
+        squared = distances.between(left[..., narrow] / scales, right[..., narrow] / scales)
+        for group, columns in self._wide.items():
+            once = distances.between(left[..., columns], right[..., columns])
+            squared = squared + once / lengthscales[..., group, None, None].square()
+        squared = squared.clamp_min(_SQUARED_FLOOR)
         values: Tensor = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])[0]
         return values
 
-    def _scaled(self, lengthscales: Tensor, points: Tensor) -> Tensor:
-        """Points (..., p, d) in lengthscales (..., g), as seen from the first one.
+    @cached_property
+    def _wide(self) -> dict[int, Tensor]:
+        """Columns that share a lengthscale, where they are many, as of a category, by its index.
 
-        Differences keep more digits where all points are close.
+        Their distances are the same in any lengthscale but for its size, and computed once for all
+        lengthscales of a batch.
         """
-        return (points - self.points[:1]) / lengthscales[..., None, self.group]
+        counts = torch.bincount(self.group)
+        wide = (counts > _WIDE).nonzero()[:, 0].tolist()
+        return {one: (self.group == one).nonzero()[:, 0] for one in wide}
+
+    @cached_property
+    def _narrow(self) -> Tensor:
+        """Columns (k,) of all other lengthscales."""
+        return (torch.bincount(self.group)[self.group] <= _WIDE).nonzero()[:, 0]
 
     @cached_property
     def _from_first(self) -> Tensor:
