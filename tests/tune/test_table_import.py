@@ -7,9 +7,12 @@ from pathlib import Path
 
 import optuna
 import pytest
+from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
+from surefoot.cli import app
 from surefoot.tune import StudyFile, export, import_table, open_study
+from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
@@ -188,7 +191,7 @@ measure = "mean"
     [
         (HEAD + "512,0.5,OFF,1\n511,0.5,OFF,1\n", "line 3: got '511' in column 'size', expected a"),
         (HEAD + "600.5,0.5,OFF,1\n", "'600.5' in column 'size', expected a whole number"),
-        (HEAD + "512,x,OFF,1\n", "'x' in column 'share', expected a finite number"),
+        (HEAD + "512,x,OFF,1\n", "'x' in column 'share', expected a number from 0 to 1"),
         (HEAD + "512,0.5,off,1\n", "'off' in column 'mode', expected one of its choices"),
         (HEAD + "512,0.5,OFF,nan\n", "'nan' in column 'value', expected a finite number"),
         (
@@ -289,3 +292,42 @@ def test_trials_are_stored_at_once_as_optuna_stores_each(
         for key in ("params", "distributions", "value", "state", "user_attrs", "system_attrs"):
             assert getattr(one, key) == getattr(other, key), key
         assert one.datetime_complete == other.datetime_complete
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("time", "20260301"),  # a day, or seconds
+        ("time", "1_700_000_000"),
+        ("time", "\u0661\u0661"),
+        ("time", "2026W101"),
+        ("start", "yesterday"),
+        ("start", "20260301"),
+        ("seconds", "00:99:01"),
+        ("size", "1_024"),
+        ("size", "0x400"),
+        ("share", "0,5"),
+        ("share", "\u0661"),
+    ],
+)
+def test_no_number_or_time_is_guessed(write_study, tmp_path, column, cell):
+    row = {"size": "1024", "share": "0.5", "mode": "OFF", "value": "1"} | {column: f'"{cell}"'}
+    path, file = write_study(), table(tmp_path, f"{','.join(row)}\n{','.join(row.values())}\n")
+    with pytest.raises(InvalidInput, match=rf"line 2: got '{cell}' in column '{column}'"):
+        import_table(path, file)
+    assert not (tmp_path / "hill.db").exists()
+
+
+def test_numbers_are_the_same_in_a_table_and_on_the_command_line(write_study):
+    """One reader: an integer may be written as a float, and digits are those of the grammar."""
+    study_file = StudyFile.load(write_study())
+    read = named_setting(study_file, "size=1e3,share=1,mode=OFF").params
+    assert read == {"size": 1000, "share": 1.0, "mode": "OFF"}
+    assert isinstance(read["size"], int)
+    for wrong in ("size=1_024", "size=\u0661\u0660\u0662\u0664", "size=1024.5", "size=nan"):
+        with pytest.raises(InvalidInput, match="expected a whole number from 512"):
+            named_setting(study_file, f"{wrong},share=1,mode=OFF")
+    for option in ("1_0", "\u0661", "1e1"):
+        result = CliRunner().invoke(app, ["tune", str(study_file.path), "--rounds", option])
+        assert result.exit_code == 2
+        assert f"got {option}, expected an integer of at least 1" in result.stderr

@@ -114,8 +114,9 @@ def storm(
     name: Annotated[
         str,
         typer.Argument(
-            help="kill, terminate, workers, study-files, calls, events, saved-files, storages, "
-            "optuna or hosts.",
+            help="kill, terminate, signals, terminal, workers, study-files, calls, events, "
+            "saved-files, storages, optuna, hosts, confirm, compare, descendants, output, edited, "
+            "users, versions or clocks.",
             show_default=False,
         ),
     ],
@@ -142,9 +143,12 @@ def storm(
     parent of workers that are starting; `study-files` reads malformed study files; `calls` passes
     wrong arguments; `events` looks at, saves and loads one of two copies of a run; `saved-files`
     and `storages` damage saved runs and the storages of studies; `optuna` kills workers of an
-    Optuna study, and `hosts` runs of different machines on one server. OUT/storms.md has
-    the figures: orphaned processes, results lost or doubled, runs that differ, errors that are not
-    surefoot's. Exit code 1 if there are any.
+    Optuna study, and `hosts` runs of different machines on one server. `confirm` and `compare` end
+    runs in their last stages; `descendants` leave processes that ignore signals; `output` prints
+    gigabytes; `edited` changes study files in the middle; `users` have a umask and another account;
+    `versions` changes what is stored; `clocks` are apart. OUT/storms.md has the figures: orphaned
+    processes, results lost or doubled, runs that differ, errors that are not surefoot's. Exit code
+    1 if there are any.
     """
     with one_line_errors():
         from surefoot_experiments.storms.storm import run_storm

@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 from surefoot import InvalidInput
-from surefoot_experiments.storms import study_files, tune_runs
+from surefoot_experiments.storms import circumstances, study_files, tune_runs
 from surefoot_experiments.storms.records import Event, table
 from surefoot_experiments.storms.storm import run_storm
 
@@ -110,4 +110,13 @@ def test_runs_that_are_ended_at_random_moments(tmp_path, monkeypatch, name, stor
 def test_workers_end_with_their_parent(tmp_path):
     events = run_storm("workers", tmp_path, count=2, workers=2)
     assert sum(one.count for one in events) == 4
+    assert problems(events) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", circumstances.CIRCUMSTANCES)
+def test_runs_under_what_happens_to_them(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(circumstances, "OUTPUT", 200_000_000)
+    events = run_storm(name, tmp_path, count=1)
+    assert len(events) == 1
     assert problems(events) == []

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 IdArgument = Annotated[
-    int, typer.Argument(metavar="ID", help="Id of the configuration.", show_default=False)
+    int,
+    typer.Argument(
+        parser=integer(0), metavar="ID", help="Id of the configuration.", show_default=False
+    ),
 ]
 
 
@@ -99,7 +102,10 @@ def tell(
 
 def forget(
     study: StudyArgument,
-    ids: Annotated[list[int], typer.Argument(metavar="ID...", help="Ids.", show_default=False)],
+    ids: Annotated[
+        list[int],
+        typer.Argument(parser=integer(0), metavar="ID...", help="Ids.", show_default=False),
+    ],
 ) -> None:
     """Give up configurations that were asked for.
 

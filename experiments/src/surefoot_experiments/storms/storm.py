@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from surefoot import InvalidInput
 from surefoot_experiments.storms import (
+    circumstances,
     event_sequences,
     hostile_calls,
     hosts,
@@ -35,6 +36,7 @@ STORMS = (
     "storages",
     "optuna",
     "hosts",
+    *circumstances.CIRCUMSTANCES,
 )
 
 
@@ -87,6 +89,7 @@ def run_storm(
         produced = _in_batches(name, count, seed, records)
     else:
         case = (hosts.case_of if name == "hosts" else case_of)(storage, workers)
+        case = "sqlite" if name in circumstances.CIRCUMSTANCES else case
         done = {
             one.index
             for one in records.events
@@ -94,6 +97,8 @@ def run_storm(
         }
         if name == "optuna":
             produced = optuna_storm.events(count, seed, workers, storage, done)
+        elif name in circumstances.CIRCUMSTANCES:
+            produced = circumstances.events(name, count, seed, done)
         elif name == "hosts":
             produced = hosts.events(count, seed, workers, storage, url, done)
         else:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optuna.distributions import CategoricalDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution
 
-from surefoot.tune.definition.grid import contains, range_text
-from surefoot.tune.definition.parameters import choice_of
+from surefoot.tune.definition.grid import range_text
+from surefoot.tune.definition.parameters import value_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.opened_study import open_study
@@ -201,23 +200,15 @@ def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[st
 
 
 def _value(name: str, text: str, distribution: Any, special: Sequence[float]) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return _choice(name, text, distribution)
-    read = int if isinstance(distribution, IntDistribution) else float
-    try:
-        value = read(text)
-    except ValueError:
-        value = math.nan
-    if value not in special and not contains(distribution, value):
+    value = value_of(text.strip(), distribution, special)
+    if value is None:
         raise InvalidInput(
-            f"{name}: got {shown(text)}, expected {range_text(distribution, special)}"
+            f"{name}: got {shown(text)}, expected {_described(distribution, special)}"
         )
     return value
 
 
-def _choice(name: str, text: str, distribution: CategoricalDistribution) -> Any:
-    choice = choice_of(text, distribution.choices)
-    if choice is not None:
-        return choice
-    listed = ", ".join(str(choice) for choice in distribution.choices)
-    raise InvalidInput(f"{name}: got {shown(text)}, expected one of {listed}")
+def _described(distribution: Any, special: Sequence[float]) -> str:
+    if isinstance(distribution, CategoricalDistribution):
+        return f"one of {', '.join(str(choice) for choice in distribution.choices)}"
+    return range_text(distribution, special)

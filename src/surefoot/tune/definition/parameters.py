@@ -25,6 +25,7 @@ from surefoot.tune.definition.section import (
     check_unit,
     is_finite,
 )
+from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown
 
 _Integer = Annotated[
@@ -45,6 +46,24 @@ def texts_of(choice: Any) -> set[str]:
 def choice_of(text: str, choices: Sequence[Any]) -> Any:
     """The choice that a text stands for; None for a text of no choice."""
     return next((one for one in choices if text in texts_of(one)), None)
+
+
+def value_of(text: str, distribution: BaseDistribution, special: Sequence[float] = ()) -> Any:
+    """The value of a parameter that a text stands for; None for a text of none.
+
+    Numbers are those of `plain_number`, and not those of Python, such as 1_0.
+
+    Args:
+        text: The text.
+        distribution: The values that the parameter may have.
+        special: Special values of the parameter beside them.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        return choice_of(text, distribution.choices)
+    number = plain_number(text)
+    if number is None or not (number in special or contains(distribution, number)):
+        return None
+    return int(number) if isinstance(distribution, IntDistribution) else number
 
 
 class ParameterSection(Section):

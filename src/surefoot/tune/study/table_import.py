@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
 from surefoot.tune.definition.environment import Variable
-from surefoot.tune.definition.grid import contains, range_text
-from surefoot.tune.definition.parameters import choice_of
+from surefoot.tune.definition.grid import range_text
+from surefoot.tune.definition.parameters import value_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
@@ -40,7 +40,9 @@ OTHER_NAMES = {"datetime_start": WHEN, "duration": DURATION}  # of the same tabl
 MEASURED, NOT_MEASURED = ("complete", ""), ("fail", "failed")
 PAUSE = 5.0  # seconds between two messages
 UNFINISHED = ("running", "waiting", "pruned", "interrupted")
-_DURATION = re.compile(r"(?:(\d+) days? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
+_DURATION = re.compile(r"(?:([0-9]+) days? )?([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)")
+_CALENDAR = re.compile(r"[0-9]{4}-")
+_DAY = re.compile(r"(?:19|20)[0-9]{6}")  # 20260301 is a day, or seconds
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class _Rows:
             digest = hashlib.sha256(repr((self._header, row)).encode()).hexdigest()[:16]
             seen[digest] = seen.get(digest, 0) + 1  # equal rows are measurements of their own
             trial = self._trial(line, row, f"{digest}-{seen[digest]}")
-            trials.append((trial, self._begun(row, trial)))
+            trials.append((trial, self._begun(line, row, trial)))
         return trials
 
     def _is_unfinished(self, line: int, row: list[str]) -> bool:
@@ -275,13 +277,7 @@ class _Rows:
     def _at(self, line: int, row: list[str], trial: FrozenTrial) -> FrozenTrial:
         """The trial with the time of the row, where it has one."""
         if text := self._text(row, WHEN):
-            try:
-                begun = datetime.fromtimestamp(float(text))
-            except (OverflowError, OSError):
-                raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
-            except ValueError:
-                begun = self._clock(line, text)
-            trial.datetime_start = begun
+            trial.datetime_start = begun = self._clock(line, WHEN, text)
             try:
                 lasted = timedelta(seconds=trial.user_attrs.get(SECONDS, 0.0))
                 trial.datetime_complete = begun + lasted
@@ -290,38 +286,36 @@ class _Rows:
                 raise self._wrong(line, DURATION, self._text(row, DURATION), expected) from None
         return trial
 
-    def _begun(self, row: list[str], trial: FrozenTrial) -> datetime | None:
+    def _begun(self, line: int, row: list[str], trial: FrozenTrial) -> datetime | None:
         if self._text(row, WHEN):
             return trial.datetime_start
-        try:
-            return datetime.fromisoformat(self._text(row, STARTED))
-        except ValueError:
-            return None
+        started = self._text(row, STARTED)
+        return self._clock(line, STARTED, started) if started else None
 
-    def _clock(self, line: int, text: str) -> datetime:
+    def _clock(self, line: int, column: str, text: str) -> datetime:
+        """A time as ISO 8601 writes it with `-`, or in seconds since 1970."""
+        seconds = plain_number(text)
+        if (seconds is None and not _CALENDAR.match(text)) or _DAY.fullmatch(text):
+            raise self._wrong(line, column, text, EXPECTED_TIME)
         try:
+            if seconds is not None:
+                return datetime.fromtimestamp(seconds)
             given = datetime.fromisoformat(text)
-        except ValueError:
-            raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
-        try:
             return given if given.tzinfo is None else given.astimezone().replace(tzinfo=None)
-        except OverflowError:
-            raise self._wrong(line, WHEN, text, EXPECTED_TIME) from None
+        except (ValueError, OverflowError, OSError):
+            raise self._wrong(line, column, text, EXPECTED_TIME) from None
 
     def _parameter(
         self, line: int, name: str, row: list[str], distribution: BaseDistribution
     ) -> Any:
         cell = _unquoted(_cell(row, self._parameters[name]))
-        if isinstance(distribution, CategoricalDistribution):
-            choice = choice_of(cell, distribution.choices)
-            if choice is None:
-                raise self._wrong(line, name, cell, "one of its choices")
-            return choice
         special = self._study_file.space.special.get(name, ())
-        value = self._number(line, name, cell)
-        if value not in special and not contains(distribution, value):
-            raise self._wrong(line, name, cell, range_text(distribution, special))
-        return int(value) if isinstance(distribution, IntDistribution) else value
+        value = value_of(cell, distribution, special)
+        if value is None:
+            categorical = isinstance(distribution, CategoricalDistribution)
+            expected = "one of its choices" if categorical else range_text(distribution, special)
+            raise self._wrong(line, name, cell, expected)
+        return value
 
     def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:
         """The value of a variable of the environment, as a run would record it."""
