@@ -131,9 +131,11 @@ def test_a_run_says_what_changed_and_what_contradicts_the_model(write_study, mon
     }
     for name, text in sentences.items():
         monkeypatch.setattr(f"surefoot.tune.display.{name}", lambda *_, text=text: (text,))
-    trials = trials_of(write_study(), rounds=1)
-    progress = Progress(trials)
-    tune(trials, Scripted(), Stop())
+    trials = trials_of(write_study(), rounds=2)
+    stop = Stop()
+    progress = Progress(trials, stop)
+    tune(trials, Scripted(before=stop.request), stop)
     progress.update()
+    assert (progress.finished, progress.seconds_left) == (1, None)  # it is about to end
     level, default = sentences.values()
     assert progress.notes() == [level, f"warning: {default}"]

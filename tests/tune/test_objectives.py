@@ -248,6 +248,9 @@ def measure(x, y=1):
         print("going", flush=True); os._exit(9)
     if x == 5: time.sleep(60)
     if x == 6: sys.exit("enough")
+    if x == 8:
+        if os.fork() == 0: time.sleep(60)
+        print("forked", flush=True); os.kill(os.getpid(), 9)
     return x * y + calls
 
 class Rig:
@@ -313,6 +316,20 @@ def test_a_function_that_cannot_be_called_is_found_beforehand(
     with pytest.raises(InvalidCommand, match=message) as caught:
         function(target, parameters).check()
     assert caught.value.key == "objective.function"
+
+
+@pytest.mark.slow
+def test_a_function_that_is_killed_is_not_waited_for_while_what_it_has_forked_lives(function):
+    """A forked process keeps the pipe of replies open, and there need be no timeout."""
+    objective = function(timeout=None)
+    stop = Stop()
+    stop.request()  # as by Ctrl-C during the call
+    with ThreadPoolExecutor() as threads:
+        result = threads.submit(objective.measure, {"x": 8}, stop).result(timeout=30)
+    assert isinstance(result, Failure)
+    assert result.reason == "the process that runs the function ended: killed by SIGKILL"
+    assert "forked" in result.output
+    assert objective.measure({"x": 7}, stop).value == 8
 
 
 def test_closing_ends_the_function_with_what_it_started(tmp_path, function):

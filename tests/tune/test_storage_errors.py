@@ -17,6 +17,7 @@ from surefoot.tune.comparison.compare import compare
 from surefoot.tune.display import Progress
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.report import write_report
+from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.storage import StorageFailed
@@ -58,7 +59,7 @@ def finished(trials: StudyTrials) -> int:
 
 
 def show_progress(path):
-    Progress(trials_of(path)).update()
+    Progress(trials_of(path), Stop()).update()
 
 
 def run_to_its_end(path):
@@ -147,11 +148,11 @@ def test_the_progress_is_shown_wherever_the_connection_ends(write_study, stateme
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
     import_table(path, path.parent / "runs.csv")
-    progress = Progress(trials_of(path))
+    progress = Progress(trials_of(path), Stop())
     statements.count = 0
     progress.update()
     for number in range(1, statements.count + 1):
-        progress = Progress(trials_of(path))
+        progress = Progress(trials_of(path), Stop())
         statements.count, statements.disconnected = 0, number
         progress.update()
         assert len(progress._trials.opened.recommended) == 1

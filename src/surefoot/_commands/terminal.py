@@ -47,13 +47,13 @@ def given_texts(options: list[str] | None) -> dict[str, str]:
     return found
 
 
-def integer(least: int, most: int | None = None) -> Callable[[str], int]:
+def integer(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """Read an integer in a range, from an option."""
     wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
 
-    def read(text: str) -> int:
-        # Not by `int`, for which 1_0 is 10.
-        number = int(text) if re.fullmatch("[-+]?[0-9]{1,18}", text) else least - 1
+    def read(text: str | int) -> int:  # a default is a number
+        # Not by `int` alone, for which 1_0 is 10.
+        number = int(text) if re.fullmatch("[-+]?[0-9]{1,18}", str(text)) else least - 1
         if number < least or (most is not None and number > most):
             raise typer.BadParameter(f"got {text}, expected an integer {wanted}")
         return number

@@ -22,6 +22,7 @@ from surefoot.tune.definition.constraint_text import beyond_text, probability_te
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
 from surefoot.tune.plain_text import printable
+from surefoot.tune.stopping import Stop
 from surefoot.tune.study.early_stop import stored_stop
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.exhausted import exhausted_note
@@ -78,12 +79,13 @@ class NoDisplay:
 
 
 @contextlib.contextmanager
-def display_of(trials: StudyTrials, console: Console, quiet: bool) -> Iterator[Display]:
+def display_of(trials: StudyTrials, console: Console, quiet: bool, stop: Stop) -> Iterator[Display]:
     """A panel in a terminal, lines elsewhere, nothing if `quiet`."""
     if quiet:
         yield NoDisplay()
         return
-    location, study_file, progress = trials.opened.location, trials.study_file, Progress(trials)
+    location, study_file = trials.opened.location, trials.study_file
+    progress = Progress(trials, stop)
     title = f"{study_file.study.name}: {_goal(study_file)}"
     risk = study_file.risk_description
     if study_file.fidelity is not None and risk is not None:
@@ -107,11 +109,11 @@ class Progress:
 
     `recommended` is None before the first measurement, `outliers` before there are enough
     measurements to tell them, `seconds_left` before the first trial of this run has finished in
-    a study without a budget.
+    a study without a budget, and once a stop is requested.
     """
 
-    def __init__(self, trials: StudyTrials) -> None:
-        self._trials, state = trials, trials.opened.state()
+    def __init__(self, trials: StudyTrials, stop: Stop) -> None:
+        self._trials, self._stop, state = trials, stop, trials.opened.state()
         self._seen = {trial.number for trial in state.trials if trial.state.is_finished()}
         self._start = time.monotonic()
         self._fitted = -1  # measurements in the model
@@ -150,7 +152,7 @@ class Progress:
         if done > 0:  # at the pace of this run so far, however many workers it has
             pace = (time.monotonic() - self._start) / done
             left = min(left, pace * max(0, self.rounds - self.finished))
-        self.seconds_left = left if left < math.inf else None
+        self.seconds_left = left if left < math.inf and not self._stop.requested else None
         return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
 
     @property

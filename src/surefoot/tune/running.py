@@ -139,7 +139,7 @@ def run(
         # A terminal whose cursor is hidden has handlers that bring it back.
         with (
             stop_on_signals(stop),
-            display_of(trials, console, quiet) as shown,
+            display_of(trials, console, quiet, stop) as shown,
             followed(shown, trials, followers) as display,
         ):
             stop.note = lambda: display.note(STOPPING)

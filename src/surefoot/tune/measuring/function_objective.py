@@ -197,14 +197,15 @@ class FunctionServer:
             if left <= 0:
                 self.broken = True
                 return {"error": timed_out(self._timeout)}
-            if self._replies in self.process.read(left):
-                data = os.read(self._replies, 65536)
-                if not data:
-                    self.broken = True
-                    code = self.process.wait(time.monotonic() + 5, stop) or 0
-                    how = describe_exit(code)
-                    return {"error": f"the process that runs the function ended: {how}"}
-                self._buffer += data
+            replied = self._replies in self.process.read(left)
+            data = os.read(self._replies, 65536) if replied else b""
+            self._buffer += data
+            # A process that the function has forked may keep the pipe open after its end.
+            if not data and (replied or self.process.has_ended):
+                self.broken = True
+                code = self.process.wait(time.monotonic() + 5, stop) or 0
+                how = describe_exit(code)
+                return {"error": f"the process that runs the function ended: {how}"}
         line, _, self._buffer = self._buffer.partition(b"\n")
         reply: dict[str, Any] = json.loads(line)
         return reply

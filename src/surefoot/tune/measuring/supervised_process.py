@@ -119,6 +119,11 @@ class SupervisedProcess:
         """Let `read` return when this descriptor is ready, too."""
         self._selector.register(descriptor, selectors.EVENT_READ)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program is known to have ended."""
+        return self._code is not None
+
     def read(self, seconds: float) -> set[int]:
         """Wait for output, at most this long; returns the watched descriptors that are ready."""
         ready = set()
