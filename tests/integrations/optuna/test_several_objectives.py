@@ -93,7 +93,7 @@ def test_pending_trials_are_not_measured_twice() -> None:
     assert max(spread) > 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_constraints_and_failures_count() -> None:
     study = study_of()
 
@@ -127,7 +127,7 @@ def test_the_belief_of_one_objective_names_that_of_several() -> None:
         study.sampler.belief(study)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_example_finds_its_front() -> None:
     front = runpy.run_path(str(EXAMPLE))["front"]
     assert len(front) >= 4

@@ -1,0 +1,173 @@
+"""True hypervolume that searches for a Pareto front reach, with and without outliers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import optuna
+import torch
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
+
+from surefoot.integrations.optuna import SurefootSampler, belief
+from surefoot_experiments.benchmarks.fronts import (
+    DIMENSION,
+    NOISE,
+    SHARE,
+    SPIKE,
+    dtlz2,
+    hypervolume,
+    non_dominated,
+    zdt1,
+)
+from surefoot_experiments.harness.tables import (
+    TableOutput,
+    benchmark,
+    ran_on,
+    table_from,
+)
+from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
+from surefoot_experiments.problems.noise import Gaussian, Noise, Spikes
+
+PACKAGES = ["surefoot", "optuna", "botorch", "torch"]
+
+INTRODUCTION = """# Search for Pareto fronts
+
+True hypervolume of each sampler's trials, with {dimension} parameters: of all trials,
+of the front that the sampler's user gets (`best_trials`; of `SurefootSampler`
+`belief(study).front()`), and of the trials that are non-dominated by the posterior mean of a
+Gaussian process (BoTorch's `SingleTaskGP`) that is fitted to each objective afterwards. Each value
+has Gaussian noise of {noise} standard deviations of the objective at uniform points; with spikes,
+{share:.0%} of them are off by ±{spike:g} standard deviations. Reference points: {references}. Means
+over the runs with standard errors; seconds of processor time for the search.
+
+Run {date} on {cores} cores, CPU, one thread, the machine shared with other work. {versions}.
+"""
+
+
+def zdt2(x: np.ndarray) -> np.ndarray:
+    """Values (2,) of ZDT2, minimised (Zitzler, Deb and Thiele 2000)."""
+    distance = 1.0 + 9.0 * x[1:].mean()
+    return np.array([x[0], distance * (1.0 - (x[0] / distance) ** 2)])
+
+
+def zdt3(x: np.ndarray) -> np.ndarray:
+    """Values (2,) of ZDT3, minimised (Zitzler, Deb and Thiele 2000)."""
+    distance = 1.0 + 9.0 * x[1:].mean()
+    share = x[0] / distance
+    wave = share * np.sin(10.0 * np.pi * x[0])
+    return np.array([x[0], distance * (1.0 - np.sqrt(share) - wave)])
+
+
+PROBLEMS = {
+    "dtlz2": (dtlz2, (1.5, 1.5)),
+    "zdt1": (zdt1, (1.1, 6.0)),
+    "zdt2": (zdt2, (1.1, 6.0)),
+    "zdt3": (zdt3, (1.1, 6.0)),
+}
+"""Functions, and reference points."""
+
+NOISES: dict[str, Noise] = {"gaussian": Gaussian(NOISE), "spikes": Spikes(SHARE, SPIKE, NOISE)}
+SAMPLERS: dict[str, type[BaseSampler]] = {
+    "surefoot": SurefootSampler,
+    "optuna-gp": GPSampler,
+    "tpe": TPESampler,
+    "nsga2": NSGAIISampler,
+    "random": RandomSampler,
+}
+
+
+def run(trial: Trial) -> Rows:
+    """One search; all samplers see the same noise in the same trial."""
+    name, noise, method = trial.case.split()
+    function, reference = PROBLEMS[name]
+    uniform = np.random.default_rng(0).random((2000, DIMENSION))
+    unit = np.array([function(x) for x in uniform]).std(0)
+    drawn = NOISES[noise].sample(2 * trial.rounds, trial.generator(Purpose.NOISE))
+    errors = unit * drawn.numpy().reshape(-1, 2)
+    truth: list[np.ndarray] = []
+
+    def objective(one: optuna.Trial) -> tuple[float, ...]:
+        x = np.array([one.suggest_float(f"x{i}", 0.0, 1.0) for i in range(DIMENSION)])
+        truth.append(function(x))
+        return tuple(truth[-1] + errors[one.number])
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = SAMPLERS[method](seed=trial.integer(Purpose.METHOD))
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    rows, seconds = [], 0.0
+    for size in (trial.rounds // 2, trial.rounds):
+        start = time.process_time()
+        study.optimize(objective, n_trials=size - len(truth))
+        seconds += time.process_time() - start
+        values = np.array(truth)
+        if method == "surefoot":
+            own = [number for point in belief(study).front() for number in point.trials]
+        else:
+            own = [one.number for one in study.best_trials]
+        row: dict[str, Any] = {"problem": name, "noise": noise, "size": size, "method": method}
+        row["all"] = hypervolume(values, reference)
+        row["front"] = hypervolume(values[own], reference)
+        row["gp front"] = hypervolume(values[_gp_front(study)], reference)
+        rows.append({**row, "seconds": seconds})
+    return {"runs": rows}
+
+
+def _gp_front(study: optuna.Study) -> np.ndarray:
+    """Numbers of the trials that the posterior means of Gaussian processes call non-dominated."""
+    trials = study.trials
+    x = torch.tensor([list(one.params.values()) for one in trials], dtype=torch.float64)
+    y = torch.tensor([one.values for one in trials], dtype=torch.float64)
+    means = []
+    for column in y.T:
+        model = SingleTaskGP(x, column[:, None])
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        with torch.no_grad():
+            means.append(model.posterior(x).mean[:, 0])
+    return np.flatnonzero(non_dominated(torch.stack(means, -1).numpy()))
+
+
+def report(tables: Tables) -> str:
+    """The table of finished runs."""
+    lines = []
+    keys = ["problem", "noise", "size", "method"]
+    for (name, noise, size, method), rows in tables["runs"].groupby(keys, sort=False):
+        line = {"problem": f"{name}, {noise}", "trials": str(size), "method": method}
+        line["runs"] = str(len(rows))
+        for column in ("all", "front", "gp front"):
+            error = rows[column].sem()
+            more = "" if np.isnan(error) else f" ± {error:.2f}"
+            line[column] = f"{rows[column].mean():.2f}{more}"
+        lines.append({**line, "seconds": f"{rows['seconds'].mean():.0f}"})
+    references = ", ".join(f"{name} {at}" for name, (_, at) in PROBLEMS.items())
+    introduction = INTRODUCTION.format(
+        dimension=DIMENSION,
+        noise=NOISE,
+        share=SHARE,
+        spike=SPIKE,
+        references=references,
+        **ran_on(PACKAGES),
+    )
+    return introduction + "\n" + table_from(lines)
+
+
+EXPERIMENTS = [
+    benchmark(
+        "front-search",
+        "Search for Pareto fronts",
+        published=Scale(10, 80),
+        quick=Scale(1, 4),
+        run=run,
+        output=TableOutput(report),
+        cases=[
+            Case(f"{name} {noise} {method}")
+            for name in PROBLEMS
+            for noise in NOISES
+            for method in SAMPLERS
+        ],
+    )
+]
