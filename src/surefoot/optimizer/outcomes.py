@@ -23,6 +23,7 @@ from surefoot.spaces.locations import Location
 from surefoot.types import OBJECTIVE, Constraint, Measurement, Outcome
 from surefoot.widths import srinivas
 
+_TURNS = 2  # rewards between two fits of a further objective, which are most of the time of an ask
 _FIT = HyperparameterFit(lengthscales="short", warped=True)
 
 
@@ -87,11 +88,18 @@ class Outcomes:
             self._states.pop(name, None)
             self._beliefs = None
 
+    @cached_property
+    def _turns(self) -> dict[str, int]:
+        """Places of the further objectives, which are fitted in turns."""
+        objectives = [name for name, one in self.declared.items() if one.role == "objective"]
+        return {name: place for place, name in enumerate(objectives, start=1)}
+
     def settle(self) -> None:
         """Decide which values hyperparameters are fitted to, after those told together."""
         for name, history in self.histories.items():
-            number = len(history.observations)
-            if self._model_of(name).hyperparameters.is_due(number, history.fitted_to):
+            number, before = len(history.observations), history.fitted_to
+            turn = (number + self._turns.get(name, -number)) % _TURNS == 0 or not before
+            if turn and self._model_of(name).hyperparameters.is_due(number, before):
                 history.fitted_to = number
 
     @property
