@@ -87,7 +87,7 @@ class FidelitySection(Section):
         ((name, one),) = self._named
         lower = ", ".join(map(str, one.levels[:-1]))
         return RiskDescription(
-            "mean",
+            "fidelity",
             None,
             None,
             f"value at {name}={one.levels[-1]}",

@@ -83,10 +83,20 @@ class EnvironmentView:
     points: tuple[tuple[float, ...], ...]  # a value for each name
     predicted: tuple[Interval, ...]  # one for each point
     weights: tuple[float, ...]  # probabilities, one for each point
-    measure: str  # mean, var, cvar or worst-case
+    measure: str  # mean, var, cvar or worst-case; fidelity where the points are its levels
     level: float | None
     risk: str  # the measure's name, with its level
     meaning: str  # the risk in words
+
+    @property
+    def is_fidelity(self) -> bool:
+        """Whether the points are levels of fidelity, of which the last counts."""
+        return self.measure == "fidelity"
+
+    @property
+    def plural(self) -> str:
+        """What the points are called."""
+        return "levels" if self.is_fidelity else "environments"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ BINS = 32
 
 def description(view: EnvironmentView) -> str:
     """The figures in words."""
+    if view.is_fidelity:
+        return (
+            "The model's prediction for the recommended configuration at each level. The dashed "
+            f"line is the {view.risk}, with its interval. Grey points are measurements, also of "
+            "other configurations."
+        )
     tail = "" if view.measure == "mean" else f" Orange marks {_tail_text(view)}."
     if len(view.names) == 1:
         return (
@@ -44,7 +50,7 @@ def description(view: EnvironmentView) -> str:
 
 def in_tail(report: Report, view: EnvironmentView) -> list[bool]:
     """Environments at least as bad as the value at risk, or the worst one."""
-    if view.measure == "mean":
+    if view.measure in ("mean", "fidelity"):
         return [False] * len(view.points)
     sign = -1.0 if report.direction == "maximize" else 1.0
     possible = [index for index, weight in enumerate(view.weights) if weight > 0.0]
@@ -80,7 +86,8 @@ def over_one_variable(report: Report, view: EnvironmentView) -> go.Figure:
         add_curve(figure, x, predicted, hover)
         _mark_tail(figure, x, [interval.mean for interval in predicted], tail)
     _mark_risk(figure, report, view)
-    _add_distribution(figure, x, weights, tail, one_by_one)
+    if not view.is_fidelity:
+        _add_distribution(figure, x, weights, tail, one_by_one)
     if one_by_one and len(x) <= MAX_TICKS:
         figure.update_xaxes(tickvals=x, ticktext=[setting(value) for value in x])
     return figure
