@@ -53,6 +53,7 @@ def test_a_wrong_fidelity_is_refused(levels: Any, cost: Any, message: str) -> No
         (FIDELITY.of(LINE), {"fidelity": FIDELITY}, "leave one"),
         (FIDELITY.of(LINE), {"risk": sf.Mean(), "policy": GainPerCost([1, 2])}, "one for each"),
         (LINE, {"policy": GainPerCost([1, 2])}, "Fidelity"),
+        (sf.Arms(5), {"fidelity": FIDELITY, "kernel": SQUARE}, "coordinates"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.arms import Arms
-from surefoot.spaces.box import Box
+from surefoot.spaces.box import Box, as_space
 from surefoot.spaces.finite_environment import FiniteEnvironment
 from surefoot.spaces.joint import Joint
 from surefoot.types import InvalidInput
@@ -66,7 +66,16 @@ class Fidelity:
         return FiniteEnvironment(self.levels, [0.0] * (len(self.levels) - 1) + [1.0])
 
     def of(self, space: Arms | Box) -> Joint:
-        """The space of designs with a level each."""
+        """The space of designs with a level each.
+
+        Raises:
+            InvalidInput: If the designs are arms without coordinates.
+        """
+        if not as_space(space).has_coordinates:
+            raise InvalidInput(
+                "a fidelity came with `Arms` without coordinates, expected points: pass "
+                "`Arms(points)` with their coordinates."
+            )
         return Joint(space, self.environment, perturbation=Ranked(tuple(self.levels)))
 
 
