@@ -238,3 +238,6 @@ def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool
     constraint = belief.constraints.beliefs["mb"]
     logs, chances = constraint.log_probability(points), constraint.probability(points)
     assert torch.allclose(logs.exp(), chances, atol=1e-12)
+    recommended = float(optimizer.recommend().point)
+    assert recommended in x.tolist()  # a step may be anywhere between two measurements
+    assert (recommended > 0.5) != holds

@@ -79,8 +79,8 @@ def recommend(belief: Belief, by: By, state: PolicyState) -> Recommendation:
 
     Of a `Joint` space, by "mean" and "lower" one of the designs measured (Nguyen et al. 2021,
     Section 3.2); by a score any design. With constraints, the best of those designs for which all
-    of them hold with the confidence asked for; if none is found, the measured one for which that is
-    most probable.
+    of them hold with the confidence asked for, of measured ones if there is any; if none is found,
+    the measured one for which that is most probable.
 
     Args:
         belief: All that follows from the measurements.
@@ -111,7 +111,10 @@ def reported(
 
 
 def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
-    """The best design (dx,) of those for which the constraints hold with confidence."""
+    """The best design (dx,) of those for which the constraints hold with confidence.
+
+    A measured one, if there is any: whatever is predicted beside a limit, a step may be there.
+    """
     assurance = belief.constraints.assurance
 
     def safe(points: Tensor) -> Tensor:
@@ -121,10 +124,12 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
         belief, success=belief.success & Probability((safe,)), constraints=NO_CONSTRAINTS
     )
     best = _best(within, by, state).design
-    if bool(belief.is_assured(best.unsqueeze(0))):
-        return best
     designs = _allowed(belief)
     assured = designs[belief.is_assured(designs)]
+    by_own_rule = callable(by) or by == ROUNDS
+    known = by_own_rule or not len(assured) or bool((designs == best).all(-1).any())
+    if known and bool(belief.is_assured(best.unsqueeze(0))):
+        return best
     if not len(assured):
         with torch.no_grad():
             logs = belief.represented.log_feasibility(designs)
