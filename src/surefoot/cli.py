@@ -221,6 +221,7 @@ def recommend(
       trials, failed       number of finished trials, and of failed ones
       defaults             the comparison with the defaults, if there are any, and
                            the constraints that these do not satisfy (doubtful)
+      present              the value at the level of the latest rounds, in a study with pairs
       feasible             whether all constraints hold with their confidence
       feasibility          how probable that is
       constraints          the prediction for each constraint; none in a study
