@@ -181,14 +181,19 @@ def test_without_a_measurement_of_the_defaults_all_is_measured_alone(write_study
     ("each", "pairs"), [((1.0,), False), ((1.0, 1.7, 0.6, 2.5, 1.2), True)], ids=["quiet", "busy"]
 )
 def test_auto_chooses_pairs_where_the_level_changes_between_rounds(write_study, each, pairs):
-    study_trials = trials_of(write_study(*paired("auto")), rounds=PILOTS + 4)
+    study_trials = trials_of(write_study(*paired("auto")), rounds=PILOTS + 5)
     objective = Machine(itertools.chain([1.0], levels(3, *each)), noise=0.05)
     tune(study_trials, objective, Stop())
     orders = [companion_of(trial).order for trial in all_of(study_trials)[1:]]
     assert {*map(len, orders[:PILOTS])} == {3}
     assert {*map(len, orders[PILOTS:])} == {2 if pairs else 1}
-    repeats = Pairing(study_trials.opened.state()).repeats
+    pairing = Pairing(study_trials.opened.state())
+    repeats = pairing.repeats
     assert repeats.favour_pairs is pairs
+    assert pairing.chose_singles is not pairs
+    assert (pairing.default_value is None) is not pairs  # which a later drift would make wrong
+    kinds = [trial.user_attrs.get(REMEASURED) for trial in all_of(study_trials)]
+    assert ("default" in kinds) is not pairs
     assert ("pairing: pairs" in str(repeats)) is pairs
 
 
@@ -234,6 +239,18 @@ def test_the_change_and_the_value_at_present_are_reported(write_study):
 def test_a_table_that_cannot_be_used_is_refused(write_study, replacements, message):
     with pytest.raises(StudyFileError, match=message.replace("(", r"\(")):
         StudyFile.load(write_study(*replacements))
+
+
+def test_several_objectives_have_no_companion(write_study):
+    several = '[objectives]\np95 = { direction = "minimize" }\nrate = { direction = "maximize" }\n'
+    with pytest.raises(StudyFileError, match=r"pairing: given beside \[objectives\]"):
+        StudyFile.load(
+            write_study(
+                *DEFAULTS,
+                ('direction = "minimize"\n', ""),
+                ("[parameters]", several + '[pairing]\nwith = "defaults"\n[parameters]'),
+            )
+        )
 
 
 def test_a_companion_survives_storage_and_anything_else_is_none():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PILOTS = 6  # rounds with two measurements of the companion before pairs are judged
 WORTH = 0.75  # correlation of a pair from which on pairs are worth their cost
+OFTEN = 4  # rounds from one measurement of the defaults to the next, where pairs are not
 LATEST = 3  # rounds whose companion shows the present level
 
 
@@ -121,8 +122,17 @@ class Pairing:
 
     @property
     def default_value(self) -> float | None:
-        """Value of the defaults where they are the companion; None in any other study."""
-        return self.reference if self._asked in ("defaults", "auto") else None
+        """Value of the defaults where each round measures them; None in any other study."""
+        beside_all = self._asked in ("defaults", "auto") and not self.chose_singles
+        return self.reference if beside_all else None
+
+    @property
+    def chose_singles(self) -> bool:
+        """Whether pairs were found not to be worth their cost.
+
+        The defaults are then measured every `OFTEN` rounds, which tells a drift.
+        """
+        return self.repeats is not None and not self.repeats.favour_pairs
 
     def at_present(self, value: float) -> float | None:
         """A predicted value at the level of the machine in the latest rounds; None before any."""
@@ -147,7 +157,7 @@ class Pairing:
         order = CANDIDATE + COMPANION
         if self._asked == "auto" and self.repeats is None:
             order += COMPANION
-        elif self.repeats is not None and not self.repeats.favour_pairs:
+        elif self.chose_singles:
             known = tuple(value for _, measured in self._rounds for value in measured)
             return Companion(params, reference, CANDIDATE, known)
         return Companion(params, reference, order[::-1] if is_first else order)

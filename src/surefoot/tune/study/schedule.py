@@ -7,6 +7,7 @@ from typing import Any
 
 from surefoot.tune.study.confirm_stage import CONFIRM, LEAST_RUNS, ConfirmStage, confirm_runs
 from surefoot.tune.study.early_stop import EarlyStop, check_stop, stored_stop
+from surefoot.tune.study.pairing import OFTEN, Pairing
 from surefoot.tune.study.state import StudyState
 from surefoot.types import NotReady
 
@@ -72,6 +73,8 @@ class Schedule:
         """
         study_file = self.state.study_file
         every, defaults = study_file.confirm.every, study_file.defaults
+        if Pairing(self.state).chose_singles:
+            every = OFTEN if not every else min(every, OFTEN)
         if not every or not begun or not study_file.is_replayed:
             return None
         if begun % every == 0 and defaults is not None and not study_file.is_beside_defaults:
