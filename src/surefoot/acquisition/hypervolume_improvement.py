@@ -179,10 +179,8 @@ class _Front:
         """The reference point (k,) and the extent (k,) of the front."""
         front = self.means[torch.from_numpy(non_dominated(-self.means.cpu().numpy()))]
         whole = _extent(self.means)
-        scaled = front / torch.maximum(_extent(front), _LEAST_WEIGHT * whole)
-        ahead = scaled[:, None] - scaled  # (i, j, k), by which i is better than j
-        slightly = (ahead >= -_SLIGHTLY).all(-1) & (ahead.amax(-1) >= _CLEARLY)
-        front = front[~slightly.any(0)] if not bool(slightly.any(0).all()) else front
+        while (worst := _hardly_better(front, _LEAST_WEIGHT * whole)) is not None:
+            front = torch.cat([front[:worst], front[worst + 1 :]])
         extent = _extent(front)
         extent = torch.where(extent > _LEAST_WEIGHT * whole, extent, whole)
         return front.amin(0) - self.beyond * extent, extent
@@ -241,6 +239,19 @@ def _directions(number: int, size: int, generator: torch.Generator) -> Tensor:
         weights = torch.special.ndtri(0.5 + 0.5 * uniform)
         weights = weights / weights.norm(dim=-1, keepdim=True)
     return weights.clamp_min(_LEAST_WEIGHT)
+
+
+def _hardly_better(front: Tensor, least: Tensor) -> int | None:
+    """Index of the point with the worst trade against another one, None if no trade is bad.
+
+    Of a bad trade, the gain is slight and the loss is clear, as shares of the extent (k,) of the
+    front (n, k). One point is left out at a time, since the extent is also its own.
+    """
+    scaled = front / torch.maximum(_extent(front), least)
+    ahead = (scaled[:, None] - scaled).amax(-1)  # (i, j), by which i is better than j at most
+    gain, loss = ahead.T, ahead
+    ratio = torch.where((gain <= _SLIGHTLY) & (loss >= _CLEARLY), gain / loss, torch.inf).amin(0)
+    return int(ratio.argmin()) if bool(ratio.isfinite().any()) else None
 
 
 def _extent(values: Tensor) -> Tensor:

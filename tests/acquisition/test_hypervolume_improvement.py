@@ -1,0 +1,94 @@
+"""Expected improvement of the hypervolume of several objectives."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import surefoot as sf
+from surefoot._internal.pareto import hypervolume
+from surefoot.acquisition import HypervolumeImprovement
+from surefoot.acquisition.hypervolume_improvement import _directions, _Front
+
+COST = {"cost": sf.Objective(maximise=False)}
+
+
+def run_on(space: Any, x: torch.Tensor, **options: Any) -> sf.Optimizer:
+    """A run whose reward and cost rise with x: every point is on the front."""
+    optimizer = sf.algorithms.robust_ucb(
+        space, policy=HypervolumeImprovement(), outcomes=COST, seed=0, **options
+    )
+    optimizer.tell_all(
+        x[:, None], (x * (2 - x)).tolist(), outcomes=[{"cost": one} for one in x.tolist()]
+    )
+    return optimizer
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.rand(9, size, dtype=torch.float64, generator=generator)
+    front = _Front((), values, values, _directions(2**13, size, generator), 0.3)
+    reference, extent = front._frame
+    volume = hypervolume(((reference - values) / extent).numpy(), torch.zeros(size).numpy())
+    mean = float(front.lengths(values).clamp_min(0.0).amax(0).pow(size).mean())
+    constant = math.pi ** (size / 2) / 2**size / math.gamma(size / 2 + 1)
+    assert constant * mean == pytest.approx(float(volume), rel=0.01)
+
+
+def test_the_reference_point_ignores_what_is_hardly_better() -> None:
+    values = torch.tensor([[1.0, 0.0], [0.5, 0.7], [0.0, 1.0], [-9.0, 1.01]], dtype=torch.float64)
+    weights = _directions(4, 2, torch.Generator().manual_seed(0))
+    reference, extent = _Front((), values, values, weights, 0.1)._frame
+    assert reference.tolist() == pytest.approx([-0.1, -0.1])
+    assert extent.tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_a_gap_of_the_front_is_filled() -> None:
+    x = torch.tensor([0.0, 0.1, 0.2, 0.7, 0.8, 0.9, 1.0] * 2, dtype=torch.float64)
+    optimizer = run_on(sf.Box([0.0], [1.0]), x)
+    assert 0.25 < float(optimizer.ask().point) < 0.65
+
+
+@pytest.mark.slow
+def test_a_run_that_is_loaded_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
+    optimizer = run_on(sf.Box([0.0], [1.0]), x)
+    optimizer.save(tmp_path / "run")
+    loaded = sf.Optimizer.load(tmp_path / "run")
+    assert torch.equal(loaded.ask().point, optimizer.ask().point)
+    assert float(loaded.ask().point) != float(optimizer.pending[0].point)
+
+
+def test_arms_are_chosen_from() -> None:
+    x = torch.linspace(0.0, 1.0, 9, dtype=torch.float64)
+    optimizer = run_on(sf.Arms(x[:, None]), x[[0, 1, 2, 6, 7, 8]].repeat(2))
+    assert optimizer.ask().arm in (3, 4, 5)
+
+
+def test_the_belief_of_a_further_objective_is_a_goal() -> None:
+    x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
+    belief = run_on(sf.Box([0.0], [1.0]), x).belief()
+    assert len(belief.objectives) == 2
+    value, lower, upper = belief.of_outcome("cost").predict([[0.5]])
+    assert lower <= value <= upper
+    assert float(value) == pytest.approx(-0.5, abs=0.05)
+
+
+def test_a_given_kernel_is_not_that_of_further_objectives() -> None:
+    x = torch.linspace(0.0, 1.0, 8, dtype=torch.float64)
+    kernel = sf.kernels.squared_exponential(0.2)
+    optimizer = sf.Optimizer(sf.Box([0.0], [1.0]), kernel, outcomes=COST)
+    optimizer.tell_all(x[:, None], x.tolist(), outcomes=[{"cost": 1e6 * one} for one in x.tolist()])
+    assert float(optimizer.belief().of_outcome("cost").mean(x[4:5, None])) < -1e5
+
+
+def test_wrong_arguments_and_spaces() -> None:
+    for wrong in ({"samples": 0}, {"directions": 0.5}, {"scale": -1.0}):
+        with pytest.raises(sf.InvalidInput, match=next(iter(wrong))):
+            HypervolumeImprovement(**wrong)
+    joint = sf.Joint(sf.Box([0.0], [1.0]), sf.FiniteEnvironment([[0.0], [1.0]]))
+    with pytest.raises(sf.InvalidInput, match=r"HypervolumeImprovement.*Joint"):
+        sf.algorithms.robust_ucb(joint, risk=sf.VaR(0.1), policy=HypervolumeImprovement())
