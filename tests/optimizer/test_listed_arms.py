@@ -64,3 +64,16 @@ class TestArmsOfARound:
         optimizer = sf.Optimizer(box, sf.kernels.squared_exponential(0.3))
         with pytest.raises(sf.InvalidInput):
             optimizer.ask(arms=arms)
+
+
+def test_points_together_are_those_one_by_one() -> None:
+    box = sf.Box([0.1, -1.0], [0.7, 1.0])
+    edge = torch.tensor([0.1, 0.7], dtype=torch.float32).to(torch.float64)
+    rows = torch.tensor([[0.1, -0.0], [0.7, 1.0], [0.3, -1.0]], dtype=torch.float64)
+    points = torch.cat([rows, torch.stack([edge, torch.zeros(2, dtype=torch.float64)], -1)])
+    together = torch.stack([one.point for one in box.listed(points)])
+    alone = torch.stack([box.locate(point).point for point in points])
+    assert torch.equal(together, alone)
+    assert not bool(together.signbit()[0, 1])
+    with pytest.raises(sf.InvalidInput, match=r"arms\[1\]"):
+        box.listed(torch.tensor([[0.3, 0.0], [0.8, 0.0]]))
