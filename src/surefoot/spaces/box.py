@@ -448,7 +448,7 @@ class Box:
         """The locations of points (n, d) or configurations (n,); `InvalidInput` for a wrong one."""
         named = isinstance(arms, Sequence) and any(isinstance(one, Mapping) for one in arms)
         rows = arms if named else checks.matrix("arms", arms, self.lower.device)
-        if self.names is UNNAMED and not named and self._contains_all(rows):
+        if isinstance(rows, Tensor) and self.names is UNNAMED and self._contains_all(rows):
             points = self._unrounded(rows) + 0.0  # as `location` does, of a thousand at once
             return [Location(point, None, point, None) for point in points.unbind()]
         located = []
