@@ -7,8 +7,6 @@ import pandas as pd
 import torch
 
 import surefoot as sf
-from surefoot.tune.measuring.beside import Companion
-from surefoot.tune.measuring.measurement import Measurement
 from surefoot.tune.study.pairing import PILOTS, Repeats
 from surefoot_experiments.benchmarks.recommendation_coverage import drawn_function
 from surefoot_experiments.harness.tables import TableOutput, benchmark, markdown, ran_on
@@ -16,16 +14,17 @@ from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
 
 SPREAD = 0.3  # standard deviation of the logarithm of the latency over configurations
 NOISE = 0.05  # scale of Student-t noise with 3 degrees of freedom, of the logarithm
-BATCH = 10  # configurations
-METHODS = ("single", "pairs", "auto")
+EVERY = {"single": 20, "often": 4}  # measurements from one of the defaults to the next
+METHODS = ("single", "often", "pairs", "auto")
 CONDITIONS = ("steady", "steps", "drift", "bursts", "long bursts")
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]
 
 INTRODUCTION = """# Pairs on a machine that changes
 
-The logarithm of a latency is minimised over two parameters with {rounds} measurements, {trials}
-runs a row, in batches of {batch} configurations. It is a function drawn from a Gaussian process
-(standard deviation {spread}), with Student-t noise of 3 degrees of freedom and scale {noise}, and
+The logarithm of a latency is modelled over two parameters after {rounds} measurements of a Sobol
+design, {trials} runs a row, and its best configuration recommended. It is a function drawn from a
+Gaussian process (standard deviation {spread}), with Student-t noise of 3 degrees of freedom and
+scale {noise}, and
 
 - **steady**: nothing else;
 - **steps**: a new level (standard deviation 0.5) at three times;
@@ -34,9 +33,10 @@ runs a row, in batches of {batch} configurations. It is a function drawn from a 
   third of the time;
 - **long bursts**: likewise, for twelve measurements.
 
-**single** measures each configuration once, and the defaults every 20 measurements, with the
-effect of a drift; **pairs** measures each beside the defaults; **auto** decides after {pilots}
-pairs. **regret** is by how much the recommendation is slower than the best, median and mean;
+**single** measures each configuration once, and the defaults every 20 measurements, **often** every
+four, with the effect of a drift; **pairs** measures each beside the defaults; **auto** decides
+after {pilots} pairs. **regret** is by how much the recommendation is slower than the best, median
+and mean;
 **better** how often it is better than the defaults; **covered** how often the 95 % interval of the
 change contains the true one, and **length** the median length of that interval.
 
@@ -88,42 +88,39 @@ def run(trial: Trial) -> Rows:
 def _runs(trial: Trial) -> Iterator[dict[str, object]]:
     grid = torch.rand(10_000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     defaults = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    sobol = torch.quasirandom.SobolEngine(2, scramble=True, seed=trial.index)
+    design = sobol.draw(trial.rounds).double()
     for method in METHODS:
         machine = _Machine(trial.case, trial.rounds, trial.index)
         order = np.random.default_rng([3, trial.index])
-        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=trial.index)
         reference = machine.measure(defaults)
-        optimizer.tell(defaults, -reference, time=0.0)
-        beside: list[list[float]] = []
-        while machine.count < trial.rounds:
-            for query in optimizer.ask_batch(BATCH):
-                repeats = Repeats.of([np.exp(one).tolist() for one in beside])
-                alone = repeats is not None and not repeats.favour_pairs
-                time = float(machine.count)
-                if method == "single":
-                    if machine.count % 20 == 0:
-                        optimizer.tell(defaults, -machine.measure(defaults), time=time)
-                    optimizer.tell(query, -machine.measure(query.point), time=time)
-                    continue
-                number = 1 + (method == "auto" and len(beside) < PILOTS)
-                turns = [query.point, *[defaults] * number]
-                if method == "auto" and alone:
-                    turns, known = [query.point], tuple(np.concatenate(beside))
-                else:
-                    known = ()
+        rows, beside = [(defaults, reference, 0.0)], list[list[float]]()
+        for point in design:
+            if machine.count >= trial.rounds:
+                break
+            time = float(machine.count)
+            if method in EVERY:
+                if machine.count % EVERY[method] == 0:
+                    rows.append((defaults, machine.measure(defaults), time))
+                    time += 1.0
+                rows.append((point, machine.measure(point), time))
+                continue
+            value, repeats = 0.0, Repeats.of([np.exp(one).tolist() for one in beside])
+            if method == "auto" and repeats is not None and not repeats.favour_pairs:
+                value = machine.measure(point) - float(np.mean(np.concatenate(beside)))
+            else:
+                turns = [False] + [True] * (1 + (method == "auto" and repeats is None))
                 turns = turns[::-1] if order.integers(2) else turns
-                values = [(one is query.point, machine.measure(one)) for one in turns]
-                own = next(np.exp(value) for is_own, value in values if is_own)
-                others = [value for is_own, value in values if not is_own]
-                if others:
-                    beside.append(others)
-                measured = Measurement(
-                    own, 0.0, beside=tuple(Measurement(np.exp(one), 0.0) for one in others)
-                )
-                companion = Companion({}, np.exp(reference), "ab", tuple(np.exp(known)))
-                relative = companion.relative(measured)
-                assert isinstance(relative, Measurement)
-                optimizer.tell(query, -float(np.log(relative.value)), time=time)
+                values = [machine.measure(defaults if one else point) for one in turns]
+                own = values.pop(turns.index(False))
+                beside.append(values)
+                value = own - float(np.mean(values))
+            rows.append((point, value + reference, time))
+        points, rewards, times = zip(*rows, strict=True)
+        optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), seed=trial.index)
+        optimizer.tell_all(
+            torch.stack(points), -torch.tensor(rewards, dtype=torch.float64), times=times
+        )
         yield _row(trial.case, method, machine, optimizer, -reference, grid, defaults)
 
 
@@ -139,7 +136,7 @@ def _row(
     found, best = optimizer.recommend(), SPREAD * float(machine.function(grid).min())
     change = machine.truth(defaults) - machine.truth(found.point)
     lower, upper = found.lower - reference, found.upper - reference
-    if method == "single":
+    if method in EVERY:
         _, lower, upper = map(float, optimizer.belief().difference(found.point, defaults))
     return {
         "conditions": conditions,
@@ -169,7 +166,6 @@ def report(tables: Tables) -> str:
     introduction = INTRODUCTION.format(
         rounds=PUBLISHED.rounds,
         trials=rows["trial"].nunique(),
-        batch=BATCH,
         spread=SPREAD,
         noise=NOISE,
         pilots=PILOTS,
@@ -178,7 +174,7 @@ def report(tables: Tables) -> str:
     return f"{introduction}\n{markdown(table)}"
 
 
-PUBLISHED = Scale(10, 40)
+PUBLISHED = Scale(10, 60)
 EXPERIMENTS = [
     benchmark(
         "pairing",
