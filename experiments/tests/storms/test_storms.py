@@ -7,7 +7,7 @@ from collections import Counter
 import optuna
 import pytest
 
-from surefoot import InvalidInput
+from surefoot import InvalidInput, NotReady
 from surefoot_experiments.storms import circumstances, study_files, tune_runs
 from surefoot_experiments.storms.records import Event, table
 from surefoot_experiments.storms.storm import run_storm
@@ -117,6 +117,9 @@ def test_workers_end_with_their_parent(tmp_path):
 @pytest.mark.parametrize("name", circumstances.CIRCUMSTANCES)
 def test_runs_under_what_happens_to_them(tmp_path, monkeypatch, name):
     monkeypatch.setattr(circumstances, "OUTPUT", 200_000_000)
-    events = run_storm(name, tmp_path, count=1)
+    try:
+        events = run_storm(name, tmp_path, count=1)
+    except NotReady as error:
+        pytest.skip(str(error))
     assert len(events) == 1
     assert problems(events) == []

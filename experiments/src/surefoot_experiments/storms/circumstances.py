@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from surefoot import NotReady
 from surefoot.tune import is_round, open_study
 from surefoot_experiments.storms.processes import MARK, survivors
 from surefoot_experiments.storms.records import Event
@@ -208,6 +209,7 @@ def _descendants(scene: Scene) -> None:
     scene.finish(6)
 
 
+OTHER: Mapping[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}  # nobody
 OUTPUT = 10_000_000_000  # bytes of a measurement's output
 
 
@@ -275,6 +277,10 @@ def _edited(scene: Scene) -> None:
 
 def _second_user(scene: Scene) -> None:
     """A run with umask 077, and another user who looks at the study and tunes it."""
+    try:
+        subprocess.run([sys.executable, "-c", ""], check=True, **OTHER)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotReady(f"another account cannot run {sys.executable}: {error}") from None
     scene.write(rounds=4)
     scene.folder.chmod(scene.random.choice((0o755, 0o777, 0o1777)))
     run = scene.start("tune", "study.toml", umask=scene.random.choice((0o077, 0o027)))
@@ -286,16 +292,7 @@ def _second_user(scene: Scene) -> None:
     for command in ("recommend", "tune", "status", "report", "export"):
         more = {"export": ("-o", "t.csv")}.get(command, ())
         rounds = ("--rounds", "2") if command == "tune" else ()
-        scene.call(
-            command,
-            "study.toml",
-            *more,
-            *rounds,
-            codes={0, 1, 2},
-            user=65534,
-            group=65534,
-            extra_groups=[],
-        )
+        scene.call(command, "study.toml", *more, *rounds, codes={0, 1, 2}, **OTHER)
     scene.end(run, ())
     scene.call("tune", "study.toml")
     scene.finish(4)
@@ -419,6 +416,8 @@ def events(kind: str, count: int, seed: int, done: set[int]) -> Iterator[Event]:
         scene = Scene(folder, Random(f"{seed} {index} {kind}"))
         try:
             CIRCUMSTANCES[kind](scene)
+        except NotReady:
+            raise
         except Exception as error:
             scene.figures["raw"] += 1
             scene.problems.append(f"{type(error).__name__}: {error}"[:300])
