@@ -58,7 +58,7 @@ def levels(length: int, *each: float):
 
 
 @pytest.mark.parametrize(
-    "companion", ["defaults", pytest.param("incumbent", marks=pytest.mark.slow)]
+    "companion", ["defaults", pytest.param("incumbent", marks=pytest.mark.long)]
 )
 def test_a_level_that_a_pair_shares_cancels(write_study, companion):
     study_trials = trials_of(write_study(*paired(companion)), rounds=4)
@@ -212,7 +212,7 @@ def test_no_round_is_for_the_defaults_alone_where_they_are_beside_all(write_stud
     assert ("default" in kinds) is (companion == "none")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_change_and_the_value_at_present_are_reported(write_study):
     path = write_study(*paired(), ("rounds = 8", "rounds = 14"))
     study_trials = StudyTrials(create_study(StudyFile.load(path)), 14, "a run", "w0")
