@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot._internal.html import as_html
 from surefoot._internal.process_settings import with_own_settings
@@ -121,6 +122,8 @@ class Belief:
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     band: Band = SYMMETRIC
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return as_html("Belief", self.rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import Band
 from surefoot.estimators import Estimate
@@ -51,6 +52,8 @@ class Inferred:
     information_gain: float
     dimension: int
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
 class OutcomeBelief:
@@ -73,6 +76,8 @@ class OutcomeBelief:
     inferred: Inferred
     prior: PriorPaths
     band: Band
+
+    __repr__ = brief
 
     @property
     def posterior(self) -> Posterior:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot.regression.sample import Sample
 from surefoot.regression.units import RewardUnits
 
@@ -61,6 +62,8 @@ class Estimate:
     prior_mean: float = 0.0
     prior_scale: float = 1.0
     spent: float = 0.0
+
+    __repr__ = brief
 
     def prior_units(self, units: RewardUnits) -> RewardUnits:
         """Prior mean and output scale as units, from those of the sample."""

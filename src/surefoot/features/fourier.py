@@ -15,6 +15,7 @@ from scipy.special import roots_hermite
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot.features.features import fixed_features
 from surefoot.regression.draws import Path, ResidualDraw, no_residual
 from surefoot.spaces import Space
@@ -34,6 +35,8 @@ class FourierEmbedding:
 
     frequencies: Tensor  # (w, d)
     amplitudes: Tensor  # (w,)
+
+    __repr__ = brief
 
     @property
     def dimension(self) -> int:

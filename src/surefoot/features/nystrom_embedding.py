@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
+from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky, pivoted_cholesky, pivoted_root
 from surefoot.kernels.closed_form import closed_form_to, constant_diagonal
 from surefoot.regression.draws import Path, ResidualDraw
@@ -50,6 +51,8 @@ class NystromEmbedding:
     kernel: Kernel
     dictionary: Tensor
     inverse_root: Tensor
+
+    __repr__ = brief
 
     @classmethod
     def of(cls, kernel: Kernel, points: Tensor, rank: int | None = None) -> NystromEmbedding:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot.hyperparameters.earlier import NO_TREND, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
@@ -78,6 +79,8 @@ class Fitted:
     rivals: Sequence[LocalOptimum] = ()
     others: Sequence[LocalOptimum] = ()
     trend: Trend = NO_TREND
+
+    __repr__ = brief
 
     @property
     def units(self) -> RewardUnits:

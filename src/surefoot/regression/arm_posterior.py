@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior
@@ -70,6 +71,8 @@ class ArmPosterior:
     pulled: int = 0
     fallen: Tensor = _NONE
     _bounds: Bounds | None = None
+
+    __repr__ = brief
 
     @property
     def embedding(self) -> Table:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot.types import InvalidInput
 
 NO_ERRORS = torch.zeros((), dtype=torch.float64)
@@ -84,6 +85,8 @@ class Noise:
     precisions: Tensor = EQUAL
     errors: Tensor = NO_ERRORS
     dof: float = math.inf
+
+    __repr__ = brief
 
     @property
     def own(self) -> Tensor:

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
+
 
 class Pull(NamedTuple):
     """Measurements of one point, whatever their rewards."""
@@ -60,6 +62,8 @@ class Observations:
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
     has_errors: bool = False  # whether any standard error is above 0
     _index: dict[bytes | int, int] = field(default_factory=dict, metadata={"saved": False})
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if not len(self._points):

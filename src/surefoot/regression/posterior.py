@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky, square_root
 from surefoot.regression.draws import Path, residual_draw
 from surefoot.regression.embedding import Embedding
@@ -189,6 +190,8 @@ class FeaturePosterior:
     trend: Path = no_trend
 
     derived: ClassVar[bool] = True  # from regression and estimate: not saved
+
+    __repr__ = brief
 
     def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
         """Posterior mean, differentiable in the points."""

@@ -13,6 +13,7 @@ import torch
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot._internal.linalg import SMALL, cholesky
 
 
@@ -44,6 +45,8 @@ class RidgeFactor:
     gram: Tensor  # (m, m), V
     known_inverse: Tensor | None = None  # (m, m)
     known_gain: float | None = None
+
+    __repr__ = brief
 
     @classmethod
     def of(cls, features: Tensor, ridge: float, counts: Tensor | None = None) -> RidgeFactor:

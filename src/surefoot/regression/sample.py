@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot.regression.observations import Observations
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.units import RewardUnits
@@ -35,6 +36,8 @@ class Sample:
     leverage_bound: Callable[[np.ndarray], np.ndarray]
     observations: Observations
     units: RewardUnits
+
+    __repr__ = brief
 
     @property
     def number(self) -> int:

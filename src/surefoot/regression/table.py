@@ -9,6 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
@@ -40,6 +41,8 @@ class Table:
     prior: Tensor
     columns: Tensor
     transform: Tensor
+
+    __repr__ = brief
 
     @classmethod
     def of(cls, embedding: Embedding, points: Tensor, prior: Tensor) -> Table:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot.spaces.arcs import ALL_ACTIVE, Activity, Arc
 from surefoot.spaces.arms import Arms
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
@@ -83,6 +84,8 @@ class Box:
     has_environment: ClassVar[bool] = False
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
     has_coordinates: ClassVar[bool] = True
+
+    __repr__ = brief
 
     def __init__(
         self,

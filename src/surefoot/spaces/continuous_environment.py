@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.distributions import Distribution, Independent, constraints
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot.types import InvalidInput
 
 _MAX_CORNER_DIMENSION = 6  # coordinates up to which all corners of the support are included
@@ -52,6 +53,8 @@ class ContinuousEnvironment:
     _inside: Tensor  # (dz,), some value of positive density
     finite: ClassVar[bool] = False
     weights_vary: ClassVar[bool] = False
+
+    __repr__ = brief
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.brief import brief
 from surefoot.types import InvalidInput
 
 WeightFunction = Callable[[Tensor], Tensor]
@@ -52,6 +53,8 @@ class FiniteEnvironment:
     weights: Tensor | WeightFunction
     """Their probabilities (n,), which sum to 1, or a function of the designs."""
     finite: ClassVar[bool] = True
+
+    __repr__ = brief
 
     def __init__(
         self,
