@@ -30,6 +30,7 @@ MODULES = {
     "plot": "Figures of a study",
     "integrations.optuna": "Optuna",
     "integrations.botorch": "BoTorch",
+    "integrations.sklearn": "scikit-learn",
 }
 
 

@@ -19,6 +19,7 @@ PUBLIC = [
     "hyperparameters",
     "integrations.botorch",
     "integrations.optuna",
+    "integrations.sklearn",
     "kernels",
     "optimizer",
     "parameters",

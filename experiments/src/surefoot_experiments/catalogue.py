@@ -29,6 +29,7 @@ from surefoot_experiments.benchmarks import (
     safe_search,
     sketch_cost,
     sketch_regret,
+    sklearn_search,
     stopping,
 )
 from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
@@ -80,6 +81,7 @@ _BENCHMARKS = (
     round_cost,
     sketch_cost,
     sketch_regret,
+    sklearn_search,
     stopping,
     recommendation_coverage,
     repeats,

@@ -1,0 +1,145 @@
+"""Search of hyperparameters in scikit-learn: its contract, and folds as replicates."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from surefoot.integrations import sklearn as module
+from surefoot.integrations.sklearn import RobustSearchCV
+from surefoot.parameters import Choice, Float, Int, Space
+from surefoot.types import InvalidInput
+
+X, Y = np.arange(60.0).reshape(30, 2), np.tile([0, 1], 15)
+# Those that scikit-learn expects its own searches to fail.
+EXPECTED = {
+    "check_supervised_y_2d": "the estimator takes several outputs",
+    "check_requires_y_none": "no graceful error",
+}
+BY_SEARCH = {"n_iter": 3, "cv": 2, "random_state": 0}
+
+
+class Table(ClassifierMixin, BaseEstimator):
+    """Scores are a function of the parameters and the fold, which the first test row tells."""
+
+    def __init__(self, x: float = 0.5, fail: bool = False, kind: str = "a") -> None:
+        self.x, self.fail, self.kind = x, fail, kind
+
+    def fit(self, x, y):
+        if self.fail:
+            raise ValueError("no memory")
+        self.classes_ = np.unique(y)
+        return self
+
+    def score(self, x, y):
+        fold = int(x[0, 0]) // 12
+        lucky = 5.0 * (abs(self.x - 0.9) < 0.03 and fold == 0)
+        return 10.0 * fold - (self.x - 0.4) ** 2 + lucky
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        RobustSearchCV(LogisticRegression(), {"C": Float(0.1, 10.0, log=True)}, **BY_SEARCH),
+        RobustSearchCV(Ridge(), {"alpha": Float(0.1, 10.0, log=True)}, **BY_SEARCH),
+    ],
+    expected_failed_checks=lambda _: EXPECTED,
+)
+@pytest.mark.long
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_the_contract_of_a_search():
+    search = RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=5, cv=KFold(5))
+    assert search.fit(X, Y) is search
+    assert len(search.cv_results_["params"]) == 5
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
+    assert search.best_estimator_.x == search.best_params_["x"]
+    low, high = search.predicted_interval_
+    assert low <= search.predicted_score_ <= high
+    assert pickle.loads(pickle.dumps(search)).best_params_ == search.best_params_
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_search_and_finds_the_optimum():
+    found = [
+        RobustSearchCV(Table(), {"x": Float(0.0, 1.0)}, n_iter=9, cv=KFold(5), random_state=3)
+        .fit(X, Y)
+        .cv_results_["param_x"]
+        .tolist()
+        for _ in range(2)
+    ]
+    assert found[0] == found[1]
+    assert min(abs(x - 0.4) for x in found[0]) < 0.05
+
+
+def test_what_folds_have_in_common_is_no_error():
+    effects = np.array([0.0, 10.0, -5.0, 3.0])
+    scores = np.array([1.0, 2.0, 1.5])[:, None] + effects
+    assert module._standard_error(scores) == pytest.approx(0.0, abs=1e-12)
+    assert module._standard_error(scores[:2]) == 0.0, "unknown"
+    scores[-1, 0] += 4.0  # a lucky fold
+    raw = scores[-1] - effects - 1.5
+    assert module._standard_error(scores) == pytest.approx(raw.std(ddof=1) / 2.0)
+    failed = np.vstack([[math.nan] * 4, scores])
+    assert module._standard_error(failed) == module._standard_error(scores)
+
+
+def test_failed_fits_are_avoided_and_conditions_hold():
+    space = Space(
+        {
+            "kind": Choice(["a", "b"]),
+            "fail": Choice([False, True]),
+            "x": Float(0.0, 1.0, when="kind == 'a'"),
+        }
+    )
+    search = RobustSearchCV(Table(), space, n_iter=6, cv=KFold(5), random_state=1)
+    with pytest.warns(FitFailedWarning, match="of 6 configurations failed .*: no memory"):
+        search.fit(X, Y)
+    assert not search.best_params_["fail"]
+    for params in search.cv_results_["params"]:
+        assert ("x" in params) == (params["kind"] == "a")
+    always = RobustSearchCV(Table(), {"fail": Choice([True, 1])}, n_iter=2, cv=KFold(5))
+    with pytest.raises(ValueError, match="All the 5 fits failed"):
+        always.fit(X, Y)
+    raised = RobustSearchCV(Table(fail=True), {"x": Float(0, 1)}, cv=KFold(5), error_score="raise")
+    with pytest.raises(ValueError, match=r"^no memory$"):
+        raised.fit(X, Y)
+
+
+def test_the_metric_to_maximise_is_named_by_refit():
+    given = {"scoring": ["accuracy", "roc_auc"], "n_iter": 3, "cv": 3, "random_state": 0}
+    space = {"C": Float(0.1, 10.0, log=True)}
+    search = RobustSearchCV(LogisticRegression(), space, refit="roc_auc", **given).fit(X, Y)
+    mean = search.cv_results_["mean_test_roc_auc"]
+    assert search.best_score_ == mean[search.best_index_]
+    with pytest.raises(InvalidInput, match="one of accuracy, roc_auc"):
+        RobustSearchCV(LogisticRegression(), space, refit=False, **given).fit(X, Y)
+    chosen = RobustSearchCV(Table(), {"x": Float(0, 1)}, refit=lambda _: 1, n_iter=3, cv=KFold(5))
+    assert chosen.fit(X, Y).best_index_ == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"n_iter": 0}, "n_iter"),
+        ({"n_iter": "3"}, "n_iter"),
+        ({"space": {}}, "parameters"),
+        ({"space": {"x": [1, 2]}}, "x"),
+        ({"space": None}, "space|parameters"),
+    ],
+)
+def test_wrong_arguments_are_refused(wrong, match):
+    given = {"space": {"x": Int(0, 1)}, "n_iter": 2} | wrong
+    with pytest.raises(InvalidInput, match=match):
+        RobustSearchCV(Table(), cv=KFold(5), **given).fit(X, Y)
