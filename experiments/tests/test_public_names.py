@@ -20,7 +20,7 @@ WITHIN = [
     PACKAGE / "storms" / "study_files.py",
     *(
         PACKAGE / "benchmarks" / f"{name}.py"
-        for name in ("comparing", "confirming", "judging", "stopping")
+        for name in ("comparing", "confirming", "judging", "pairing", "stopping")
     ),
 ]
 BUILT_ON_IT = sorted({*PACKAGE.rglob("*.py")} - {*WITHIN})
