@@ -124,7 +124,8 @@ def test_an_overloaded_region_is_no_set_of_outliers(seed):
 
 def probable(*chances):
     """Constraints that hold with the product of these probabilities, functions of inputs."""
-    return SimpleNamespace(probability=Probability(chances))
+    chance = Probability(chances)
+    return SimpleNamespace(probability=chance, prospect=chance)
 
 
 def test_gains_count_with_the_probability_that_constraints_hold(optimizer):
@@ -236,7 +237,7 @@ def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool
     assert 0.2 < at_edge < 0.8
     points = torch.linspace(0.0, 1.0, 41, dtype=torch.float64).unsqueeze(-1)
     constraint = belief.constraints.beliefs["mb"]
-    logs, chances = constraint.log_probability(points), constraint.probability(points)
+    logs, chances = constraint.log_prospect(points), constraint.prospect(points)
     assert torch.allclose(logs.exp(), chances, atol=1e-12)
     recommended = float(optimizer.recommend().point)
     assert recommended in x.tolist()  # a step may be anywhere between two measurements

@@ -493,7 +493,7 @@ class Belief:
     @cached_property
     def feasible(self) -> Probability:
         """Probability (n,) that measuring at model inputs succeeds and all constraints hold."""
-        return self.success & self.constraints.probability
+        return self.success & self.constraints.prospect
 
     @property
     def round(self) -> int:
@@ -514,7 +514,7 @@ class Belief:
         if self.constraints.probability.is_certain:
             return self.sites
         with torch.no_grad():
-            holds = self.constraints.probability(self.sites) >= _PROBABLE
+            holds = self.constraints.prospect(self.sites) >= _PROBABLE
         return self.sites[holds] if bool(holds.any()) else self.sites
 
     @property
@@ -564,7 +564,7 @@ class Belief:
         lowest = at_designs.min()
         best = (lowest + self._holds * (at_designs - lowest)).max()
         gain = values - best
-        chance = self.over_environment(self.constraints.probability, x)
+        chance = self.over_environment(self.constraints.prospect, x)
         return best + torch.where(gain > 0.0, chance * gain, gain)
 
     @cached_property
@@ -587,7 +587,7 @@ class Belief:
             Section 3.2, for the search while nothing feasible is known.
         """
         points = self.space.inputs(x, self.z)
-        logs = self.constraints.log_probability(points)
+        logs = self.constraints.log_prospect(points)
         if not self.success.is_certain:
             logs = logs + self.success(points).clamp_min(_POSITIVE[0]).log()
         weights = self.weights_at(x).to(logs).clamp_min(_POSITIVE[0]).log()
@@ -683,7 +683,7 @@ class Belief:
     def _holds(self) -> Tensor:
         """Probability (D,) that all constraints hold at the designs measured."""
         with torch.no_grad():
-            return self.over_environment(self.constraints.probability, self.designs)
+            return self.over_environment(self.constraints.prospect, self.designs)
 
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""

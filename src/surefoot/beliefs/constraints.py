@@ -71,16 +71,23 @@ class ConstraintBelief:
         Where all measurements of a site are on the other side of the limit than the model has it,
         by more than noise explains, they are outliers or the model is wrong, with even odds.
         """
+        chance = self.prospect(points)
+        return torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
+
+    def prospect(self, points: Tensor) -> Tensor:
+        """The probability (n,) to search by: measurements that break the limit are outliers.
+
+        Near them there is most to learn of where the limit is; the model is wrong only where they
+        keep it.
+        """
         mean, deviation = self._moments(points)
         chance = torch.special.ndtr((mean - self._at_limit) / deviation)
-        chance = torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
         return torch.lerp(chance, torch.ones_like(chance), self._doubt(points, holds=True))
 
-    def log_probability(self, points: Tensor) -> Tensor:
-        """Logarithm (n,) of the probability, which tells apart what is all but impossible."""
+    def log_prospect(self, points: Tensor) -> Tensor:
+        """Logarithm (n,) of the prospect, which tells apart what is all but impossible."""
         mean, deviation = self._moments(points)
         log_chance = torch.special.log_ndtr((mean - self._at_limit) / deviation)
-        log_chance = log_chance + torch.log1p(-self._doubt(points, holds=False))
         if not bool(self._disputed[True].any()):
             return log_chance
         doubt = self._doubt(points, holds=True)
@@ -222,9 +229,14 @@ class ConstraintBeliefs:
         """Probability that all constraints hold, as a function of inputs (n, d)."""
         return Probability(tuple(partial(self._chance, name) for name in self.measured))
 
-    def log_probability(self, points: Tensor) -> Tensor:
-        """Logarithm (n,) of the probability that all constraints hold at inputs (n, d)."""
-        logs = [one.log_probability(points) for one in self.beliefs.values()]
+    @cached_property
+    def prospect(self) -> Probability:
+        """The probability to search by, as a function of inputs (n, d)."""
+        return Probability(tuple(partial(self._prospect, name) for name in self.measured))
+
+    def log_prospect(self, points: Tensor) -> Tensor:
+        """Logarithm (n,) of the prospect that all constraints hold at inputs (n, d)."""
+        logs = [one.log_prospect(points) for one in self.beliefs.values()]
         return torch.stack(logs).sum(0)
 
     @cached_property
@@ -271,6 +283,9 @@ class ConstraintBeliefs:
 
     def _chance(self, name: str, points: Tensor) -> Tensor:
         return self.beliefs[name].probability(points)
+
+    def _prospect(self, name: str, points: Tensor) -> Tensor:
+        return self.beliefs[name].prospect(points)
 
     def _assurance(self, name: str, points: Tensor) -> Tensor:
         return self.beliefs[name].assurance(points)

@@ -483,7 +483,7 @@ class StudyBelief:
         if not len(constraints):
             return np.zeros(len(x))
         with torch.no_grad():
-            return self._array(constraints.log_probability(x))
+            return self._array(constraints.log_prospect(x))
 
     @with_own_settings
     def is_assured(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
