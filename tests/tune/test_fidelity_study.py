@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from surefoot.cli import app
+from support.commands import study_writer, surefoot
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
 
@@ -35,25 +34,7 @@ COMMAND = f'command = "{sys.executable} bench.py {{x}} {{seconds}}"'
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Writes a study file and its benchmark."""
-
-    def write(*changes: tuple[str, str]) -> Path:
-        path, text = tmp_path / "study.toml", STUDY
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text)
-        (tmp_path / "bench.py").write_text(BENCH)
-        return path
-
-    return write
-
-
-def surefoot(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return study_writer(tmp_path, STUDY, BENCH)
 
 
 @pytest.mark.parametrize(

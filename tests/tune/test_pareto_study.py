@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from optuna.trial import TrialState, create_trial
-from typer.testing import CliRunner
 
-from surefoot.cli import app
+from support.commands import study_writer, surefoot
 from surefoot.integrations.optuna import CONSTRAINTS
 from surefoot.tune import StudyFile, StudyFileError, open_study
 from surefoot.tune.ask_tell.ask_tell import open_ask_tell
@@ -44,25 +43,7 @@ OBJECTIVES = STUDY[STUDY.index("cost =") : STUDY.index("[parameters]")]
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Writes a study file and its benchmark."""
-
-    def write(*changes: tuple[str, str]) -> Path:
-        path, text = tmp_path / "study.toml", STUDY
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text)
-        (tmp_path / "bench.py").write_text(BENCH)
-        return path
-
-    return write
-
-
-def surefoot(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result.output
+    return study_writer(tmp_path, STUDY, BENCH)
 
 
 @pytest.fixture

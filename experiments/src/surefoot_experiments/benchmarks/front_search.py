@@ -21,13 +21,13 @@ from surefoot_experiments.benchmarks.fronts import (
     SPIKE,
     dtlz2,
     hypervolume,
+    introduced,
     non_dominated,
     zdt1,
 )
 from surefoot_experiments.harness.tables import (
     TableOutput,
     benchmark,
-    ran_on,
     table_from,
 )
 from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
@@ -143,16 +143,7 @@ def report(tables: Tables) -> str:
             more = "" if np.isnan(error) else f" ± {error:.2f}"
             line[column] = f"{rows[column].mean():.2f}{more}"
         lines.append({**line, "seconds": f"{rows['seconds'].mean():.0f}"})
-    references = ", ".join(f"{name} {at}" for name, (_, at) in PROBLEMS.items())
-    introduction = INTRODUCTION.format(
-        dimension=DIMENSION,
-        noise=NOISE,
-        share=SHARE,
-        spike=SPIKE,
-        references=references,
-        **ran_on(PACKAGES),
-    )
-    return introduction + "\n" + table_from(lines)
+    return introduced(INTRODUCTION, PROBLEMS, PACKAGES) + "\n" + table_from(lines)
 
 
 EXPERIMENTS = [

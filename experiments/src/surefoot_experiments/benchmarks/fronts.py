@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,16 +128,29 @@ def report(tables: Tables) -> str:
             )
         line["ratio"] = f"{gain:.2f} ± {error:.2f}"
         lines.append({**line, "seconds": number(mean["seconds"])})
-    references = ", ".join(f"{name} {at}" for name, (_, at) in PROBLEMS.items())
-    introduction = INTRODUCTION.format(
+    return introduced(INTRODUCTION, PROBLEMS, PACKAGES) + "\n" + table_from(lines)
+
+
+def introduced(
+    template: str, problems: Mapping[str, tuple[Any, Any]], packages: Sequence[str]
+) -> str:
+    """An introduction with the settings and the machine of a benchmark of fronts.
+
+    Args:
+        template: Text with `{dimension}`, `{noise}`, `{share}`, `{spike}`, `{references}` and the
+            fields of `ran_on`.
+        problems: Problems and their reference points, by name.
+        packages: Packages whose versions are named.
+    """
+    references = ", ".join(f"{name} {at}" for name, (_, at) in problems.items())
+    return template.format(
         dimension=DIMENSION,
         noise=NOISE,
         share=SHARE,
         spike=SPIKE,
         references=references,
-        **ran_on(PACKAGES),
+        **ran_on(packages),
     )
-    return introduction + "\n" + table_from(lines)
 
 
 EXPERIMENTS = [
