@@ -11,7 +11,7 @@ from surefoot_experiments import BENCHMARKS, EXPERIMENTS
 from surefoot_experiments.harness.store import TrialStore
 
 PACKAGE = Path(surefoot_experiments.__file__).parent
-INTEGRATIONS = ("integrations.botorch", "integrations.optuna")
+INTEGRATIONS = ("integrations.botorch", "integrations.optuna", "integrations.sklearn")
 PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", *INTEGRATIONS, "tune")}
 
 

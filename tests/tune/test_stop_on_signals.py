@@ -286,15 +286,15 @@ runpy.run_path(str(SCRIPT), run_name="__main__")
     [(COMMAND, "surefoot.cli"), (WORKER_PROCESS, "surefoot.tune.workers.worker")],
 )
 def test_ctrl_c_ends_a_program_that_starts(program, imported):
-    done = subprocess.run(
-        [sys.executable, "-c", LOSING_IMPORT + program, imported, "--help"],
-        stdin=subprocess.PIPE,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", LOSING_IMPORT + program, imported, "--help"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        code = process.wait(
+            60
+        )  # its standard input stays open: a worker ends with that of its parent
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert (code, process.stdout.read(), process.stderr.read()) == (-signal.SIGINT, "", "")
 
 
 TERMINAL = """
