@@ -75,7 +75,7 @@ class SafeSet:
         total = torch.ones(len(points), dtype=torch.float64, device=points.device)
         with torch.no_grad():
             for one in self.limits:
-                total = total * one.assurance(points)
+                total = total * one.assured_prospect(points)
         return total
 
     @property

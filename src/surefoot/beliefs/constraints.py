@@ -99,8 +99,14 @@ class ConstraintBelief:
         The probability p of a constraint of confidence c becomes p ** (log 0.95 / log c), so that a
         product of 0.95 implies p >= c for each, and with c = 0.95 for all, 0.95 for all of them.
         """
+        return self._scaled(self.probability(points))
+
+    def assured_prospect(self, points: Tensor) -> Tensor:
+        """The prospect (n,), on the same scale."""
+        return self._scaled(self.prospect(points))
+
+    def _scaled(self, chance: Tensor) -> Tensor:
         power = math.log(CONFIDENT) / math.log(self.limit.confidence)
-        chance = self.probability(points)
         return chance if power == 1.0 else chance.clamp_min(_TINY).pow(power)
 
     def predict(self, points: Tensor) -> PredictedLimit:

@@ -11,6 +11,7 @@ from surefoot.estimators.student_t import OUTLIER_WEIGHT
 from surefoot.regression.transforms import ONE_LEVEL, Levels
 
 _DISTANCE = 4.0  # of neighboring levels once transformed, in standard deviations of a level
+_EXACT = 16.0  # of neighboring levels, in errors of values that have no spread
 _APART = 8.0  # deviations of the widest level, beyond which gaps are no chance of few values
 _MOST_GAPS = 8
 _LEAST_SHARED = 2  # values that a level has
@@ -51,7 +52,7 @@ def levels_of(values: Tensor) -> Levels:
             found = Levels(between, _DISTANCE * spread)
         else:
             length = min(high - low for low, high in between)
-            found = Levels(between, length, length / _DISTANCE)
+            found = Levels(between, length, length / _EXACT)
     return found
 
 
