@@ -124,7 +124,7 @@ def test_two_objectives_with_a_policy_of_ones_own(tmp_path: Any) -> None:
     optimizer = sf.algorithms.robust_ucb(
         UNIT, policy=Chebyshev(), outcomes={"cost": sf.Objective(maximise=False)}, seed=0
     )
-    for _ in range(26):
+    for _ in range(32):
         query = optimizer.ask()
         reward, others = measured(query.point)
         optimizer.tell(query, reward, outcomes=others)
