@@ -21,9 +21,9 @@ ROUNDS = 5
 @pytest.mark.parametrize(
     ("client", "program", "package"),
     [
-        ("loop.sh", "sh", ""),
+        pytest.param("loop.sh", "sh", "", marks=pytest.mark.long),
         ("client.mjs", "node", ""),
-        ("client.R", "Rscript", ""),
+        pytest.param("client.R", "Rscript", "", marks=pytest.mark.long),
         ("mcp_client.py", sys.executable, "mcp"),
     ],
 )
