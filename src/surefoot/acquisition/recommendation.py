@@ -46,6 +46,7 @@ _LEAST_COMPARED, _MOST_COMPARED = 8, 4096  # designs
 _CANDIDATES = 64  # for the first location, after failures
 _STEEPNESS = 500.0  # of the discount of configurations below a probability of `_SAFE`
 _SAFE = 0.97
+_RESOLVED = 1e-9  # probability that is accurate; below it, only the logarithm is
 _ROUNDING = 1e-9  # of logarithms of probabilities, within which they are equal
 
 
@@ -127,12 +128,16 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
     designs = _allowed(belief)
     assured = designs[belief.is_assured(designs)]
     by_own_rule = callable(by) or by == ROUNDS
-    known = by_own_rule or not len(assured) or bool((designs == best).all(-1).any())
-    if known and bool(belief.is_assured(best.unsqueeze(0))):
+    settled = by_own_rule or not len(assured) or bool((designs == best).all(-1).any())
+    if settled and bool(belief.is_assured(best.unsqueeze(0))):
         return best
     if not len(assured):
         with torch.no_grad():
             logs = belief.represented.log_feasibility(designs)
+            # What is reported, where the search takes values that break a limit for outliers.
+            chance = belief.feasibility(designs).to(logs)
+            known = chance > _RESOLVED
+            logs = torch.where(known, torch.minimum(logs, chance.log()), logs)
         likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
         return likely[best_row(within.reported.mean, likely)]
     return assured[best_row(within.reported.mean, assured)]

@@ -468,7 +468,10 @@ class StudyBelief:
 
     @with_own_settings
     def log_feasibility(self, settings: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Logarithm of `feasibility`, which tells apart what is all but impossible.
+        """Logarithm of the probability to search by, which tells apart what is all but impossible.
+
+        It is that of `feasibility`, but where measurements break a limit that the model has hold:
+        there `feasibility` is half of it or more.
 
         Args:
             settings: Configurations, as values by parameter name; the study has no environment.
