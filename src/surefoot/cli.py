@@ -244,7 +244,7 @@ def recommend(
         from surefoot.types import NotReady
 
         opened, texts = open_study(study), given_texts(given)
-        if opened.study_file.given and not texts:
+        if opened.study_file.scheme.given and not texts:
             found = best_by_given(state := opened.state())
             if as_json:
                 typer.echo(json.dumps([prediction_as_dict(one) for one in found]))

@@ -44,7 +44,7 @@ def write(write_study) -> Callable[..., Path]:
 
 def test_a_normal_load(write):
     study_file = StudyFile.load(write())
-    environment = study_file.study_environment
+    environment = study_file.scheme.environment
     assert environment.names == ("load",)
     assert not environment.observed
     z = environment.distribution
@@ -55,14 +55,14 @@ def test_a_normal_load(write):
     np.testing.assert_allclose(
         np.quantile(drawn, [0.1, 0.5, 0.9]), wanted.ppf([0.1, 0.5, 0.9]), atol=0.005
     )
-    assert study_file.risk.functional() == sf.VaR(0.1)
+    assert study_file.scheme.measure.functional() == sf.VaR(0.1)
     assert "load" not in study_file.distributions
 
 
 def test_no_environment_is_none(write_study):
     study_file = StudyFile.load(write_study())
-    assert study_file.study_environment is None
-    assert study_file.risk_description is None
+    assert study_file.scheme.environment is None
+    assert study_file.scheme.risk is None
 
 
 def tables(*lines: str, risk: str = 'measure = "mean"') -> str:
@@ -77,7 +77,7 @@ BELL = 'load = { distribution = "normal", mean = 0.5, std = 0.125, low = 0.25, h
 
 def environment_of(write, *lines: str, names: str):
     path = write(tables(*lines), command="bench {size} {share} {mode} " + names)
-    return StudyFile.load(path).study_environment
+    return StudyFile.load(path).scheme.environment
 
 
 def test_lists_are_crossed_with_the_products_of_their_weights(write):
@@ -232,7 +232,7 @@ def test_weights_may_be_rounded(write):
     path = write(
         tables("load = { values = [1, 2, 3], weights = [0.3333333, 0.3333333, 0.3333333] }")
     )
-    weights = StudyFile.load(path).study_environment.distribution.weights
+    weights = StudyFile.load(path).scheme.environment.distribution.weights
     assert float(weights.sum()) == pytest.approx(1.0, abs=1e-15)
 
 
@@ -288,7 +288,7 @@ def test_the_command_does_not_take_what_is_observed(write):
         StudyFile.load(write(LOAD, observed))
     assert "objective.command: {load} is observed; expected a line load=NUMBER" in str(caught.value)
     path = write(LOAD, observed, command="x {size} {share} {mode}")
-    assert StudyFile.load(path).study_environment.observed
+    assert StudyFile.load(path).scheme.environment.observed
 
 
 def test_a_function_takes_keywords(write):

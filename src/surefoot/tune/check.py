@@ -60,7 +60,7 @@ class Checked:
             unit = units.value or result.units.get(VALUE, "")
             error = f" ± {result.sem:g}" if result.sem else ""
             source = f", read from `{printable(result.text)}`" if result.text else ""
-            what = next(iter(self.study_file.objectives), "measurement")
+            what = next(iter(self.study_file.scheme.objectives), "measurement")
             lines.append(f"{what}: {result.value:g}{error} {unit}".rstrip() + source)
             for name, value in result.constraints.items():
                 its = result.units.get(name, "")
@@ -109,7 +109,7 @@ def check(
     setting = (
         _first(study_file, values) if config is None else named_setting(study_file, config, values)
     )
-    environment, stop = study_file.study_environment, Stop(note=lambda: note(STOPPING))
+    environment, stop = study_file.scheme.environment, Stop(note=lambda: note(STOPPING))
     under: dict[str, Any] = {}
     if environment is not None and not environment.observed:
         under = environment.decode(environment.draw(study_file.study.seed))

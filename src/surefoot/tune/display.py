@@ -86,12 +86,7 @@ def display_of(trials: StudyTrials, console: Console, quiet: bool, stop: Stop) -
         return
     location, study_file = trials.opened.location, trials.study_file
     progress = Progress(trials, stop)
-    title = f"{study_file.study.name}: {_goal(study_file)}"
-    risk = study_file.risk_description
-    if study_file.fidelity is not None and risk is not None:
-        title += f" the {risk.name}"
-    elif study_file.environment is not None and risk is not None:
-        title += f" the {risk.name} over {', '.join(study_file.environment.variables)}"
+    title = f"{study_file.study.name}: {study_file.scheme.goal(study_file.study.direction)}"
     if not console.is_terminal:
         lines = PlainLines(progress, console)
         rounds = rounds_text(progress.finished_before, trials.rounds)
@@ -159,7 +154,7 @@ class Progress:
     def quantity(self) -> str:
         """The name of the recommended value."""
         study_file = self._trials.study_file
-        risk = study_file.risk_description
+        risk = study_file.scheme.risk
         return quantity(study_file.objective.estimand, None if risk is None else risk.name)
 
     def left_behind(self, trial: FrozenTrial) -> str:
@@ -184,7 +179,7 @@ class Progress:
             self.paired = paired_text(change, present, best, self.units)
         earlier = self._trials.opened.recommended
         doubts = contradictions(state, earlier)
-        if self.study_file.objectives:
+        if self.study_file.scheme.objectives:
             self.front = state.front
         earlier[len(model.trials)] = state.recommendation
         stop = stored_stop(state, self._trials.rounds)
@@ -325,12 +320,6 @@ class LivePanel:
         return "nothing" if done else "choosing a configuration"
 
 
-def _goal(study_file: StudyFile) -> str:
-    """What is minimised or maximised, in words."""
-    several = [f"{one.direction} {name}" for name, one in study_file.objectives.items()]
-    return ", ".join(several) or study_file.study.direction
-
-
 def show(console: Console, text: str) -> None:
     """Print a line to a terminal or a file."""
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
@@ -352,10 +341,10 @@ def result_of(trial: FrozenTrial, study_file: StudyFile) -> str:
 
 def objectives_text(study_file: StudyFile, value: str, reported: Mapping[str, float]) -> str:
     """A measured value, with its name and the further objectives where there are several."""
-    units = study_file.objectives
+    units = study_file.scheme.objectives
     further = (
         f"{name} {reported[name]:.5g}{f' {units[name].unit}' if units[name].unit else ''}"
-        for name in study_file.further
+        for name in study_file.scheme.further
         if name in reported
     )
     return ", ".join([f"{name} {value}" for name in [*units][:1]] + [*further]) or value

@@ -62,19 +62,17 @@ def _use(path: Path, deep: bool) -> None:
     """What `surefoot tune` does with a study file before the first trial."""
     study_file = StudyFile.load(path)
     json.dumps(definition(study_file))
-    str(study_file.risk_description)
+    str(study_file.scheme.risk)
     location = locate(study_file)
-    environment = study_file.study_environment
+    environment = study_file.scheme.environment
     with keep_until_end(lambda line: None) as kept:
         objective_of(study_file, kept)
         check_programs(study_file)
     distributions = study_file.distributions
     values = {name: one.examples()[-1] for name, one in study_file.parameters.items()}
-    if study_file.environment is not None and environment is not None:
+    if environment is not None:
         environment.decode(environment.draw(0))
-        values |= {
-            name: one.examples()[0] for name, one in study_file.environment.variables.items()
-        }
+        values |= {name: one.examples()[0] for name, one in study_file.scheme.variables.items()}
     if study_file.objective.command is not None:
         CommandTemplate.parse(study_file.objective.command).fill(values)
     if deep or location.file is None:

@@ -26,7 +26,7 @@ def left_of_design(state: StudyState) -> list[dict[str, Any]]:
         The configurations, none once the study has as many rounds as the design has points.
     """
     study_file = state.study_file
-    if study_file.reported or study_file.study.safe or not study_file.is_replayed:
+    if study_file.reported or study_file.study.safe or not study_file.scheme.is_replayed:
         return []
     begun = sum(one.state == TrialState.RUNNING or is_round(one) for one in state.trials)
     known = [trial.params for trial in state.trials]

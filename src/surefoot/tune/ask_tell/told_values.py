@@ -48,8 +48,8 @@ def result_of(
         InvalidInput: If something is missing, of the wrong kind, or unknown.
     """
     given = dict(values or {})
-    environment = study_file.environment
-    observed = environment.variables if environment is not None and environment.observed else {}
+    scheme = study_file.scheme
+    observed = scheme.variables if scheme.observed else {}
     for name in given:
         if name not in (*study_file.reported, *observed):
             known = ", ".join([*study_file.reported, *observed])

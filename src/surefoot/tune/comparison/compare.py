@@ -100,13 +100,13 @@ class Comparing:
     def minimize(self) -> bool:
         """Whether smaller values are better."""
         if self.objective:
-            return self.study_file.objectives[self.objective].direction == "minimize"
+            return self.study_file.scheme.objectives[self.objective].direction == "minimize"
         return self.study_file.study.direction == "minimize"
 
     @property
     def _unit(self) -> str:
         if self.objective:
-            return self.study_file.objectives[self.objective].unit or ""
+            return self.study_file.scheme.objectives[self.objective].unit or ""
         return self.study_file.units.value
 
     @property
@@ -116,7 +116,7 @@ class Comparing:
     @property
     def _further(self) -> dict[str, Comparing]:
         """The comparisons of further objectives by name."""
-        names = () if self.objective else self.study_file.further
+        names = () if self.objective else self.study_file.scheme.further
         return {name: replace(self, objective=name) for name in names}
 
     def result(self, pairs: Runs, stopped: bool = False) -> Comparison:
@@ -134,7 +134,7 @@ class Comparing:
             name: one.result(of_further(pairs, name), stopped)
             for name, one in self._further.items()
         }
-        first = next(iter(self.study_file.objectives), "") if further else ""
+        first = next(iter(self.study_file.scheme.objectives), "") if further else ""
         return replace(found, unit=self._unit, objective=first, further=further)
 
     def test(self, pairs: Runs) -> PairedTest:
@@ -348,7 +348,7 @@ def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str
     """The random order of a pair, and the environment of both of its runs."""
     random = np.random.default_rng([study_file.study.seed, comparison, pair])
     order = ["a", "b"] if random.integers(2) else ["b", "a"]
-    environment = study_file.study_environment
+    environment = study_file.scheme.environment
     if environment is None or environment.observed:
         return order, {}
     return order, environment.decode(environment.draw(int(random.integers(2**32))))
@@ -357,7 +357,7 @@ def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str
 def _identity(comparing: Comparing) -> dict[str, Any]:
     """Everything that must be equal for runs to belong to the same comparison."""
     study_file = comparing.study_file
-    environment, objective = study_file.environment, study_file.objective
+    objective, tables = study_file.objective, study_file.scheme.definition()
     value = {} if objective.value is None else {"value": objective.value}
     return {
         **value,
@@ -365,7 +365,7 @@ def _identity(comparing: Comparing) -> dict[str, Any]:
         "b": comparing.b.params,
         "direction": study_file.study.direction,
         "objective": study_file.hide_passwords(objective.command or objective.function or ""),
-        "environment": None if environment is None else environment.model_dump(mode="json"),
+        "environment": tables.get("environment", tables.get("fidelity")),
     }
 
 

@@ -56,7 +56,7 @@ def given_values(
         InvalidInput: If one is unknown, missing or out of its range, or no configuration with them
             satisfies the rules of [[require]].
     """
-    file, names = study_file.path.name, study_file.given
+    file, names = study_file.path.name, study_file.scheme.given
     known = ", ".join(names) or 'no variable: none has environment.control = "given"'
     if unknown := [name for name in given if name not in names]:
         raise InvalidInput(f"{file}: got a value of {shown(unknown[0])}, expected {known}")
@@ -96,11 +96,11 @@ def named_setting(
         NotReady: If the study has no measurement to recommend from.
     """
     name, under = name.strip(), given or {}
-    if study_file.given and not under and name in ("default", "recommended"):
+    if study_file.scheme.given and not under and name in ("default", "recommended"):
         raise InvalidInput(
             f"{study_file.path.name}: got {name!r} without a value of "
-            f"{', '.join(study_file.given)}, under which it is measured; expected `trial N` or "
-            "`name=value,...` with all of them"
+            f"{', '.join(study_file.scheme.given)}, under which it is measured; expected "
+            "`trial N` or `name=value,...` with all of them"
         )
     if name == "default":
         params = study_file.defaults_under(under)

@@ -6,10 +6,9 @@ import difflib
 import keyword
 import re
 import tomllib
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from optuna.distributions import BaseDistribution
 from pydantic import Field, ValidationError, model_validator
@@ -31,19 +30,16 @@ from surefoot.tune.definition.schema import (
     PriorSection,
     RepeatsSection,
     RequireSection,
-    RiskDescription,
     RiskSection,
     StopSection,
     StudySection,
 )
+from surefoot.tune.definition.schemes import Beside, Given, Level, Random, Scheme, Several
 from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import printable, shown, shown_storage
 from surefoot.tune.units import Units
-from surefoot.types import InvalidInput, Objective
-
-if TYPE_CHECKING:
-    from surefoot.integrations.optuna import StudyEnvironment
+from surefoot.types import InvalidInput
 
 LONGEST_MESSAGE = 500  # characters, without the file's name
 _WORDS = {  # keys of other tools, and those to use here
@@ -131,66 +127,21 @@ class Contents(Section):
             raise InvalidKey("parameters", "got none, expected at least one parameter")
         self._check_objectives()
         self._check_defaults(self._checked_space())
-        if self.fidelity is not None and self.environment is not None:
-            raise InvalidKey("fidelity", "given beside [environment], expected one of the two")
-        if self.given and self.risk is not None:
-            raise InvalidKey(
-                "risk",
-                "given beside environment.control = 'given', expected none: a value that is known "
-                "before the choice has no risk",
-            )
-        if self.environment is not None and not self.given and self.risk is None:
-            raise InvalidKey(
-                "risk",
-                "missing beside [environment]; expected a table [risk], such as "
-                'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
-                "known before each choice)",
-            )
-        if self.risk is not None and self.environment is None:
-            raise InvalidKey(
-                "environment",
-                "missing beside [risk]; expected a table [environment] with a line for each "
-                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
-            )
-        if self.objective.log and self.environment is not None and not self.given:
-            raise InvalidKey(
-                "objective.log", "true beside [environment], expected false: the risk is of values"
-            )
-        if self.prior is not None and self.conditions is not None and not self.given:
-            raise InvalidKey("prior", f"given beside {self._beside}, expected one of the two")
-        for name in ("confirm", "repeats", "pairing", "stop"):
-            if self.conditions is not None and getattr(self, name) is not None:
-                raise InvalidKey(
-                    name, f"given beside {self._beside}, expected one of the two: it is for values"
-                )
-        self._check_pairing()
-        beside = [
-            name
-            for name in ("environment", "fidelity", "constraints", "pairing")
-            if getattr(self, name)
-        ]
-        if self.objective.race and beside:
-            raise InvalidKey(
-                "objective.race", f"true beside [{beside[0]}], expected one of the two"
-            )
-        safe = [f"constraints.{name}.safe" for name, one in self.constraints.items() if one.safe]
-        if self.study.safe:
-            safe.insert(0, "study.safe")
-        if safe and self.conditions is not None:
-            raise InvalidKey(
-                safe[0], f"true beside {self._beside}, under which a limit is broken by chance"
-            )
+        self._check_scheme()
+        if self.objective.race and self.constraints:
+            raise InvalidKey("objective.race", "true beside [constraints], expected one of the two")
+        safe = [key for key, one in self._at("study.safe", "constraints.*.safe") if one]
         if safe and self.study.initial is not None:
             raise InvalidKey(
                 "study.initial",
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
-        variables = {} if self.conditions is None else self.conditions.variables
+        variables, given = self.scheme.variables, self.scheme.given
         table = "environment" if self.fidelity is None else "fidelity"
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
-        for name in (*variables, *self.given):
+        for name in (*variables, *given):
             self._check_name(f"{table}.{name}", name)
             if name in self.parameters:
                 raise InvalidKey(
@@ -198,7 +149,7 @@ class Contents(Section):
                 )
         for name in self.constraints:
             self._check_name(f"constraints.{name}", name, keyword_argument=False)
-            if name in self.parameters or name in variables or name in self.given:
+            if name in self.parameters or name in variables or name in given:
                 what = "a parameter" if name in self.parameters else "a variable"
                 raise InvalidKey(
                     f"constraints.{name}", f"is {what}, too; expected a name of its own"
@@ -214,8 +165,8 @@ class Contents(Section):
             CommandTemplate.parse(self.objective.command).check(
                 {name: one.examples() for name, one in self.parameters.items()},
                 {name: one.examples() for name, one in variables.items()},
-                observed=self.conditions is not None and self.conditions.observed,
-                given={name: one.examples() for name, one in self.given.items()},
+                observed=self.scheme.observed,
+                given={name: one.examples() for name, one in given.items()},
             )
         for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
             if line is not None:
@@ -223,13 +174,58 @@ class Contents(Section):
         return self
 
     @property
-    def conditions(self) -> EnvironmentSection | FidelitySection | None:
-        """What a measurement is taken under: an environment, or a level of fidelity."""
-        return self.environment or self.fidelity
+    def scheme(self) -> Scheme:
+        """What a trial measures."""
+        if self.objectives:
+            return Several(self.objectives)
+        if self.environment is not None and self.environment.given:
+            return Given(self.environment)
+        if self.environment is not None and self.risk is not None:
+            return Random(self.environment, self.risk, self.study.direction)
+        if self.fidelity is not None:
+            return Level(self.fidelity)
+        return Scheme() if self.pairing is None else Beside(self.pairing)
 
-    @property
-    def _beside(self) -> str:
-        return "[environment]" if self.fidelity is None else "[fidelity]"
+    def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
+        """What the file has at some keys, each of which may be one of every line of a table."""
+        for key in keys:
+            table, _, name = key.partition(".")
+            part = getattr(self, table)
+            if name.startswith("*."):
+                last = name.removeprefix("*.")
+                yield from ((f"{table}.{n}.{last}", getattr(one, last)) for n, one in part.items())
+            elif not name:
+                yield key, part
+            elif name in part.model_fields_set:
+                yield key, getattr(part, name)
+
+    def _check_scheme(self) -> None:
+        """Raise `InvalidKey` for what does not go together with the measurement scheme."""
+        for key, wanted in self.scheme.excluded.items():
+            for found, value in self._at(key):
+                if value is not None and value is not False:
+                    state = "true" if value is True else "given"
+                    raise InvalidKey(found, f"{state} beside {self.scheme.table}, {wanted}")
+        if self.risk is not None and self.environment is None:
+            raise InvalidKey(
+                "environment",
+                "missing beside [risk]; expected a table [environment] with a line for each "
+                'variable, such as load = { distribution = "uniform", low = 0, high = 1 }',
+            )
+        if self.environment is not None and not self.scheme.given and self.risk is None:
+            raise InvalidKey(
+                "risk",
+                "missing beside [environment]; expected a table [risk], such as "
+                'measure = "var" and level = 0.1 (or environment.control = "given", for what is '
+                "known before each choice)",
+            )
+        has_defaults = any(one.default is not None for one in self.parameters.values())
+        if self.scheme.companion in ("auto", "defaults") and not has_defaults:
+            raise InvalidKey(
+                "pairing.with",
+                f"got {shown(self.scheme.companion)}, but no parameter has a default; expected "
+                "a `default` of each parameter, or 'incumbent'",
+            )
 
     def _check_objectives(self) -> None:
         """Raise `InvalidKey` for what does not go together with one objective, or several."""
@@ -248,23 +244,6 @@ class Contents(Section):
                 f"got one ({next(iter(self.objectives))}), expected at least two; of one objective "
                 "study.direction is the direction",
             )
-        if has_direction:
-            raise InvalidKey(
-                "study.direction", "given beside [objectives], each of which has its own direction"
-            )
-        for key in ("value", "unit", "log", "race"):
-            if key in self.objective.model_fields_set:
-                raise InvalidKey(
-                    f"objective.{key}",
-                    "given beside [objectives], expected it there for each of them"
-                    if key in ("value", "unit")
-                    else "given beside [objectives], expected none",
-                )
-        for name in ("environment", "fidelity", "confirm", "repeats", "pairing", "prior", "stop"):
-            if getattr(self, name) is not None:
-                raise InvalidKey(
-                    name, "given beside [objectives], expected one of the two: it is for one value"
-                )
         for name in self.objectives:
             self._check_name(f"objectives.{name}", name, keyword_argument=False)
             if name in self.parameters or name in self.constraints:
@@ -273,14 +252,9 @@ class Contents(Section):
                     f"objectives.{name}", f"is {what}, too; expected a name of its own"
                 )
 
-    @property
-    def given(self) -> dict[str, Parameter]:
-        """The variables that are known before each choice, by name."""
-        return {} if self.environment is None else self.environment.given
-
     def space(self) -> SearchSpace:
         """Parameters and given variables, with their conditions, special values and orders."""
-        named = {**self.parameters, **self.given}.items()
+        named = {**self.parameters, **self.scheme.given}.items()
         return SearchSpace(
             {name: one.distribution() for name, one in named},
             {name: one.when for name, one in named if one.when is not None},
@@ -294,7 +268,7 @@ class Contents(Section):
             return self.space()
         except InvalidSpace as error:
             key = "" if error.table == "scales" else f".{error.table}"
-            table = "environment" if error.name in self.given else "parameters"
+            table = "environment" if error.name in self.scheme.given else "parameters"
             raise InvalidKey(f"{table}.{error.name}{key}", error.message) from None
         except InvalidConstraint as error:
             raise InvalidKey(f"require.{error.indices[0]}.rule", error.message) from None
@@ -303,7 +277,7 @@ class Contents(Section):
         """Raise `InvalidKey` if some parameters that are active by default have no default."""
         given = {name: one.default for name, one in self.parameters.items()}
         given = {name: value for name, value in given.items() if value is not None}
-        if self.given:
+        if self.scheme.given:
             space = space.limited_to(self.parameters)
         without = [name for name in space.active(given) if name not in given]
         if given and without:
@@ -317,22 +291,6 @@ class Contents(Section):
                 f"require.{space.require.index(violated[0])}.rule",
                 f"got {shown(violated[0])}, which the defaults violate ({shown_defaults}); "
                 "expected defaults that satisfy every rule",
-            )
-
-    def _check_pairing(self) -> None:
-        """Raise `InvalidKey` if there is no companion."""
-        if self.pairing is None or self.pairing.companion == "none":
-            return
-        if self.given:
-            raise InvalidKey(
-                "pairing", "given beside environment.control = 'given', expected one of the two"
-            )
-        has_defaults = any(one.default is not None for one in self.parameters.values())
-        if not has_defaults and self.pairing.companion != "incumbent":
-            raise InvalidKey(
-                "pairing.with",
-                f"got {shown(self.pairing.companion)}, but no parameter has a default; expected "
-                "a `default` of each parameter, or 'incumbent'",
             )
 
     def _check_name(self, key: str, name: str, *, keyword_argument: bool = True) -> None:
@@ -363,16 +321,12 @@ class StudyFile:
         folder: Its folder, where commands run and relative paths start.
         study: `[study]`: name, direction, rounds, initial design, seed and storage.
         objective: `[objective]`: command or function, and timeout in seconds.
-        parameters: `[parameters]` by name, in the order of the file, and `given`.
-        environment: `[environment]` of random variables, `[fidelity]`, or None.
-        fidelity: `[fidelity]`, or None.
-        given: The variables of `[environment]` that are known before each choice, by name.
-        risk: `[risk]`, or None.
-        objectives: `[objectives]` by name, if there are several; the first is the value.
+        scheme: What a trial measures: `[environment]` and `[risk]`, `[fidelity]`, `[objectives]`
+            or `[pairing]`.
+        parameters: `[parameters]` by name, in the order of the file, and the given variables.
         constraints: `[constraints]` by name, in the order of the file.
         confirm: `[confirm]`, with its defaults if the file has none.
         repeats: `[repeats]`, by default without repeats.
-        pairing: `[pairing]`, by default without a companion.
         stop: `[stop]`, or None.
         prior: `[prior]`, or None.
         space: The parameters with their conditions and special values.
@@ -395,19 +349,16 @@ class StudyFile:
         self.folder = path.parent
         self.study = contents.study
         self.objective = contents.objective
-        self.objectives = contents.objectives
-        for first in [*self.objectives.values()][:1]:  # whose value is that of the trials
+        self.scheme = contents.scheme
+        for first in [*self.scheme.objectives.values()][:1]:  # whose value is that of the trials
             self.study = self.study.model_copy(update={"direction": first.direction})
             measured = {"value": first.value, "unit": first.unit}
             self.objective = self.objective.model_copy(update=measured)
-        self.given = contents.given
-        self.parameters = {**contents.parameters, **self.given}
-        self.environment = None if self.given else contents.conditions
-        self.fidelity = contents.fidelity
-        self.risk = contents.risk
-        self.confirm = contents.confirm or ConfirmSection(share=0.0 if self.objectives else 0.15)
+        self.parameters = {**contents.parameters, **self.scheme.given}
+        self.confirm = contents.confirm or ConfirmSection(
+            share=0.0 if self.scheme.objectives else 0.15
+        )
         self.repeats = contents.repeats or RepeatsSection(most=1, unstable=False)
-        self.pairing = contents.pairing or PairingSection.model_validate({"with": "none"})
         self.stop = contents.stop
         self.prior = contents.prior
         self.constraints = {name: one.limit() for name, one in contents.constraints.items()}
@@ -464,16 +415,10 @@ class StudyFile:
         return cls(path.absolute(), contents)
 
     @property
-    def further(self) -> dict[str, Objective]:
-        """The objectives beside the value, by name; none of a single objective."""
-        named = [*self.objectives.items()][1:]
-        return {name: one.goal for name, one in named}
-
-    @property
     def reported(self) -> dict[str, ObjectivesSection | ConstraintSection]:
         """What is measured beside the value, by name: further objectives and constraints."""
         return {
-            **{name: self.objectives[name] for name in self.further},
+            **{name: self.scheme.objectives[name] for name in self.scheme.further},
             **self.contents.constraints,
         }
 
@@ -507,16 +452,6 @@ class StudyFile:
         return {name: one.guess for name, one in named if one.guess is not None}
 
     @property
-    def is_replayed(self) -> bool:
-        """Whether a known configuration can be measured again, under the same conditions."""
-        return self.environment is None and not self.given
-
-    @property
-    def is_beside_defaults(self) -> bool:
-        """Whether each round measures the defaults, so that no round is needed for them alone."""
-        return self.pairing.companion == "defaults"
-
-    @property
     def is_safe(self) -> bool:
         """Whether no trial is proposed that may break a limit, or fail."""
         return self.study.safe or any(one.safe for one in self.constraints.values())
@@ -535,18 +470,6 @@ class StudyFile:
     def inactive(self) -> dict[str, str | None]:
         """Text of the command for each conditional parameter where it is inactive."""
         return {n: one.inactive for n, one in self.parameters.items() if one.when is not None}
-
-    @cached_property
-    def study_environment(self) -> StudyEnvironment | None:
-        """The joint distribution of the environment, None where there is none."""
-        return None if self.environment is None else self.environment.joint()
-
-    @property
-    def risk_description(self) -> RiskDescription | None:
-        """Meaning of a recommended value; None without an environment or a fidelity."""
-        if self.fidelity is not None:
-            return self.fidelity.describe()
-        return None if self.risk is None else self.risk.describe(self.study.direction)
 
     def error(self, key: str, message: str) -> StudyFileError:
         """An error about a key whose value turned out to be invalid only when it was used."""

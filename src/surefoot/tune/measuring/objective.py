@@ -52,12 +52,10 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
         )
     check_processes()
     timeout = section.timeout
-    environment, observed = study_file.environment, None
-    names = list(study_file.parameters)
-    if environment is not None and environment.observed:
-        observed = ObservedVariables(environment.variables)
-    elif environment is not None:
-        names += environment.variables
+    scheme, names = study_file.scheme, list(study_file.parameters)
+    observed = ObservedVariables(scheme.variables) if scheme.observed else None
+    if not scheme.observed:
+        names += scheme.variables
     keep = kept if section.keep else None
     if section.function is not None:
         return FunctionObjective(

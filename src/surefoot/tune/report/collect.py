@@ -71,13 +71,13 @@ def collect(state: StudyState) -> Report:
     """
     study_file, model, measured = state.study_file, state.belief, state.measured
     best, space = state.recommendation, study_file.space
-    earlier = [] if study_file.objectives else checkpoint_counts(len(measured))[:-1]
+    earlier = [] if study_file.scheme.objectives else checkpoint_counts(len(measured))[:-1]
     past = {count: state.after(count) for count in earlier}
     for count, then in past.items():
         state.opened.recommended[count] = then.recommendation
     states = {**past, len(measured): state}
     environments = None
-    if study_file.study_environment is not None:
+    if study_file.scheme.environment is not None:
         environments = [trial_environment(trial) for trial in measured]
     predicted = intervals(*model.predict([trial.params for trial in measured], environments))
     fits = {
@@ -136,7 +136,7 @@ def collect(state: StudyState) -> Report:
         feasible=best.feasible,
         measured_verdict=escaped(measured_verdict(study_file, best.params)),
         failures=tuple(map(escaped, failure_lines(state))),
-        front=_front(state) if study_file.objectives else None,
+        front=_front(state) if study_file.scheme.objectives else None,
     )
 
 
@@ -336,7 +336,7 @@ def _effects(state: StudyState) -> Effects:
 def _environment(
     study_file: StudyFile, model: StudyBelief, recommended: dict[str, Any]
 ) -> EnvironmentView | None:
-    environment, risk = study_file.study_environment, study_file.risk_description
+    environment, risk = study_file.scheme.environment, study_file.scheme.risk
     if environment is None or risk is None:
         return None
     over = model.over_environment(recommended)

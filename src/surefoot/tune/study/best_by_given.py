@@ -35,7 +35,7 @@ def best_by_given(state: StudyState) -> list[StudyRecommendation]:
         NotReady: If the study has no measurement.
     """
     belief, space = state.belief, state.study_file.space
-    along = {name: _several(space.named.parameters[name]) for name in state.study_file.given}
+    along = {name: _several(space.named.parameters[name]) for name in state.study_file.scheme.given}
     if math.prod(map(len, along.values())) <= MOST:
         every = [dict(zip(along, one, strict=True)) for one in itertools.product(*along.values())]
     else:
@@ -50,7 +50,7 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
         state: The study.
         found: Its best configurations.
     """
-    units, given = state.study_file.units, state.study_file.given
+    units, given = state.study_file.units, state.study_file.scheme.given
     names = [*given, *(name for name in state.study_file.space.scales if name not in given)]
     titles = [*names, "predicted", "95 % credible interval"]
     rows = []

@@ -27,16 +27,8 @@ TABLES = {
 def definition(study_file: StudyFile) -> dict[str, Any]:
     """Definition of a study, as JSON values: equal for equal studies, and stored with them."""
     objective = study_file.objective
-    contents = study_file.contents
-    optional = {
-        "environment": study_file.environment if study_file.fidelity is None else None,
-        "fidelity": contents.fidelity,
-        "risk": contents.risk,
-    }
-    directions = {name: one.direction for name, one in study_file.objectives.items()}
     return {
-        **{name: one.model_dump(mode="json") for name, one in optional.items() if one is not None},
-        **({"objectives": directions} if directions else {}),
+        **study_file.scheme.definition(),
         "direction": study_file.study.direction,
         "parameters": {
             name: one.model_dump(
@@ -148,7 +140,7 @@ def _check_foreign_trials(study_file: StudyFile, trials: Sequence[FrozenTrial], 
 
     In a study with an environment, each value must be recorded with its environment.
     """
-    distributions, environment = study_file.distributions, study_file.study_environment
+    distributions, environment = study_file.distributions, study_file.scheme.environment
     for trial in trials:
         if environment is not None and trial.state == TrialState.COMPLETE:
             try:

@@ -25,7 +25,7 @@ LEAST_RUNS = 3  # fewer do not tell several configurations apart
 
 def confirm_runs(study_file: StudyFile, rounds: int) -> int:
     """Runs of the confirm stage of so many rounds in all; 0 where there is none."""
-    if not study_file.is_replayed:
+    if not study_file.scheme.is_replayed:
         return 0
     runs = int(study_file.confirm.share * rounds + 1e-9)
     return runs if runs >= LEAST_RUNS else 0
@@ -169,7 +169,7 @@ def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
     chosen += itertools.islice(
         (params for params in challengers if not model.is_worse(params, chosen[0])), wanted
     )
-    known = [*chosen, *([study_file.defaults] if study_file.is_beside_defaults else [])]
+    known = [*chosen, *([study_file.defaults] if study_file.scheme.companion == "defaults" else [])]
     if study_file.defaults is not None and study_file.defaults not in known:
         chosen.append(study_file.defaults)
     return chosen

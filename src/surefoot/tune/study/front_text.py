@@ -33,7 +33,7 @@ def preferences(study_file: StudyFile, texts: Iterable[str]) -> dict[str, float]
     limits: dict[str, float] = {}
     examples = [
         f"{name}{'<=' if one.direction == 'minimize' else '>='}NUMBER"
-        for name, one in study_file.objectives.items()
+        for name, one in study_file.scheme.objectives.items()
     ]
     for text in (part for one in texts for part in one.split(",")):
         if not examples:
@@ -119,7 +119,7 @@ class StudyFront:
             chosen = state.preferred
         note = " ".join(str(one.message) for one in caught)
         study_file = state.study_file
-        of = {name: one.unit or "" for name, one in study_file.objectives.items()}
+        of = {name: one.unit or "" for name, one in study_file.scheme.objectives.items()}
         return cls(state.front, chosen, note, study_file.units, of)
 
     @property

@@ -42,7 +42,7 @@ def contradictions(
         and of the symmetry of the noise.
     """
     found = [_equal_values(state), _change_in_time(state)]
-    if state.study_file.environment is None:
+    if not state.study_file.scheme.variables:
         units, model = state.study_file.units, state.belief
         found.append(_repeats(state))
         found.append(_earlier_predictions(units, model, earlier))
@@ -141,7 +141,7 @@ def _change_in_time(state: StudyState) -> str:
     if "drift" in model.effects:
         return ""
     environments = None
-    if study_file.study_environment is not None:
+    if study_file.scheme.environment is not None:
         environments = [trial_environment(trial) for trial in trials]
     center = model.of_estimand("location")
     mean, _, _ = center.predict([trial.params for trial in trials], environments)

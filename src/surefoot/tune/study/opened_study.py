@@ -235,7 +235,7 @@ def create_study(
 def _modelling(study: optuna.Study, study_file: StudyFile) -> SurefootSampler:
     """The sampler of a study, or surefoot's default beside one that models another objective."""
     sampler = study.sampler
-    has_environment = study_file.study_environment is not None
+    has_environment = study_file.scheme.environment is not None
     if isinstance(sampler, SurefootSampler) and (
         (sampler.environment is not None) is has_environment
     ):
@@ -256,11 +256,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         seed=seed,
         search_space=study_file.space,
         initial=study_file.study.initial,
-        environment=study_file.study_environment if study_file.fidelity is None else None,
-        risk=None if study_file.risk is None else study_file.risk.functional(),
-        fidelity=None if study_file.fidelity is None else study_file.fidelity.named(),
         constraints=study_file.constraints,
-        objectives=study_file.further,
         log=study_file.objective.log,
         effects=study_file.objective.effects,
         estimand=study_file.objective.estimand,
@@ -269,6 +265,7 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         guess=study_file.guess or None,
         prior=_older_study(study_file),
         safe=study_file.study.safe,
+        **study_file.scheme.sampler_arguments(),
     )
 
 

@@ -178,7 +178,7 @@ class Pairing:
 
     @property
     def _asked(self) -> str:
-        return self.state.study_file.pairing.companion
+        return self.state.study_file.scheme.companion
 
     @cached_property
     def _rounds(self) -> list[tuple[FrozenTrial, list[float]]]:

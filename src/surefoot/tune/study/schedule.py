@@ -75,9 +75,13 @@ class Schedule:
         every, defaults = study_file.confirm.every, study_file.defaults
         if Pairing(self.state).chose_singles:
             every = OFTEN if not every else min(every, OFTEN)
-        if not every or not begun or not study_file.is_replayed:
+        if not every or not begun or not study_file.scheme.is_replayed:
             return None
-        if begun % every == 0 and defaults is not None and not study_file.is_beside_defaults:
+        if (
+            begun % every == 0
+            and defaults is not None
+            and study_file.scheme.companion != "defaults"
+        ):
             return Planned(defaults, {REMEASURED: "default"})
         if begun % every == every // 2 and study_file.repeats.most == 1:
             return Planned(self.state.recommendation.params, {REMEASURED: "recommended"})

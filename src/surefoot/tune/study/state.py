@@ -73,7 +73,7 @@ class StudyState:
     @property
     def given(self) -> Mapping[str, Any]:
         """Values of the given variables to recommend under; empty without such variables."""
-        names = self.study_file.given
+        names = self.study_file.scheme.given
         latest = (one.params for one in reversed(self.trials) if names.keys() <= one.params.keys())
         last: Mapping[str, Any] = next(latest, {}) if names else {}
         return self.asked or {name: last[name] for name in names if name in last}
@@ -83,7 +83,7 @@ class StudyState:
         """The models of several objectives, by their names in the study file."""
         from surefoot.integrations.optuna.multi_objective import MultiObjectiveBelief, with_further
 
-        first = next(iter(self.study_file.objectives))
+        first = next(iter(self.study_file.scheme.objectives))
         return MultiObjectiveBelief(with_further(first, self.belief), self.measured)
 
     @cached_property
@@ -103,7 +103,7 @@ class StudyState:
         It is the best candidate of the confirm stage, before it the configuration that the model
         prefers; of several objectives, a point of the front.
         """
-        if self.study_file.objectives:
+        if self.study_file.scheme.objectives:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 best = self.belief.assess(self.preferred.params)

@@ -86,7 +86,7 @@ def _adopted(
         trial.datetime_start,
         trial.datetime_complete,
     )
-    environment = study_file.study_environment
+    environment = study_file.scheme.environment
     if environment is not None and trial.state == TrialState.COMPLETE:
         environment.encode(trial_environment(trial))  # refuses one that is not of the study
     return adopted

@@ -181,13 +181,13 @@ def summarise(
             "warnings": warnings_of(state, _checkpoints(state)),
             "effects": effect_lines(state),
             "present": present_value(state),
-            "front": StudyFront.of_state(state) if study_file.objectives else None,
+            "front": StudyFront.of_state(state) if study_file.scheme.objectives else None,
         }
     return Summary(
         state.finished,
         state.failed,
         **{"recommended": None, **found},
-        risk=study_file.risk_description,
+        risk=study_file.scheme.risk,
         units=study_file.units,
         failures=failure_lines(state),
         over_environment=constraints_over_environment(state),
@@ -200,7 +200,7 @@ def _checkpoints(state: StudyState) -> list[int]:
     No model recommended anything after measurements that were imported later, at once.
     """
     measured = len(state.belief.trials)
-    if not state.study_file.is_replayed or measured < _LEAST_MEASURED:
+    if not state.study_file.scheme.is_replayed or measured < _LEAST_MEASURED:
         return []
     imported = sum(IMPORTED in trial.user_attrs for trial in state.measured)
     return [count for count in (measured // 2, 3 * measured // 4) if count > imported]
@@ -228,7 +228,7 @@ def predicted_constraints(state: StudyState) -> dict[str, PredictedConstraint]:
 
 def _constraints_at(state: StudyState, params: dict[str, Any]) -> dict[str, PredictedConstraint]:
     study_file = state.study_file
-    if study_file.environment is not None or not study_file.constraints:
+    if study_file.scheme.variables or not study_file.constraints:
         return {}
     known = state.belief.constraints(params)
     return {name: known[name] for name in study_file.constraints if name in known}
@@ -239,7 +239,7 @@ def constraints_over_environment(state: StudyState) -> tuple[str, ...]:
 
     Empty in a study without an environment, where each has a prediction of its own.
     """
-    if state.study_file.environment is None:
+    if not state.study_file.scheme.variables:
         return ()
     measured = {
         name
@@ -277,7 +277,7 @@ def against_defaults(state: StudyState) -> AgainstDefaults | None:
     """The recommendation against the default configuration, None where that does not apply."""
     defaults, belief = state.study_file.defaults, state.belief
     study_file = state.study_file
-    if defaults is None or not study_file.is_replayed or study_file.objectives:
+    if defaults is None or not study_file.scheme.is_replayed or study_file.scheme.objectives:
         return None
     value, best = float(belief.predict([defaults])[0][0]), state.recommendation
     change = belief.difference(best.params, defaults)

@@ -143,7 +143,7 @@ class _Rows:
             name if name in study_file.parameters else OTHER_NAMES.get(name, name)
             for name in header
         ]
-        self._variables = {} if study_file.environment is None else study_file.environment.variables
+        self._variables = study_file.scheme.variables
         self._parameters = {
             name: self._column(f"params_{name}", name) for name in study_file.parameters
         }
@@ -379,7 +379,7 @@ class _Rows:
 
 def _reported(study_file: StudyFile) -> dict[str, str]:
     """Names that `export` gives the columns of what is measured beside the value."""
-    further = study_file.further
+    further = study_file.scheme.further
     return {
         name: f"{'objective' if name in further else 'constraint'}_{name}"
         for name in study_file.reported

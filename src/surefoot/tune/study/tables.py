@@ -85,7 +85,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
     except NotReady:
         weights = {}
     parameters = list(study_file.parameters)
-    variables = [] if study_file.environment is None else list(study_file.environment.variables)
+    variables = list(study_file.scheme.variables)
 
     def row(trial: FrozenTrial) -> dict[str, Any]:
         environment, constraints = trial_environment(trial), trial_constraints(trial)
@@ -95,7 +95,7 @@ def trial_table(state: StudyState) -> tuple[list[dict[str, Any]], list[str]]:
             **{f"params_{name}": trial.params.get(name) for name in parameters},
             **{f"environment_{name}": environment.get(name) for name in variables},
             "value": trial.value if trial.state == TrialState.COMPLETE else None,
-            **{f"objective_{name}": constraints.get(name) for name in study_file.further},
+            **{f"objective_{name}": constraints.get(name) for name in study_file.scheme.further},
             **{f"constraint_{name}": constraints.get(name) for name in study_file.constraints},
             "weight": weights.get(trial.number),
             "sem": trial_sem(trial),

@@ -276,7 +276,7 @@ class StudyTrials:
 
     def _choose_environment(self, trial: Trial) -> None:
         """Record the environment to measure under while other processes are still excluded."""
-        environment, sampler = self.study_file.study_environment, self.opened.study.sampler
+        environment, sampler = self.study_file.scheme.environment, self.opened.study.sampler
         if environment is None or environment.observed:
             return
         if isinstance(sampler, SurefootSampler) and sampler.environment is not None:
