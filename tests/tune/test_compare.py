@@ -371,7 +371,7 @@ class TestNamedSettings:
     def test_defaults_come_first_where_there_are_any(self, write_study):
         without = StudyFile.load(write_study())
         study_file = SimpleNamespace(
-            space=without.space, given={}, defaults=A, defaults_under=lambda _: A
+            space=without.space, scheme=without.scheme, defaults=A, defaults_under=lambda _: A
         )
         assert first_setting(study_file) == "default"
         assert named_setting(study_file, "default").params == A

@@ -52,8 +52,12 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         ("x = { levels = [1, 2], cost = [1, 2] }", "fidelity.x", "is a parameter"),
         (f"{LEVELS}\n[repeats]\nmost = 3", "repeats", r"\[fidelity\]"),
         (f"{LEVELS}\n[confirm]\nshare = 0.1", "confirm", r"\[fidelity\]"),
-        (f'{LEVELS}\n[risk]\nmeasure = "mean"', "environment", r"\[risk\]"),
-        (f"{LEVELS}\n[environment]\nload = {{ values = [1, 2] }}", "fidelity", "one of the two"),
+        (f'{LEVELS}\n[risk]\nmeasure = "mean"', "risk", r"given beside \[fidelity\]"),
+        (
+            f"{LEVELS}\n[environment]\nload = {{ values = [1, 2] }}",
+            "environment",
+            r"given beside \[fidelity\], expected one of the two",
+        ),
     ],
 )
 def test_errors_name_the_key(write, new, key, message):

@@ -76,7 +76,7 @@ def measured(write: Callable[..., Path]) -> OpenedStudy:
         ("speed =", "x =", "objectives.x: is a parameter"),
         ("[parameters]", "[constraints]\nspeed = { max = 1 }\n[parameters]", "is a constraint"),
         ("[objectives]", 'value = "cost"\n[objectives]', "objective.value: given beside"),
-        ("[objectives]", "log = true\n[objectives]", "objective.log: given beside"),
+        ("[objectives]", "log = true\n[objectives]", "objective.log: true beside"),
         ("[parameters]", "[repeats]\nmost = 2\n[parameters]", "repeats: given beside"),
         ("[parameters]", "[stop]\n[parameters]", "stop: given beside"),
         ("[parameters]", "[confirm]\n[parameters]", "confirm: given beside"),

@@ -122,7 +122,6 @@ class Given(Scheme):
     table: ClassVar[str] = "environment.control = 'given'"
     excluded: ClassVar[Mapping[str, str]] = {
         "risk": "expected none: a value that is known before the choice has no risk",
-        "fidelity": _ONE_OF,
         **_FOR_VALUES,
         **_SURE_LIMITS,
         "objective.race": _ONE_OF,
@@ -141,7 +140,6 @@ class Random(Scheme):
 
     table: ClassVar[str] = "[environment]"
     excluded: ClassVar[Mapping[str, str]] = {
-        "fidelity": _ONE_OF,
         "prior": _ONE_OF,
         "objective.log": "expected false: the risk is of values",
         **_FOR_VALUES,
@@ -186,6 +184,7 @@ class Level(Scheme):
 
     table: ClassVar[str] = "[fidelity]"
     excluded: ClassVar[Mapping[str, str]] = {
+        "environment": _ONE_OF,
         "risk": "expected none: what counts is the value at the highest level",
         "prior": _ONE_OF,
         **_FOR_VALUES,

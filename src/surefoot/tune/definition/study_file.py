@@ -178,12 +178,12 @@ class Contents(Section):
         """What a trial measures."""
         if self.objectives:
             return Several(self.objectives)
+        if self.fidelity is not None:
+            return Level(self.fidelity)
         if self.environment is not None and self.environment.given:
             return Given(self.environment)
         if self.environment is not None and self.risk is not None:
             return Random(self.environment, self.risk, self.study.direction)
-        if self.fidelity is not None:
-            return Level(self.fidelity)
         return Scheme() if self.pairing is None else Beside(self.pairing)
 
     def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
