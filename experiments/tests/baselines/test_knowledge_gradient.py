@@ -374,7 +374,8 @@ def test_the_same_seed_asks_the_same_also_after_loading(tmp_path) -> None:
 
     def start() -> sf.Optimizer:
         kernel = sf.kernels.squared_exponential(0.4)
-        optimizer = rho_kg(joint, kernel, level=0.3, fantasies=4, samples=8, ridge=RIDGE, initial=2)
+        policy = RiskKnowledgeGradient(4, 8)
+        optimizer = rho_kg(joint, kernel, level=0.3, policy=policy, ridge=RIDGE, initial=2)
         for reward in (0.5, -0.2):
             optimizer.tell(optimizer.ask(), reward)
         return optimizer

@@ -45,27 +45,47 @@ def of_row(name: str, row: str) -> dict[str, tuple[str, str]]:
 
 
 class TestDepartures:
-    def test_a_published_row_has_none_and_surefoots_has_all_of_its_changes(self):
-        for row in (PLAIN, QFF, NYSTROM):
-            assert of_row("heavy-tails-1a", row) == {}
+    def test_a_row_departs_from_the_authors_code_and_surefoots_has_all_of_its_changes(self):
+        counted = {"t in the width": ("round to come", "rewards so far")}
+        logarithm = {
+            "logarithm L in the threshold b": ("ln((m + 1) T)", "ln(m T)"),
+            "width β": ("as published, L = ln((m + 1) T)", "as published"),
+        }
+        assert of_row("heavy-tails-1a", PLAIN) == of_row("heavy-tails-1e", QFF) == counted
+        assert of_row("heavy-tails-1a", NYSTROM) == logarithm
         assert of_row("heavy-tails-1a", OURS_QFF) == {
+            **counted,
             "pairs of quadrature nodes are folded": ("False", "True"),
             "logarithm L in the threshold b": ("ln(m T)", "ln(2 m T / δ), δ = 0.1"),
             "root of V in the truncation": ("symmetric", "cholesky"),
         }
         assert of_row("heavy-tails-1a", PER_PULL) == {
-            "chances of an arm to be in the dictionary": ("once", "per-pull")
+            "chances of an arm to be in the dictionary": ("once", "per-pull"),
+            **logarithm,
         }
         assert of_row("heavy-tails-1e", OURS_NYSTROM) == {
             "chances of an arm to be in the dictionary": ("once", "per-pull"),
             "root of the dictionary's kernel matrix": ("symmetric", "cholesky"),
             "oversampling q": ("ln T / ε², ε = 0.1", "4"),
             "dictionary drawn": ("every-round", "adaptive"),
-            "logarithm L in the threshold b": ("ln(m T)", "ln(4 m T / δ), δ = 0.1"),
+            **logarithm,
+            "logarithm L in the threshold b": ("ln((m + 1) T)", "ln(4 m T / δ), δ = 0.1"),
             "root of V in the truncation": ("symmetric", "cholesky"),
         }
 
-    @pytest.mark.parametrize("name", [*FIGURES, "heavy-tails-1f", "bkb-1", "bkb-time"])
+    def test_a_problem_departs_where_the_authors_code_has_another(self):
+        assert of_row("heavy-tails-1c", "problem") == {
+            "places of the arms": ("0.01, 0.02, ..., 1", "0, 1/(n - 1), ..., 1"),
+            "support points are": ("uniform on [0, 1]", "arms, drawn with replacement"),
+        }
+        assert of_row("heavy-tails-1d", "problem") == {}
+
+    def test_what_is_only_compared_with_is_not_built(self):
+        published = dataclasses.replace(STUDENT_T, drawn="uniform on [0, 1]")
+        with pytest.raises(InvalidInput, match="only compared"):
+            published(Trial(0, 10, 0))
+
+    @pytest.mark.parametrize("name", ["heavy-tails-1f", "bkb-1", "bkb-time"])
     def test_every_figure_says_what_its_paper_does_not_state(self, name):
         found = find(name).departures
         assert found

@@ -43,7 +43,7 @@ def test_rows_are_built_from_the_settings_that_are_compared():
     task, rows = (experiment.run.keywords[name] for name in ("task", "rows"))
     problem = task.problem(Trial(0, 1, 0))
     built = {row.name: row.settings.build(problem, 0) for row in rows}
-    assert built[PROB].policy == SurrogateBound("prob-random")
+    assert built[PROB].policy == SurrogateBound("prob-random", starts=8)
     assert built[PROB].policy.surrogate.samples == 10
     assert built[PROB].policy.surrogate.points == 50
     assert built[OWN].policy == ScorePolicy()
@@ -78,6 +78,25 @@ def test_every_figure_lists_its_departures():
 def test_v_ucb_prob_is_as_published_where_z_is_finite():
     rows = {one.row for one in find("value-at-risk-3a").departures}
     assert not {PROB, UNIF, CODE, "problem"} & rows
+
+
+def test_the_searches_of_the_authors_code_are_listed():
+    """Their numbers stand in the authors' code, so that they are no defaults of ours."""
+    found = {
+        (one.row, one.setting): (one.published, one.here)
+        for one in find("value-at-risk-4d").departures
+    }
+    search, here = found[PROB, "search for x"]
+    assert "50 starts" in search
+    assert "8 starts" in here
+    assert "12 balls of radius 0.1" in here
+    assert found[KG, "random pairs that are screened"] == ("250 d to 500 d", "512")
+    assert found[KG, "starts of the ascent"] == ("10 d", "6")
+    assert found[KG, "functions of each posterior"] == ("40, later 10", "10")
+    assert "Gamma(1.1, 0.5)" in found[KG, "prior of the hyperparameters"][0]
+
+
+def test_v_ucb_prob_has_the_width_of_the_authors_script_in_a_row_of_its_own():
     assert constant(3.0) == v_ucb_rows(3, continuous=False)[CODE].published.width
 
 

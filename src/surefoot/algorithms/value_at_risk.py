@@ -36,7 +36,7 @@ def v_ucb(
     *,
     level: float | Sequence[float],
     lacing: Lacing = "prob",
-    search: Literal["quantiles", "surrogate"] = "quantiles",
+    search: Literal["quantiles", "surrogate"] | SurrogateBound = "quantiles",
     features: Features | None = None,
     estimator: Estimator | None = None,
     width: Width | None = None,
@@ -66,7 +66,8 @@ def v_ucb(
             of several the least certain; "prob-random" of several a random one; "unif" a random
             one of all.
         search: How a continuous environment is handled: by "quantiles" of values that fill it
-            evenly, or by the paper's local neural "surrogate", which takes seconds a round.
+            evenly, or by the paper's local neural "surrogate", which takes seconds a round; as
+            `acquisition.SurrogateBound` with its numbers, such as `starts`, and its own `lacing`.
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
@@ -112,11 +113,12 @@ def v_ucb(
         >>> optimizer.recommend().point.tolist()
         [0.0]
     """
-    surrogate = checks.choice("search", search, "quantiles", "surrogate") == "surrogate"
     several = isinstance(level, Sequence) and not isinstance(level, str)
     risk: Risk = WeightedVaR(level) if several else VaR(level)  # type: ignore[arg-type]
     policy: Policy = LargestGap(lacing) if several else ScorePolicy(lacing=lacing)
-    if surrogate:
+    if isinstance(search, SurrogateBound):
+        policy = search
+    elif checks.choice("search", search, "quantiles", "surrogate") == "surrogate":
         policy = SurrogateBound(lacing)
     return risk_averse(
         space,

@@ -20,9 +20,7 @@ def rho_kg(
     kernel: Kernel | None = None,
     *,
     level: float,
-    fantasies: int = 10,
-    samples: int = 40,
-    values: int = 40,
+    policy: RiskKnowledgeGradient = RiskKnowledgeGradient(),
     recommendation: By = "mean",
     hyperparameters: HyperparameterFit | None = None,
     ridge: float = 1.0,
@@ -39,10 +37,7 @@ def rho_kg(
         kernel: The prior covariance of x followed by z; None fits it, with the noise.
         level: Level alpha in (0, 1) of the lower tail: the value at risk is the alpha-quantile of
             f(x, Z).
-        fantasies: Number of outcomes of a measurement that the expectation is over.
-        samples: Number of functions drawn from each posterior.
-        values: Number of values that represent a continuous environment; those of a finite one are
-            all used.
+        policy: The knowledge gradient, with the numbers of its expectations and of its search.
         recommendation: Rule of `recommend`; `ExpectedRisk(values, samples)` is the authors'.
         hyperparameters: How kernel and noise are fitted, without a kernel; by default as in the
             authors' code.
@@ -82,7 +77,7 @@ def rho_kg(
         risk=VaR(level),
         features=Nystrom(PivotedCholesky()) if kernel is None else Exact(),
         width=srinivas(),
-        policy=RiskKnowledgeGradient(fantasies, samples, values),
+        policy=policy,
         ridge=ridge,
         plan=Plan(initial),
         reporting=Reporting(recommendation),

@@ -43,11 +43,11 @@ def without_quadrature(rows: Mapping[str, TGP | ATA]) -> dict[str, TGP | ATA]:
 
 
 def changed(rows: Mapping[str, TGP | ATA], published: Mapping[str, TGP | ATA]) -> list[Departure]:
-    """Where rows depart from the published ones; surefoot's from those that they vary."""
+    """Where rows depart from the authors' code; surefoot's from the rows that they vary."""
     return [
         one
         for name, settings in rows.items()
-        for one in departures(published[VARIANTS.get(name, name)], {name: settings})
+        for one in departures(published[VARIANTS.get(name, name)].in_authors_code, {name: settings})
     ]
 
 

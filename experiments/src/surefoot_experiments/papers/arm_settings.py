@@ -11,10 +11,12 @@ from surefoot.estimators import AdaptiveTruncation
 from surefoot.features import Exact, Features, LeverageSampling
 from surefoot.widths import Width
 from surefoot_experiments.baselines import as_published
-from surefoot_experiments.harness.departures import setting
+from surefoot_experiments.harness.departures import setting, stated
 from surefoot_experiments.problems import ArmProblem
 
 _DELTA = 0.1
+_SO_FAR: Literal["rewards so far"] = "rewards so far"
+_NEXT, _ONE_MORE = stated("round to come"), stated("ln((m + 1) T)")
 
 
 class Oversampling(Protocol):
@@ -67,8 +69,14 @@ class TGP:
     """TGP-UCB; the defaults are those of the authors' code."""
 
     width: Literal["as published"] = setting("width β", default="as published")
+    counted: Literal["rewards so far"] = setting("t in the width", default=_SO_FAR)
     bound: str = setting("B", default="max|f|")
     ridge: float = setting("ridge λ", default=1.0)
+
+    @property
+    def in_authors_code(self) -> TGP:
+        """The settings with what the authors' code has otherwise."""
+        return replace(self, counted=_NEXT)
 
     def __call__(
         self, problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None
@@ -109,8 +117,17 @@ class ATA:
         "root of V in the truncation", default="symmetric"
     )
     width: Literal["as published", "theorem's"] = setting("width β", default="as published")
+    counted: Literal["rewards so far"] = setting("t in the width", default=_SO_FAR)
     bound: Literal["max|f|", "norm of f"] = setting("B", default="max|f|")
     ridge: float = setting("ridge λ", default=1.0)
+
+    @property
+    def in_authors_code(self) -> ATA:
+        """The settings with what the authors' code has otherwise."""
+        if self.features != "nystrom":
+            return replace(self, counted=_NEXT)
+        width = stated(f"{self.width}, L = {_ONE_MORE}")
+        return replace(self, threshold=_ONE_MORE, width=width)
 
     def __call__(
         self, problem: ArmProblem, rounds: int, seed: int, *, moment: Moment | None = None

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from surefoot import Arms, Moment, kernels
+from surefoot import Arms, InvalidInput, Moment, kernels
 from surefoot_experiments.harness.departures import setting
 from surefoot_experiments.harness.trial import Purpose, Trial
 from surefoot_experiments.problems import (
@@ -28,6 +28,7 @@ _SCALES: dict[str, Scaling] = {
     "max|f| = 1": "largest",
     "[0, 1], by minimum and maximum": "range",
 }
+_EVEN, _ON_ARMS = "0, 1/(n - 1), ..., 1", "arms, drawn with replacement"
 _LAWS: dict[str, Law] = {
     "f + Student-t(3) noise": Additive(StudentT(3.0, 1.0)),
     "Pareto of shape 2 and scale f / 2": ParetoRewards(2.0),
@@ -43,7 +44,9 @@ class Synthetic:
     )
     lengthscale: float = setting("lengthscale", default=0.2)
     arms: int = setting("arms", default=100)
+    places: str = setting("places of the arms", default=_EVEN)
     supports: int = setting("support points", default=100)
+    drawn: str = setting("support points are", default=_ON_ARMS)
     least: float = setting("least coefficient (the largest is 1)", default=-1.0)
     scaling: str = setting("scale of f", default="max|f| = 1")
     rewards: str = setting("rewards", default="f + Student-t(3) noise")
@@ -56,6 +59,8 @@ class Synthetic:
 
     def function(self, generator: Generator) -> KernelFunction:
         """A random function."""
+        if (self.places, self.drawn) != (_EVEN, _ON_ARMS):
+            raise InvalidInput(f"{self} is not built here: it is only compared with.")
         made = {
             "squared exponential": kernels.squared_exponential(self.lengthscale),
             "Matérn-5/2": kernels.matern(2.5, self.lengthscale),

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 
 from surefoot import Optimizer
-from surefoot.acquisition import By, Lacing
+from surefoot.acquisition import By, Lacing, SurrogateBound
+from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import v_ucb
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
 from surefoot.widths import Width, constant, srinivas
 from surefoot_experiments import problems
-from surefoot_experiments.baselines import ExpectedRisk, rho_kg
-from surefoot_experiments.harness.departures import Departure, departures, setting
+from surefoot_experiments.baselines import ExpectedRisk, RiskKnowledgeGradient, rho_kg
+from surefoot_experiments.harness.departures import Departure, departures, setting, stated
 from surefoot_experiments.harness.trial import Trial
 from surefoot_experiments.problems import RiskProblem
 from surefoot_experiments.problems.noise import Noise
@@ -35,12 +37,54 @@ def _fit(kernel: str, prior: str, every: int, estimator: Estimator) -> Hyperpara
     return HyperparameterFit(_NU[kernel], dof=dof, every=every, lengthscales=_PRIORS[prior])  # type: ignore[arg-type]
 
 
+class Search(Protocol):
+    """How V-UCB searches for a design where Z has a density."""
+
+    def __call__(self, lacing: Lacing) -> Literal["quantiles"] | SurrogateBound: ...
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """By the quantile of values that fill the environment evenly."""
+
+    def __call__(self, lacing: Lacing) -> Literal["quantiles"]:
+        return "quantiles"
+
+    def __str__(self) -> str:
+        return "quantiles"
+
+
+@dataclass(frozen=True)
+class Surrogates:
+    """By local neural surrogates."""
+
+    starts: int = 8
+    network: Surrogate = field(default_factory=Surrogate)
+
+    def __call__(self, lacing: Lacing) -> SurrogateBound:
+        return SurrogateBound(lacing, self.starts, self.network)
+
+    def __str__(self) -> str:
+        net = self.network
+        return (
+            f"surrogates from {self.starts} starts; {net.fit_steps} steps of the first fit, "
+            f"{net.refit_steps} of the others; at most {net.climb_steps} steps in each of "
+            f"{net.balls} balls of radius {net.radius:g}"
+        )
+
+
+_AUTHORS_SEARCH = stated(  # scripts and functions of github.com/qphong/BayesOpt-LV
+    "surrogates from 50 starts on a grid; 1,000 steps of each fit; 2,000 steps in squares of half "
+    "the side 0.1, halved where they are not left"
+)
+
+
 @dataclass(frozen=True)
 class VUCB:
     """Settings of V-UCB."""
 
     lacing: Lacing = setting("lacing value")
-    search: str = setting("search for x")
+    search: Search = setting("search for x")
     width: Width = setting("width")
     kernel: str = setting("kernel", default=SQUARED_EXPONENTIAL)
     prior: str = setting("prior of the hyperparameters", default=NO_PRIOR)
@@ -53,7 +97,7 @@ class VUCB:
             problem.joint,
             level=level_of(problem),
             lacing=self.lacing,
-            search=self.search,  # type: ignore[arg-type]
+            search=self.search(self.lacing),
             width=self.width,
             estimator=self.estimator,
             hyperparameters=_fit(self.kernel, self.prior, self.every, self.estimator),
@@ -67,8 +111,10 @@ class RhoKG:
     """Settings of rho-KG^apx."""
 
     values: int | str = setting("values of Z")
-    fantasies: int | str = setting("fantasies")
+    fantasies: int = setting("fantasies")
     samples: int | str = setting("functions of each posterior")
+    raw: int | str = setting("random pairs that are screened")
+    starts: int | str = setting("starts of the ascent")
     kernel: str = setting("kernel")
     prior: str = setting("prior of the hyperparameters")
     every: int = setting("rounds between fits")
@@ -79,9 +125,13 @@ class RhoKG:
         return rho_kg(
             problem.joint,
             level=level_of(problem),
-            fantasies=int(self.fantasies),
-            samples=int(self.samples),
-            values=int(self.values),
+            policy=RiskKnowledgeGradient(
+                self.fantasies,
+                int(self.samples),
+                int(self.values),
+                raw=int(self.raw),
+                starts=int(self.starts),
+            ),
             recommendation=self.recommendation,
             hyperparameters=_fit(self.kernel, self.prior, self.every, LeastSquares()),
             initial=0,
@@ -156,7 +206,8 @@ def _rows_of(trial: Trial) -> tuple[bytes, bytes]:
 PROB, UNIF, CODE = "V-UCB Prob", "V-UCB Unif", "V-UCB Prob, width 3"
 QUANTILES, OWN = "V-UCB Prob, quantiles", "surefoot's V-UCB"
 KG, OWN_KG, RANDOM = "rho-KG as in BoRisk", "surefoot's rho-KG", "random"
-_BOTORCH_PRIORS = "Gamma(3, 6), Gamma(2, 0.15), Gamma(1.1, 0.05)"
+_BORISK_PRIORS = "Gamma(3, 6), Gamma(2, 0.15), noise Gamma(1.1, 0.5)"
+_QUANTILES = Quantiles()
 
 
 def v_ucb_rows(initial: int, *, continuous: bool) -> dict[str, Row]:
@@ -165,31 +216,42 @@ def v_ucb_rows(initial: int, *, continuous: bool) -> dict[str, Row]:
     Ties of the probability are broken as in the authors' code with its option for it, and the width
     of 3 is that of its script for finite Z.
     """
-    search = "surrogate" if continuous else "quantiles"
+    search = Surrogates() if continuous else _QUANTILES
     prob = VUCB("prob-random", search, srinivas(delta=0.1, initial=initial))
     unif, code = replace(prob, lacing="unif"), replace(prob, width=constant(3.0))
+    published = replace(prob, search=_AUTHORS_SEARCH) if continuous else prob
     rows = [
-        Row(PROB, prob, prob),
-        Row(UNIF, unif, unif),
-        Row(CODE, code, code),
-        Row(QUANTILES, replace(prob, search="quantiles"), prob),
-        Row(OWN, surefoot_v_ucb(), prob),
+        Row(PROB, prob, published),
+        Row(UNIF, unif, replace(published, lacing="unif")),
+        Row(CODE, code, replace(published, width=constant(3.0))),
+        Row(QUANTILES, replace(prob, search=_QUANTILES), published),
+        Row(OWN, surefoot_v_ucb(), published),
     ]
     return {row.name: row for row in rows}
 
 
 def surefoot_v_ucb(estimator: Estimator = LeastSquares()) -> VUCB:
     """The library's default."""
-    return VUCB("prob", "quantiles", srinivas(), prior=GAMMA_PRIOR, estimator=estimator)
+    return VUCB("prob", _QUANTILES, srinivas(), prior=GAMMA_PRIOR, estimator=estimator)
 
 
 def rho_kg_rows(values: int, *, continuous: bool) -> dict[str, Row]:
     """rho-KG^apx as its authors' code has it, and with the fit and recommendation of V-UCB."""
     rule = ExpectedRisk(max(values, 2), 10)
-    borisk = RhoKG(values, 10, 10, MATERN, GAMMA_PRIOR, 1, rule)
-    stated = values if continuous else NOT_STATED
+    borisk = RhoKG(values, 10, 10, 512, 6, MATERN, GAMMA_PRIOR, 1, rule)
     paper = replace(
-        borisk, values=stated, fantasies=NOT_STATED, samples=NOT_STATED, prior=_BOTORCH_PRIORS
+        borisk,
+        values=values if continuous else NOT_STATED,
+        samples="40, later 10",
+        raw="250 d to 500 d",
+        starts="10 d",
+        prior=_BORISK_PRIORS,
     )
-    own = RhoKG(40 if continuous else values, 10, 10, SQUARED_EXPONENTIAL, GAMMA_PRIOR, 3, "mean")
+    own = replace(
+        borisk,
+        values=40 if continuous else values,
+        kernel=SQUARED_EXPONENTIAL,
+        every=3,
+        recommendation="mean",
+    )
     return {KG: Row(KG, borisk, paper), OWN_KG: Row(OWN_KG, own, paper)}
