@@ -145,6 +145,9 @@ class TestSurrogate:
     def test_by_name(self) -> None:
         named = sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search="surrogate")
         assert named.policy == SurrogateBound()
+        as_authors = SurrogateBound("unif", starts=50)
+        given = sf.algorithms.v_ucb(self.SPACE, KERNEL, level=0.2, search=as_authors)
+        assert given.policy is as_authors
 
     def test_it_says_what_it_is_not_for(self) -> None:
         finite = sf.Joint(LINE, sf.FiniteEnvironment([0.0, 1.0]))
