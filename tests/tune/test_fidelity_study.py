@@ -67,7 +67,9 @@ def test_errors_name_the_key(write, new, key, message):
 
 
 def test_a_command_contains_the_level(write):
-    with pytest.raises(StudyFileError, match="seconds"):
+    with pytest.raises(
+        StudyFileError, match=r"fidelity.seconds: not used .* no table \[fidelity\]"
+    ):
         StudyFile.load(write(("{seconds}", "5")))
 
 

@@ -127,6 +127,7 @@ class CommandTemplate:
         *,
         observed: bool = False,
         given: Mapping[str, Sequence[Any]] | None = None,
+        home: str = "environment",
     ) -> None:
         """Check that the placeholders are the parameters and variables, and that formats fit.
 
@@ -135,6 +136,7 @@ class CommandTemplate:
             environment: Example values of each variable of the environment.
             observed: Whether the environment is observed; then it must not occur.
             given: Example values of each given variable, which may occur.
+            home: Table of the study file that has the variables.
 
         Raises:
             InvalidCommand: If one is unknown or missing, or a format does not fit its values.
@@ -159,12 +161,12 @@ class CommandTemplate:
             )
         for name in required:
             if name not in used:
-                otherwise = "no such parameter"
-                if name in variables:
+                otherwise = f"no table [{home}]" if name in variables else "no such parameter"
+                if name in variables and home == "environment":
                     otherwise = 'environment.control = "observed"'
                 raise InvalidCommand(
                     f"not used in objective.command; expected {{{name}}} in it, or {otherwise}",
-                    key=f"{'environment' if name in variables else 'parameters'}.{name}",
+                    key=f"{home if name in variables else 'parameters'}.{name}",
                 )
         for piece in pieces:
             for value in examples[str(piece.parameter)]:

@@ -44,6 +44,8 @@ class Scheme:
 
     table: ClassVar[str] = ""
     """Where the study file asks for it."""
+    home: ClassVar[str] = "environment"
+    """Table of the study file that has its variables."""
     excluded: ClassVar[Mapping[str, str]] = {}
     """Keys of the study file that do not go together with it, and what is expected instead."""
     is_replayed: ClassVar[bool] = True
@@ -183,6 +185,7 @@ class Level(Scheme):
     """A trial measures its configuration at a level of fidelity that it chooses."""
 
     table: ClassVar[str] = "[fidelity]"
+    home: ClassVar[str] = "fidelity"
     excluded: ClassVar[Mapping[str, str]] = {
         "environment": _ONE_OF,
         "risk": "expected none: what counts is the value at the highest level",

@@ -137,8 +137,8 @@ class Contents(Section):
                 f"given beside {safe[0]} = true, where the search begins around the defaults; "
                 "expected one of the two",
             )
-        variables, given = self.scheme.variables, self.scheme.given
-        table = "environment" if self.fidelity is None else "fidelity"
+        scheme = self.scheme
+        variables, given, table = scheme.variables, scheme.given, scheme.home
         for name in self.parameters:
             self._check_name(f"parameters.{name}", name)
         for name in (*variables, *given):
@@ -165,8 +165,9 @@ class Contents(Section):
             CommandTemplate.parse(self.objective.command).check(
                 {name: one.examples() for name, one in self.parameters.items()},
                 {name: one.examples() for name, one in variables.items()},
-                observed=self.scheme.observed,
+                observed=scheme.observed,
                 given={name: one.examples() for name, one in given.items()},
+                home=table,
             )
         for key, line in (("setup", self.objective.setup), ("teardown", self.objective.teardown)):
             if line is not None:
