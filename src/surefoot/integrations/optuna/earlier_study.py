@@ -1,47 +1,84 @@
-"""Belief of an older study of a related system, in the search space of a new one."""
+"""An older study of a related system, in the search space of a new one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from optuna.trial import FrozenTrial
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.algorithms import robust_ucb
-from surefoot.beliefs import Belief
-from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement
+
+if TYPE_CHECKING:
+    from surefoot.beliefs import Belief
+    from surefoot.integrations.optuna.encoding import Encoding
 
 _LEAST = 2  # trials
 
 
-def earlier_belief(
-    trials: Sequence[FrozenTrial], encoding: Encoding, sign: float, log: bool
-) -> Belief:
-    """Belief of the values of older trials.
+@dataclass(frozen=True)
+class OlderStudy:
+    """An older study of a related system.
 
     Args:
-        trials: Completed trials of the older study.
-        encoding: Encoding of the new search space.
-        sign: 1 to maximise, -1 to minimise, in both studies.
-        log: Whether logarithms are modelled.
-
-    Raises:
-        InvalidInput: If fewer than two trials have values in the search space.
+        direction: Its direction.
+        trials: Its completed trials.
     """
-    rows = []
-    for trial in trials:
-        point, value = encoding.encode(trial.params), trial.value
-        if point is None or value is None or not math.isfinite(value) or (log and value <= 0.0):
-            continue
-        reward = sign * (math.log(value) if log else value)
-        rows.append(Measurement(point, {OBJECTIVE: reward}))
-    if len(rows) < _LEAST:
-        names = ", ".join(encoding.distributions)
-        raise InvalidInput(
-            f"`prior` has {len(rows)} finished trials with values of {names} in their ranges, "
-            f"expected at least {_LEAST}: pass a study of the same parameters."
-        )
-    optimizer = robust_ucb(encoding.box, effects=())
-    optimizer.record(rows)
-    return optimizer.belief()
+
+    direction: StudyDirection
+    trials: Sequence[FrozenTrial]
+
+    @classmethod
+    def of(cls, study: Study) -> OlderStudy:
+        """An older study, as it is now.
+
+        Raises:
+            InvalidInput: If it is no study, or has several objectives.
+        """
+        if not isinstance(study, Study):
+            raise InvalidInput(
+                f"`prior` is {study!r}, expected a study: pass `optuna.load_study(...)`."
+            )
+        if len(study.directions) > 1:
+            raise InvalidInput("`prior` has several objectives, expected one.")
+        return cls(study.direction, study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+
+    def belief(self, encoding: Encoding, direction: StudyDirection, log: bool) -> Belief:
+        """Belief of the values of its trials.
+
+        Args:
+            encoding: Encoding of the new search space.
+            direction: Direction of the new study.
+            log: Whether logarithms are modelled.
+
+        Raises:
+            InvalidInput: If the new study has another direction, or fewer than two trials have
+                values in its search space.
+        """
+        from surefoot.algorithms import robust_ucb
+
+        if direction != self.direction:
+            raise InvalidInput(
+                f"`prior` is to {self.direction.name.lower()}, expected the direction of the "
+                f"study, {direction.name.lower()}."
+            )
+        sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
+        rows = []
+        for trial in self.trials:
+            point, value = encoding.encode(trial.params), trial.value
+            if point is None or value is None or not math.isfinite(value) or (log and value <= 0.0):
+                continue
+            reward = sign * (math.log(value) if log else value)
+            rows.append(Measurement(point, {OBJECTIVE: reward}))
+        if len(rows) < _LEAST:
+            names = ", ".join(encoding.distributions)
+            raise InvalidInput(
+                f"`prior` has {len(rows)} finished trials with values of {names} in their ranges, "
+                f"expected at least {_LEAST}: pass a study of the same parameters."
+            )
+        optimizer = robust_ucb(encoding.box, effects=())
+        optimizer.record(rows)
+        return optimizer.belief()

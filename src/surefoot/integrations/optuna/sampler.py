@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from surefoot._internal import checks
-from surefoot._internal.effects import EFFECTS
-from surefoot._internal.estimands import ESTIMANDS, Estimand
+from surefoot._internal.estimands import Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
 from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
 from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import write_failure, write_start
-from surefoot.integrations.optuna.objectives import names_of, of_objective, signs_of
+from surefoot.integrations.optuna.objectives import of_objective
 from surefoot.integrations.optuna.reservation import write_reservation
+from surefoot.integrations.optuna.search import Search, Subject, subject_of
 from surefoot.integrations.optuna.search_space import SearchSpace
 from surefoot.parameters import ParameterConstraint
 from surefoot.types import Constraint, InvalidInput, NotReady, Objective
@@ -34,7 +34,6 @@ from surefoot.types import Constraint, InvalidInput, NotReady, Objective
 if TYPE_CHECKING:
     import torch
 
-    from surefoot.acquisition import Policy
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
     from surefoot.integrations.optuna.study_belief import StudyBelief
@@ -159,43 +158,28 @@ class SurefootSampler(BaseSampler):
         if seed is not None:
             checks.count("seed", seed, least=0)
         self._entropy = np.random.SeedSequence(seed)
-        if initial is not None:
-            checks.count("initial", initial, least=0)
         _check_search_space(search_space)
-        _check_environment(environment, risk, search_space)
-        self.environment, self.risk = environment, risk
-        self._fidelity = None
-        if fidelity is not None:
-            self.environment, self.risk, self._fidelity = _of_fidelity(fidelity, environment)
-            _check_names(self.environment, search_space)
+        subject = subject_of(environment, risk, fidelity)
+        _check_names(subject, search_space)
         self._search_space = _declared(search_space, require)
-        self._guess = _checked_guess(guess, self._search_space)
-        self._prior = _checked_prior(prior, self.environment)
-        self._initial = initial
-        # the default is not tried, which would load torch
-        self._device = device if device == "cpu" else checks.device(device)
-        checks.constraints(constraints)
-        self._constraints, self._log = constraints, checks.truth("log", log)
-        checks.objectives(objectives)
-        self.objectives = dict(objectives or {})
-        if both := {*self.objectives} & {*(constraints or ())}:
-            raise InvalidInput(
-                f"{min(both)!r} is in `objectives` and in `constraints`, expected different names."
-            )
-        self._effects = checks.names("effects", effects, *EFFECTS)
-        if log and environment is not None:
-            raise InvalidInput(
-                "`log` and `environment` cannot both be given: the risk is that of the values."
-            )
-        self._safe = checks.truth("safe", safe)
-        _check_safe(self._safe, constraints, self.environment)
-        self._repeats = checks.count("repeats", repeats)
-        self._unstable = unstable if unstable is None else checks.positive("unstable", unstable)
-        if (repeats > 1 or unstable is not None) and self.environment is not None:
-            raise InvalidInput(
-                "`repeats` or `unstable` came with `environment` or `fidelity`, under which no two "
-                "measurements are alike: leave them out."
-            )
+        self._search = Search(
+            subject,
+            initial,
+            device,
+            constraints or {},
+            objectives or {},
+            log,
+            effects,
+            estimand,
+            repeats,
+            unstable,
+            {} if guess is None else guess,
+            None if prior is None else OlderStudy.of(prior),
+            safe,
+        )
+        if self._search_space is not None and guess:
+            known = self._search_space.named.encoding
+            _ = known.part(known.box, guess)  # raises where it has other names
         if constraints_func is not None:
             if not callable(constraints_func):
                 raise InvalidInput(
@@ -208,8 +192,6 @@ class SurefootSampler(BaseSampler):
                 stacklevel=2,
             )
         self._constraints_func = constraints_func
-        checks.choice("estimand", estimand, *ESTIMANDS)
-        self._estimand: Estimand = estimand
         self._independent = RandomSampler(seed=self._draw_seed())
         self._first_seed = self._draw_seed()  # of the first tracker, whoever asks for it first
         self._tracker: StudyTracker | None = None
@@ -217,6 +199,16 @@ class SurefootSampler(BaseSampler):
         self._first_number: int | None = None  # of the trials that this sampler samples
         self._probed: tuple[int, str] | None = None  # trial and parameter that may be fixed outside
         self._lock = threading.RLock()
+
+    @property
+    def environment(self) -> StudyEnvironment | None:
+        """The environment that each trial records, None where there is none."""
+        return self._search.subject.environment
+
+    @property
+    def objectives(self) -> Mapping[str, Objective]:
+        """Further objectives that a trial records beside its value, by name."""
+        return self._search.objectives
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -251,7 +243,7 @@ class SurefootSampler(BaseSampler):
                 several objectives has an environment or `repeats`; it has failed.
         """
         with self._failing(study, trial):
-            self._check_objectives(study)
+            self._search.check_study(study)
         write_start(study, trial)
         if self._first_number is None:
             self._begin_at(trial.number)
@@ -373,7 +365,7 @@ class SurefootSampler(BaseSampler):
                 params = self._propose(study, trial, tracker, part)
                 if param_name in params and _includes(param_distribution, params[param_name]):
                     return params[param_name]
-        if self._safe or any(one.safe for one in (self._constraints or {}).values()):
+        if self._search.is_safe:
             with self._failing(study, trial):
                 raise NotReady(
                     f"parameter {param_name!r} would be random, which is not safe: pass its "
@@ -407,10 +399,10 @@ class SurefootSampler(BaseSampler):
             from surefoot.integrations.optuna.constraints import write_constraints
 
             write_constraints(study, trial, self._constraints_func(trial))
-        if self._constraints and state in (TrialState.COMPLETE, TrialState.PRUNED):
+        if self._search.constraints and state in (TrialState.COMPLETE, TrialState.PRUNED):
             from surefoot.integrations.optuna.constraints import write_limits
 
-            write_limits(study, trial, self._constraints)
+            write_limits(study, trial, self._search.constraints)
         if state == TrialState.FAIL:
             write_failure(study, trial)
 
@@ -486,13 +478,13 @@ class SurefootSampler(BaseSampler):
             )
         with self._undisturbed():
             trials = study.get_trials(deepcopy=False) if trials is None else trials
-            every = range(1 + len(self.objectives))
+            every = range(self._search.number_of_objectives(study))
             space, encoding = self._space_of(study, trials)
             if self._tracker is None and study.sampler is self:
-                self._tracker = self._new_tracker(study, encoding, self._first_seed, every)
+                self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
             if tracker is None or not tracker.matches(study, space.distributions):
-                tracker = self._new_tracker(study, encoding, 0, every)
+                tracker = self._search.tracker(study, encoding, 0, every)
             return self._model(study, tracker, trials)
 
     def of_objective(
@@ -522,7 +514,7 @@ class SurefootSampler(BaseSampler):
             trials = study.get_trials(deepcopy=False) if trials is None else trials
             projected = of_objective(trials, index, len(directions))
             _, encoding = self._space_of(study, projected)
-            tracker = self._new_tracker(study, encoding, 0, [index])
+            tracker = self._search.tracker(study, encoding, 0, [index])
             return self._model(study, tracker, projected, index)
 
     def _space_of(
@@ -560,7 +552,7 @@ class SurefootSampler(BaseSampler):
             found = self._belief_of(tracker, trials)
         except NotReady as error:
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-            raise _no_value(study, complete, space, self._log) from error
+            raise _no_value(study, complete, space, self._search.log) from error
         if space.when or space.require:
             return found
         branches = branches_of(trials, {*found.trials})
@@ -570,12 +562,9 @@ class SurefootSampler(BaseSampler):
 
     def _belief_of(self, tracker: StudyTracker, trials: Sequence[FrozenTrial]) -> StudyBelief:
         """Belief from the trials of a study, in its units."""
-        from surefoot.integrations.optuna.risk_over_environment import RiskOverEnvironment
         from surefoot.integrations.optuna.study_belief import StudyBelief
 
-        found, over = tracker.belief(trials), None
-        if self.environment is not None and self.risk is not None:
-            over = RiskOverEnvironment(self.environment, self.risk)
+        found = tracker.belief(trials)
         by = tracker.optimizer.reporting.by
         return StudyBelief(
             found.belief,
@@ -583,8 +572,8 @@ class SurefootSampler(BaseSampler):
             found.numbers,
             found.configuration,
             by,
-            over,
-            declared=self.objectives,
+            self._search.subject.over,
+            declared=self._search.objectives,
         )
 
     def _branch_models(
@@ -597,7 +586,7 @@ class SurefootSampler(BaseSampler):
         for branch in branches:
             encoding = Encoding.of(branch.space)
             if encoding is not None:
-                tracker = self._new_tracker(study, encoding, 0, [objective])
+                tracker = self._search.tracker(study, encoding, 0, [objective])
                 found = self._belief_of(tracker, branch.trials)
                 models.append(replace(found, constant=branch.constant))
         return models
@@ -639,88 +628,13 @@ class SurefootSampler(BaseSampler):
         tracker = self._tracker
         if tracker is None or not tracker.matches(study, search_space.distributions):
             seed = self._first_seed if tracker is None else self._draw_seed()
-            every = range(len(study.directions) + len(self.objectives))
-            tracker = self._new_tracker(study, encoding, seed, every)
+            every = range(self._search.number_of_objectives(study))
+            tracker = self._search.tracker(study, encoding, seed, every)
             if seed == self._first_seed and self._first_number:
                 tracker.optimizer.reseed(self._draw_seed())  # after the initial design
         self._tracker = tracker
         tracker.read(trials)
         return tracker
-
-    def _new_tracker(
-        self, study: Study, encoding: Encoding, seed: int, objectives: Sequence[int]
-    ) -> StudyTracker:
-        """A tracker of one objective or several, without trials."""
-        from surefoot.acquisition import HypervolumeImprovement, Instability, Replication
-        from surefoot.algorithms import robust_ucb
-        from surefoot.integrations.optuna.tracker import StudyTracker
-        from surefoot.spaces import Joint
-
-        environment, space = self.environment, encoding.box
-        spread = math.inf if self._unstable is None else self._unstable
-        has_levels = self._fidelity is not None
-        guess = {name: one for name, one in self._guess.items() if name in encoding.parameters}
-        names = [*names_of(len(study.directions)), *self.objectives]
-        every = [*signs_of(study), *(one.direction for one in self.objectives.values())]
-        signs = [every[index] for index in objectives]
-        further = {names[index]: Objective(every[index] > 0.0) for index in objectives[1:]}
-        policy: Policy | None = None
-        if further:
-            policy = HypervolumeImprovement()
-        elif self._repeats > 1:
-            policy = Replication(most=self._repeats)
-        prior = None
-        if self._prior is not None:
-            from surefoot.integrations.optuna.earlier_study import earlier_belief
-
-            direction, trials = self._prior
-            known = study.directions[objectives[0]]
-            if direction != known:
-                raise InvalidInput(
-                    f"`prior` is to {direction.name.lower()}, expected the direction of the study, "
-                    f"{known.name.lower()}."
-                )
-            prior = earlier_belief(trials, encoding, signs[0], self._log)
-        optimizer = robust_ucb(
-            space
-            if environment is None or has_levels
-            else Joint(space, environment.distribution, environment.observed),
-            risk=None if has_levels else self.risk,
-            fidelity=self._fidelity,
-            policy=policy,
-            instability=Instability(math.log1p(spread) if self._log else spread, not self._log),
-            seed=seed,
-            initial=self._initial,
-            outcomes={**(self._constraints or {}), **further},
-            effects=self._effects,
-            estimand=self._estimand,
-            guess=encoding.named.part(space, guess) if guess else None,
-            prior=prior,
-            safe=self._safe,
-            device=self._device,
-        )
-        return StudyTracker(study, encoding, optimizer, signs, environment, self._device, self._log)
-
-    def _check_objectives(self, study: Study) -> None:
-        """Refuse several objectives with what only one can have."""
-        number = len(study.directions) + len(self.objectives)
-        if self.objectives and len(study.directions) > 1:
-            raise InvalidInput(
-                f"`objectives` came with a study of {len(study.directions)} directions, expected "
-                "a study with one: leave them out."
-            )
-        given = {
-            "fidelity": self._fidelity is not None,
-            "environment": self.environment is not None,
-            "prior": self._prior is not None,
-            "repeats": self._repeats > 1,
-        }
-        if number > 1 and any(given.values()):
-            what = next(name for name, is_there in given.items() if is_there)
-            raise InvalidInput(
-                f"`{what}` came with a study of {number} objectives, expected a single one: leave "
-                "it out."
-            )
 
     @contextmanager
     def _failing(self, study: Study, trial: FrozenTrial) -> Iterator[None]:
@@ -759,39 +673,6 @@ def _declared(
     if space.require:
         require = [*space.require, *require]
     return _sorted(replace(space, require=require) if require else space)
-
-
-def _checked_guess(guess: Mapping[str, Any] | None, space: SearchSpace | None) -> dict[str, Any]:
-    """The guessed values by name, of parameters of the space if it is declared."""
-    if guess is None:
-        return {}
-    if not isinstance(guess, Mapping) or not all(isinstance(name, str) for name in guess):
-        raise InvalidInput(
-            f"`guess` is {checks.shown(guess)}, expected values of some parameters by name."
-        )
-    if space is not None:
-        known = space.named.encoding
-        _ = known.part(known.box, guess)
-    return dict(guess)
-
-
-def _checked_prior(
-    prior: Study | None, environment: StudyEnvironment | None
-) -> tuple[StudyDirection, Sequence[FrozenTrial]] | None:
-    """Direction and completed trials of an older study."""
-    if prior is None:
-        return None
-    if not isinstance(prior, Study):
-        raise InvalidInput(
-            f"`prior` is {prior!r}, expected a study: pass `optuna.load_study(...)`."
-        )
-    if len(prior.directions) > 1:
-        raise InvalidInput("`prior` has several objectives, expected one.")
-    if environment is not None:
-        raise InvalidInput(
-            "`prior` came with an `environment` or a `fidelity`: leave one of them out."
-        )
-    return prior.direction, prior.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
 
 
 def _given(trial: FrozenTrial) -> Mapping[str, Any]:
@@ -852,73 +733,13 @@ def _check_search_space(search_space: object) -> None:
         )
 
 
-def _check_safe(
-    safe: bool, constraints: Mapping[str, Constraint] | None, environment: StudyEnvironment | None
-) -> None:
-    limits = [name for name, one in (constraints or {}).items() if one.safe]
-    if environment is not None and (safe or limits):
-        what = "`safe`" if safe else f"`constraints[{limits[0]!r}].safe`"
-        raise InvalidInput(
-            f"{what} is true beside an `environment`, under which a limit is broken by chance: "
-            "leave one of them out."
-        )
-
-
-def _check_environment(
-    environment: StudyEnvironment | None,
-    risk: Risk | None,
-    search_space: Mapping[str, BaseDistribution] | SearchSpace | None,
-) -> None:
-    if environment is not None:
-        from surefoot.integrations.optuna.environment import StudyEnvironment
-
-        if not isinstance(environment, StudyEnvironment):
-            raise InvalidInput(
-                f"`environment` is {environment!r}, expected `StudyEnvironment(names, "
-                "environment)`."
-            )
-    if (environment is None) is not (risk is None):
-        missing = "risk" if risk is None else "environment"
-        raise InvalidInput(
-            f"no `{missing}` came, expected `environment` and `risk` together: pass, for instance, "
-            "`environment=StudyEnvironment(...), risk=VaR(0.1)`."
-        )
-    if risk is not None:
-        from surefoot.risks import checked
-
-        checked(risk)
-    if environment is not None:
-        _check_names(environment, search_space)
-
-
-def _of_fidelity(
-    fidelity: Mapping[str, Fidelity], environment: StudyEnvironment | None
-) -> tuple[StudyEnvironment, Risk, Fidelity]:
-    """The levels as an environment, the risk that is the value at the highest, and the levels."""
-    from surefoot.integrations.optuna.environment import StudyEnvironment
-    from surefoot.risks import Mean
-    from surefoot.spaces import Fidelity
-
-    if environment is not None:
-        raise InvalidInput("`fidelity` came with `environment`, expected one of them.")
-    if (
-        not isinstance(fidelity, Mapping)
-        or len(fidelity) != 1
-        or not all(isinstance(one, Fidelity) for one in fidelity.values())
-    ):
-        raise InvalidInput(
-            f"`fidelity` is {checks.shown(fidelity)}, expected one name with its levels, such as "
-            '{"seconds": Fidelity([5, 30, 120], cost=[5, 30, 120])}.'
-        )
-    ((name, one),) = fidelity.items()
-    return StudyEnvironment.of_fidelity(name, one), Mean(), one
-
-
 def _check_names(
-    environment: StudyEnvironment, search_space: Mapping[str, BaseDistribution] | SearchSpace | None
+    subject: Subject, search_space: Mapping[str, BaseDistribution] | SearchSpace | None
 ) -> None:
-    names = {} if search_space is None else SearchSpace.of(search_space).scales
-    both = {*names} & {*environment.names}
+    """Refuse a variable of the environment that is a parameter, too."""
+    if subject.environment is None or search_space is None:
+        return
+    both = {*SearchSpace.of(search_space).scales} & {*subject.environment.names}
     if both:
         raise InvalidInput(
             f"{min(both)!r} is a variable of the environment and in `search_space`, expected "
