@@ -1,10 +1,13 @@
 """What is recommended after failures, and beside points that are not of the space."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 import surefoot as sf
+from surefoot.acquisition.recommendation import _most_probable
 from surefoot.algorithms import robust_ucb
 
 
@@ -125,3 +128,22 @@ def test_equal_values_with_errors_have_an_interval_of_their_size() -> None:
     optimizer.tell_all([[0.1], [0.9]], [3e6, 3e6], sems=[0.5, 0.5])
     best = optimizer.recommend()
     assert 0.1 < best.upper - best.lower < 5.0
+
+
+@pytest.mark.parametrize(
+    ("search", "reported", "best"),
+    [
+        ([0.99, 0.6, 1e-200], [0.5, 0.6, 0.0], 1),  # the search takes the first for an outlier
+        ([0.2, 0.6, 1e-200], [0.5, 0.6, 0.0], 1),
+        ([1e-250, 1e-300, 1e-200], [0.0, 0.0, 0.0], 2),  # only the logarithm tells them apart
+        ([0.6, 0.6, 0.1], [0.6, 0.6, 0.1], 1),  # equally probable, so that of larger mean
+    ],
+)
+def test_of_designs_none_of_which_is_assured_the_most_probable_as_reported(search, reported, best):
+    belief = SimpleNamespace(
+        represented=SimpleNamespace(log_feasibility=lambda _: torch.tensor(search).double().log()),
+        feasibility=lambda _: torch.tensor(reported),
+        reported=SimpleNamespace(mean=lambda x: x[:, 0]),
+    )
+    designs = torch.arange(3.0, dtype=torch.float64)[:, None]
+    assert float(_most_probable(belief, designs)) == best

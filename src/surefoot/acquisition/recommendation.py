@@ -116,31 +116,47 @@ def _best_assured(belief: Belief, by: By, state: PolicyState) -> Tensor:
 
     A measured one, if there is any: whatever is predicted beside a limit, a step may be there.
     """
+    designs, alone = _allowed(belief), replace(belief, constraints=NO_CONSTRAINTS)
+    assured = designs[belief.is_assured(designs)]
+    if len(assured) and not (callable(by) or by == ROUNDS):
+        return _best_measured(alone, by, assured)
     assurance = belief.constraints.assurance
 
     def safe(points: Tensor) -> Tensor:
         return torch.sigmoid(_STEEPNESS * (assurance(points) - _SAFE))
 
-    within = replace(
-        belief, success=belief.success & Probability((safe,)), constraints=NO_CONSTRAINTS
-    )
+    within = replace(alone, success=belief.success & Probability((safe,)))
     best = _best(within, by, state).design
-    designs = _allowed(belief)
-    assured = designs[belief.is_assured(designs)]
-    by_own_rule = callable(by) or by == ROUNDS
-    settled = by_own_rule or not len(assured) or bool((designs == best).all(-1).any())
-    if settled and bool(belief.is_assured(best.unsqueeze(0))):
+    if bool(belief.is_assured(best.unsqueeze(0))):
         return best
-    if not len(assured):
-        with torch.no_grad():
-            logs = belief.represented.log_feasibility(designs)
-            # What is reported, where the search takes values that break a limit for outliers.
-            chance = belief.feasibility(designs).to(logs)
-            known = chance > _RESOLVED
-            logs = torch.where(known, torch.minimum(logs, chance.log()), logs)
-        likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
-        return likely[best_row(within.reported.mean, likely)]
-    return assured[best_row(within.reported.mean, assured)]
+    if len(assured):
+        return assured[best_row(alone.reported.mean, assured)]
+    return _most_probable(belief, designs)
+
+
+def _best_measured(belief: Belief, by: By, designs: Tensor) -> Tensor:
+    """The best (dx,) of measured designs (n, dx), constraints aside."""
+    if by == CROSS_VALIDATED and not belief.space.has_environment:
+        validation = belief.cross_validation
+        if not validation.is_predictive:
+            among = (belief.designs[:, None] == designs).all(-1).any(-1)
+            if bool(among.any()):
+                return _best_rewarded(belief, validation, among)
+    return designs[best_row(_judged(belief, by), designs)]
+
+
+def _most_probable(belief: Belief, designs: Tensor) -> Tensor:
+    """Of designs (n, dx) of which none is assured, the one most probable to keep the constraints.
+
+    Of those that are equally probable, the one of largest mean.
+    """
+    with torch.no_grad():
+        logs = belief.represented.log_feasibility(designs)
+        # What is reported, where the search takes values that break a limit for outliers.
+        chance = belief.feasibility(designs).to(logs)
+        logs = torch.where(chance > _RESOLVED, torch.minimum(logs, chance.log()), logs)
+    likely = designs[logs >= logs.max() - _ROUNDING * logs.max().abs().clamp_min(1.0)]
+    return likely[best_row(belief.reported.mean, likely)]
 
 
 def _best(belief: Belief, by: By, state: PolicyState) -> Location:
@@ -150,10 +166,7 @@ def _best(belief: Belief, by: By, state: PolicyState) -> Location:
         return _of_rounds(belief, state.memory)
     if callable(by):
         return _best_by(by, belief, state)
-    judged = belief.interval(belief)
-
-    def value(x: Tensor) -> Tensor:
-        return judged.bound(x, -judged.width if by == "lower" else 0.0)
+    value = _judged(belief, by)
 
     def plug_in(x: Tensor) -> Tensor:
         return belief.bound(x, -belief.width if by == "lower" else 0.0)
@@ -162,6 +175,12 @@ def _best(belief: Belief, by: By, state: PolicyState) -> Location:
         return _best_alone(by, value, plug_in, belief)
     designs = _shortlist(_allowed(belief), plug_in, belief)
     return space.design.locate(designs[best_row(value, designs)])
+
+
+def _judged(belief: Belief, by: By) -> Score:
+    """The mean or the lower bound that is reported."""
+    judged = belief.interval(belief)
+    return lambda x: judged.bound(x, -judged.width if by == "lower" else 0.0)
 
 
 def _shortlist(designs: Tensor, score: Score, belief: Belief) -> Tensor:
