@@ -29,7 +29,6 @@ SPACE = SearchSpace(
     special={"checkpoint": [0]},
 )
 ENCODING = Encoding.of(SPACE)
-optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import optuna
@@ -17,14 +17,6 @@ from surefoot.integrations.optuna import ENVIRONMENT, StudyEnvironment, Surefoot
 from surefoot.integrations.optuna.constraints import constraints_of
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def limited(noise: float) -> Callable[[Trial], float]:

@@ -2,7 +2,7 @@
 
 import runpy
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,6 @@ from surefoot.integrations.optuna import (
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 REFERENCE = {"cost": 1.2, "speed": -0.2}
 EXAMPLE = Path(__file__).parents[3] / "examples" / "optuna_front.py"
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def study_of(

@@ -1,7 +1,5 @@
 """What a model of a study shows: conditional spaces, studies of others, and no trace in the run."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import optuna
 import pytest
@@ -14,14 +12,6 @@ from surefoot.integrations.optuna import SurefootSampler
 from surefoot.integrations.optuna.encoding import Encoding
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def conditional(trial: Trial | FixedTrial) -> float:

@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,6 @@ import surefoot as sf
 from surefoot.integrations.optuna import BLAMELESS, INTERRUPTED, SurefootSampler
 
 Objective = Callable[[Trial], float]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def bowl(trial: Trial) -> float:

@@ -15,7 +15,6 @@ from surefoot.integrations.optuna.encoding import Encoding
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 
 SIZES = [512, 1024, 4096, 16384, 65536]
-optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Workers that share a study: what each knows of the others' running trials."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import optuna
@@ -18,14 +17,6 @@ pytestmark = pytest.mark.slow
 
 LINE = {"x": FloatDistribution(0.0, 1.0)}
 SMALL = {"k": IntDistribution(0, 1), "mode": CategoricalDistribution(["a", "b"])}
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 class Workers:

@@ -19,7 +19,6 @@ SCALES = {
     "mode": CategoricalDistribution(["fast", "safe"]),
 }
 RULES = ["a + b <= 10", "n <= 100 + 10 * a", "mode != 'fast' or b >= 1"]
-optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def _objective(trial: optuna.Trial) -> float:

@@ -2,7 +2,6 @@
 
 import pickle
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,6 @@ from surefoot.integrations.optuna import StudyEnvironment, SurefootSampler, beli
 
 UNIT = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 EXAMPLE = Path(__file__).parents[3] / "examples" / "optuna_objectives.py"
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def values(params: dict[str, Any]) -> tuple[float, float]:

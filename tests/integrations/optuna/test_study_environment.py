@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 
 import numpy as np
 import optuna
@@ -22,14 +21,6 @@ UNIFORM = StudyEnvironment(
     ["load"], sf.ContinuousEnvironment(torch.distributions.Uniform(0.0, 1.0))
 )
 SPACE = {"x": FloatDistribution(0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def known(x: float, load: float) -> float:
