@@ -59,7 +59,7 @@ class StudyBelief:
         over: Environment of the study and the risk over it, if there is one.
         constant: Values of the parameters that do not vary, by name.
         branches: Function that returns the beliefs of the branches of a conditional search space,
-            each with all parameters of its trials; None where all trials have the same ones.
+            each with all parameters of its trials; none where all trials have the same ones.
         declared: Further objectives by name.
 
     Example:
@@ -80,7 +80,7 @@ class StudyBelief:
     by: By
     over: RiskOverEnvironment | None = None
     constant: Mapping[str, Any] = field(default_factory=dict)
-    branches: Callable[[], list[StudyBelief]] | None = None
+    branches: Callable[[], list[StudyBelief]] = list
     declared: Mapping[str, Objective] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
@@ -146,11 +146,10 @@ class StudyBelief:
         Raises:
             InvalidInput: If it is none of these.
         """
-        other, branches = replace(self, belief=self.belief.of_estimand(estimand)), self.branches
-        if branches is None:
-            return other
         return replace(
-            other, branches=lambda: [branch.of_estimand(estimand) for branch in branches()]
+            self,
+            belief=self.belief.of_estimand(estimand),
+            branches=lambda: [branch.of_estimand(estimand) for branch in self._branches],
         )
 
     def of_objective(self, name: str) -> StudyBelief:
@@ -163,7 +162,7 @@ class StudyBelief:
             A copy, in the units and the direction of that objective.
         """
         further = self.belief.of_outcome(name, goal_of(self.declared[name]))
-        return replace(self, belief=further, branches=None)
+        return replace(self, belief=further, branches=list)
 
     @property
     def is_maximised(self) -> bool:
@@ -176,10 +175,14 @@ class StudyBelief:
 
         Of a conditional search space this one is about the trials of branches without a model.
         """
-        branches = [] if self.branches is None else self.branches()
+        branches = self._branches
         covered = {number for branch in branches for number in branch.trials}
         others = [number for number in self.trials if number not in covered]
-        return [*((one, one.trials) for one in branches), (replace(self, branches=None), others)]
+        return [*((one, one.trials) for one in branches), (replace(self, branches=list), others)]
+
+    @cached_property
+    def _branches(self) -> list[StudyBelief]:
+        return self.branches()
 
     @property
     def effects(self) -> tuple[str, ...]:
@@ -327,8 +330,8 @@ class StudyBelief:
 
     def _recommendations(self, given: Mapping[str, Any]) -> list[StudyRecommendation]:
         """Of each branch, or the only one."""
-        if self.branches is not None:
-            return [one for branch in self.branches() for one in branch._recommendations(given)]
+        if self._branches:
+            return [one for branch in self._branches for one in branch._recommendations(given)]
         state, belief = PolicyState(torch.Generator().manual_seed(0)), self.belief
         if given:
             part = self.encoding.named.part(self.encoding.box, given)
