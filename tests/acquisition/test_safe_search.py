@@ -131,3 +131,16 @@ def test_a_sampler_begins_with_a_trial_that_is_known():
     study.enqueue_trial({"x": 0.5})
     study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
     assert all(abs(trial.params["x"] - 0.5) < 0.2 for trial in study.trials)
+
+
+@pytest.mark.slow
+def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_model_uncertain():
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [1.0, 1.0]), outcomes=SAFE, seed=0)
+    start, beyond = [0.08, 0.43], [0.29, 0.29]
+    told = [(start, 3.2), (start, 0.4), (start, 0.8), ([0.03, 0.43], 0.6), ([0.13, 0.43], 0.5)]
+    for point, value in [*told, (beyond, 2.9)]:
+        optimizer.tell(point, 1.0, outcomes={"c": value})
+    known = optimizer._safe_set(optimizer._told, optimizer.history)
+    assert len(known.kept) == 3
+    assert known.broken.tolist() == [beyond]
+    assert float((optimizer.ask().point - torch.tensor(beyond)).norm()) > 0.1

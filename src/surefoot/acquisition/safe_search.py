@@ -242,20 +242,22 @@ def _is_modelled(one: ConstraintBelief) -> bool:
 
 
 def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
-    """Mask (s,) of measured sites that probably keep a limit: by its model, if it has one.
+    """Mask (s,) of measured sites that keep a limit, by their own values or by its model.
 
-    So an outlier beyond the limit does not count against the site.
+    So an outlier beyond the limit does not count against the site, nor does a model of few values,
+    which an outlier makes uncertain, against sites that have kept it.
     """
     observations = one.margin.observations
     same = (sites[:, None] == observations.sites).all(-1)  # (s, t)
-    if _is_modelled(one):
-        with torch.no_grad():
-            return same.any(-1) & (one.probability(sites) >= _PROBABLE)
     good = torch.zeros(len(observations.sites), dtype=torch.bool, device=sites.device)
     for index in range(len(good)):
         values = observations.rewards[observations.site == index]
         good[index] = values.quantile(0.5) >= 0.0
-    return (same & good).any(-1)
+    own = (same & good).any(-1)
+    if not _is_modelled(one):
+        return own
+    with torch.no_grad():
+        return own | same.any(-1) & (one.prospect(sites) >= _PROBABLE)
 
 
 def _why(names: list[str], measured: int, survives: bool) -> str:
