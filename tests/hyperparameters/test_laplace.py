@@ -134,6 +134,21 @@ def test_the_correction_is_differentiable_in_the_points(nu):
     assert torch.autograd.gradcheck(lambda points: tuple(extra(points)), at)
 
 
+@pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_means_at_the_rewards_are_those_at_equal_points(nu, share):
+    """There they follow from the rewards and the noise, without a covariance."""
+    mode = replace(MODE, evidence=replace(EVIDENCE, nu=nu))
+    shares = torch.full((len(mode.samples),), share, dtype=torch.float64)
+    extra = HyperparameterUncertainty([mode], shares)
+    assert mode.evidence.is_told(POINTS.clone())
+    assert not mode.evidence.is_told(POINTS.flip(0))
+    torch.testing.assert_close(
+        extra.mean(POINTS), extra.mean(POINTS.flip(0)).flip(0), rtol=0.0, atol=1e-11
+    )
+    torch.testing.assert_close(extra.mean(POINTS), extra(POINTS).mean, rtol=0.0, atol=1e-11)
+
+
 @pytest.mark.parametrize(("nu", "low", "high"), [(0.5, 0.95, 1.0), (2.5, 0.0, 1e-6)])
 def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
     """Kernel, and probability of the exponential one, for functions drawn with and without it."""

@@ -5,10 +5,11 @@ import pytest
 import torch
 from scipy import stats
 
+from surefoot._internal.linalg import same_points
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
 from surefoot.hyperparameters.laplace import SAMPLES, HyperparameterUncertainty, PosteriorMode
-from surefoot.hyperparameters.microscale import same_points, sampled_shares
+from surefoot.hyperparameters.microscale import sampled_shares
 
 GENERATOR = np.random.default_rng(0)
 SITES = GENERATOR.random((6, 2))

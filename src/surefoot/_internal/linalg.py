@@ -160,6 +160,11 @@ def distances(left: Tensor, right: Tensor) -> Tensor:
     return torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
 
 
+def same_points(left: Tensor, right: Tensor) -> Tensor:
+    """Indicator (p, r) of points (p, d) that equal points (r, d), as ones and zeros."""
+    return (distances(left, right) == 0.0).to(torch.float64)
+
+
 def pivoted_root(
     matrix: Tensor,
     rank: int,

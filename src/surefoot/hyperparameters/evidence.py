@@ -13,7 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from surefoot._internal.linalg import SMALL, Floats, distances, inverse_and_root, inverse_root
+from surefoot._internal.linalg import (
+    SMALL,
+    Floats,
+    distances,
+    inverse_and_root,
+    inverse_root,
+    same_points,
+)
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
 from surefoot.regression.noise import NO_ERRORS, Noise
 
@@ -190,6 +197,13 @@ class Evidence:
     errors: Tensor = NO_ERRORS
     effects: tuple[NuisanceEffect, ...] = ()
 
+    def is_told(self, points: Tensor) -> bool:
+        """Whether the points are those of the rewards, of which there are no effects.
+
+        Means there follow from the rewards and the noise alone.
+        """
+        return not self.effects and not points.requires_grad and torch.equal(points, self.points)
+
     def log_prior(self, model: Hyperparameters) -> LogDensity:
         """Log prior density of all parameters, up to a constant."""
         own = self._log_prior_of_kernel_and_noise(model)
@@ -256,6 +270,11 @@ class Evidence:
         squared = squared.clamp_min(_SQUARED_FLOOR)
         values: Tensor = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])[0]
         return values
+
+    @cached_property
+    def same(self) -> Tensor:
+        """Which rewards (n, n) are of the same point, as ones and zeros."""
+        return same_points(self.points, self.points)
 
     @cached_property
     def _wide(self) -> dict[int, Tensor]:

@@ -90,6 +90,8 @@ class HyperparameterUncertainty:
     def mean(self, points: Tensor) -> Tensor:
         """What to add to the mean (p,) at the first mode, at points (p, d) on the unit cube."""
         size = max(1, _MOST_ELEMENTS // (SAMPLES * len(self.modes[0].rewards)))
+        if self.modes[0].evidence.is_told(points):
+            size = len(points)
         return torch.cat([self._more_mean(part) for part in points.split(size)])
 
     def _more_mean(self, points: Tensor) -> Tensor:

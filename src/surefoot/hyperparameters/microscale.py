@@ -13,14 +13,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from surefoot._internal.linalg import cholesky, distances
+from surefoot._internal.linalg import cholesky
 from surefoot.hyperparameters.evidence import Evidence, Hyperparameters
 from surefoot.regression.noise import Noise
-
-
-def same_points(left: Tensor, right: Tensor) -> Tensor:
-    """Indicator (p, r) of points (p, d) that equal points (r, d), as ones and zeros."""
-    return (distances(left, right) == 0.0).to(torch.float64)
 
 
 def sampled_shares(
@@ -50,7 +45,7 @@ def sampled_shares(
         return 1.0 - (1.0 - levels) ** (expected / (1.0 - expected))
 
     levels = (torch.arange(number, dtype=torch.float64) + 0.5) / number
-    same = same_points(evidence.points, evidence.points)
+    same = evidence.same
     if float(same.sum()) > len(rewards):
         signal = evidence.covariance_of_rewards(model)
         logs = [
