@@ -432,12 +432,12 @@ def import_(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="A CSV file, or the storage of another study.",
+            help="A CSV or Parquet file, or the storage of another study.",
             show_default=False,
         ),
     ],
 ) -> None:
-    """Add the measurements of a CSV table, or of another study.
+    """Add the measurements of a table (CSV, Parquet), or of another study.
 
     The study is created if it does not exist. The table has one column for each parameter, named
     like it, and `value`; a row without a value is a failure. Optional columns: `failure` (the
@@ -459,11 +459,12 @@ def import_(
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         add = import_study if is_storage(table) else import_table
         done = add(study, table, lambda text: _say(text, err=True))
-        failed = f", {done.failed} of them failures" if done.failed else ""
-        present = f"; {done.present} were there already" if done.present else ""
-        skipped = f"; {done.skipped} rows were not finished" if done.skipped else ""
-        skipped += f"; {done.outside} are outside the ranges" if done.outside else ""
-        _say(f"imported {done.trials} trials{failed}{present}{skipped}")
+        many = "trial" if done.trials == 1 else "trials"
+        failed = f", {done.failed} of them failed" if done.failed else ""
+        left = f"; there already: {done.present}" if done.present else ""
+        left += f"; not finished: {done.skipped}" if done.skipped else ""
+        left += f"; outside the ranges: {done.outside}" if done.outside else ""
+        _say(f"imported {done.trials} {many}{failed}{left}")
         if done.ignored:
             _say(f"not used: {', '.join(done.ignored)}")
 

@@ -10,46 +10,60 @@ with extra("tune"):
     import typer
     from typer.core import TyperGroup
 
+_STUDY = "the study file without an option, `surefoot COMMAND STUDY`"
 COMMANDS = {
     "best": "surefoot recommend STUDY",
     "show": "surefoot recommend STUDY",
     "result": "surefoot recommend STUDY",
     "results": "surefoot recommend STUDY",
-    "plot": "surefoot report STUDY",
-    "dashboard": "surefoot report STUDY",
-    "html": "surefoot report STUDY",
-    "run": "surefoot tune STUDY",
-    "start": "surefoot tune STUDY",
-    "resume": "surefoot tune STUDY, which resumes",
-    "optimize": "surefoot tune STUDY",
-    "optimise": "surefoot tune STUDY",
-    "stop": "Ctrl-C in the terminal of `surefoot tune`, or `kill` and its process id",
-    "trials": "surefoot export STUDY -o trials.csv",
-    "table": "surefoot export STUDY -o trials.csv",
-    "csv": "surefoot export STUDY -o trials.csv",
-    "test": "surefoot check STUDY",
-    "validate": "surefoot check STUDY",
+    **dict.fromkeys(("summary", "describe"), "surefoot recommend STUDY"),
+    **dict.fromkeys(("plot", "dashboard", "html", "view", "web", "ui"), "surefoot report STUDY"),
+    "watch": "surefoot report STUDY --watch",
+    **dict.fromkeys(("run", "start", "optimize", "optimise"), "surefoot tune STUDY"),
+    **dict.fromkeys(("resume", "continue", "restart"), "surefoot tune STUDY, which resumes"),
+    **dict.fromkeys(
+        ("stop", "cancel", "kill", "pause"),
+        "Ctrl-C in the terminal of `surefoot tune`, or `kill` and its process id",
+    ),
+    **dict.fromkeys(
+        ("trials", "table", "csv", "list", "ls", "history", "log", "logs"),
+        "surefoot export STUDY -o trials.csv",
+    ),
+    **dict.fromkeys(("test", "validate", "measure", "evaluate"), "surefoot check STUDY"),
+    **dict.fromkeys(("suggest", "next"), "surefoot ask STUDY"),
+    **dict.fromkeys(("observe", "record", "report-value"), "surefoot tell STUDY ID VALUE"),
+    **dict.fromkeys(("add", "load"), "surefoot import STUDY TABLE"),
+    **dict.fromkeys(("info", "progress"), "surefoot status STUDY"),
+    **dict.fromkeys(("diff", "ab", "versus"), "surefoot compare STUDY --a CONFIG --b CONFIG"),
+    **dict.fromkeys(
+        ("delete", "reset", "clean", "remove"),
+        "another study.name, or delete the storage, NAME.db beside the study file",
+    ),
+    "version": "surefoot --version",
     "new": 'surefoot init "COMMAND {name:low..high}"',
     "create": 'surefoot init "COMMAND {name:low..high}"',
 }
-OPTIONS = {
-    **dict.fromkeys(("--n-trials", "--trials", "--n_trials", "--max-trials", "-n"), "--rounds N"),
-    "--iterations": "--rounds N",
-    "--budget": "`budget = '2h'` in [study]",
-    **dict.fromkeys(("--n-jobs", "--n_jobs", "--jobs", "-j", "-w"), "--workers N"),
-    **dict.fromkeys(("--parallel", "--processes", "--threads"), "--workers N"),
-    "--seed": "`seed = N` in [study]",
-    "--timeout": "`timeout = SECONDS` in [objective]",
-    "--storage": "`storage = 'URL'` in [study]",
-    "--name": "`name = 'NAME'` in [study]",
-    "--direction": "`direction` in [study]",
-    "--dry-run": "`surefoot check STUDY`",
-    "--json": "`surefoot recommend STUDY --json`",
-    "-q": "--quiet",
-    "--silent": "--quiet",
-    "--out": "-o FILE",
-    "--file": "-o FILE",
-    "--format": "-o FILE.csv or -o FILE.parquet",
+# For an option of another tool, what may be used: the first that the command has, or that is none.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("--n-trials", "--trials", "--n_trials", "--max-trials"), ("--rounds N",)),
+    **dict.fromkeys(("--iterations", "-n"), ("--rounds N",)),
+    **dict.fromkeys(("--n", "--number", "--count", "--batch"), ("-n N", "--rounds N")),
+    "--budget": ("`budget = '2h'` in [study]",),
+    **dict.fromkeys(("-j",), ("--workers N", "--json")),
+    **dict.fromkeys(("--n-jobs", "--n_jobs", "--jobs", "-w"), ("--workers N",)),
+    **dict.fromkeys(("--parallel", "--processes", "--threads"), ("--workers N",)),
+    "--seed": ("`seed = N` in [study]",),
+    "--timeout": ("`timeout = SECONDS` in [objective]",),
+    "--storage": ("`storage = 'URL'` in [study]",),
+    "--name": ("`name = 'NAME'` in [study]",),
+    "--direction": ("`direction` in [study]",),
+    "--minimize": ('`direction = "minimize"` in [study], which is what init writes',),
+    "--dry-run": ("`surefoot check STUDY`",),
+    "--json": ("`surefoot recommend STUDY --json`",),
+    **dict.fromkeys(("-q", "--silent"), ("--quiet",)),
+    **dict.fromkeys(("--out", "--csv"), ("-o FILE",)),
+    **dict.fromkeys(("--study", "--config", "--file", "-f", "-c"), ("-o FILE", _STUDY)),
+    "--format": ("-o FILE.csv or -o FILE.parquet", "--json"),
 }
 
 
@@ -64,7 +78,8 @@ class GuessedWords(TyperGroup):
         if word == "help":
             typer.echo(ctx.get_help())
             ctx.exit()
-        if (use := COMMANDS.get(word)) is not None:
+        use = f"surefoot tune {word}" if word.endswith(".toml") else COMMANDS.get(word)
+        if use is not None:
             ctx.fail(f"no command '{word}'; use {use}")
         return super().resolve_command(ctx, args)
 
@@ -73,7 +88,19 @@ class GuessedWords(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            given = getattr(error, "option_name", None)
-            if given is None or (use := OPTIONS.get(str(given).partition("=")[0])) is None:
+            given = str(getattr(error, "option_name", "")).partition("=")[0]
+            inner = getattr(error, "ctx", None) or ctx
+            use = next((one for one in OPTIONS.get(given, ()) if _has(inner.command, one)), None)
+            if given and inner.info_name == "init":
+                use = (
+                    "quotes around the whole command, surefoot init 'COMMAND --option {name:1..16}'"
+                )
+            if use is None:
                 raise
-            return ctx.fail(f"no option {given}; use {use}")
+            return inner.fail(f"no option {given}; use {use}")
+
+
+def _has(command: Any, use: str) -> bool:
+    """Whether a command has an option that is to be used; true of what is no option."""
+    names = [name for one in command.params for name in one.opts]
+    return not use.startswith("-") or use.split()[0] in names

@@ -7,9 +7,14 @@ from typer.testing import CliRunner
 
 from surefoot.cli import app
 from surefoot.cli_words import COMMANDS, OPTIONS
-from surefoot.tune import StudyFile, StudyFileError, import_table
+from surefoot.tune import StudyFile, StudyFileError, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
-from surefoot.tune.definition.command_template import shell_note
+from surefoot.tune.definition.command_template import (
+    CommandTemplate,
+    InvalidCommand,
+    shell_note,
+    shell_notes,
+)
 from surefoot.tune.measuring.function_server import _call
 from surefoot.types import InvalidInput
 
@@ -46,15 +51,75 @@ def test_a_command_of_another_tool_is_answered(word):
 def test_the_answers_are_commands():
     names = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback}
     used = {use.split()[1] for use in COMMANDS.values() if use.startswith("surefoot")}
-    assert used <= names
+    assert used <= {*names, "--version"}
     assert not names & COMMANDS.keys()
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_of_another_tool_is_answered(option):
     code, _, err = surefoot("tune", "study.toml", option, "3")
+    wanted = [one for one in OPTIONS[option] if one in ("--rounds N", "--workers N", "--quiet")]
+    wanted += [one for one in OPTIONS[option] if not one.startswith("-")]
     assert code == 2
-    assert f"no option {option}; use " in " ".join(err.split())
+    assert not wanted or f"no option {option}; use {wanted[0]}" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["recommend", "s.toml", "-j"], "use --json"),
+        (["recommend", "s.toml", "-n", "3"], "No such option: -n"),
+        (["recommend", "s.toml", "--format", "json"], "use --json"),
+        (["export", "s.toml", "--format", "csv"], "use -o FILE.csv"),
+        (["ask", "s.toml", "--n", "2"], "use -n N"),
+        (["tune", "--file", "s.toml"], "use the study file without an option"),
+        (["init", "bench", "--threads", "{t:1..8}"], "use quotes around the whole command"),
+        (["s.toml"], "use surefoot tune s.toml"),
+    ],
+)
+def test_the_answer_is_an_option_of_the_command(arguments, answer):
+    code, _, err = surefoot(*arguments)
+    assert code == 2
+    assert answer in " ".join(err.split())
+
+
+def test_a_written_study_file_warns_of_a_pipe(tmp_path):
+    code, _, err = surefoot("init", "b {x:1..8} | tail -1", "-o", tmp_path / "b.toml")
+    assert code == 0
+    assert "Warning: objective.command has `|`" in err
+
+
+def test_notes_are_about_every_command():
+    lines = {"objective.command": "a {x}", "objective.setup": "a && b", "objective.teardown": None}
+    assert [note[:15] for note in shell_notes(lines)] == ["objective.setup"]
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("cd", "no shell runs the command"),
+        ("A=1", "no shell runs the command"),
+        ("~/bench", "no shell runs the command"),
+        ("./notes.txt", "the file is not executable"),
+    ],
+)
+def test_why_a_program_cannot_be_run(tmp_path, program, why):
+    (tmp_path / "notes.txt").write_text("text")
+    with pytest.raises(InvalidCommand, match=why):
+        CommandTemplate.parse(f"{program} {{x}}").check_program(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgres://u:p@h/d", "expected postgresql://"),
+        ("mysql+nodriver://u@h/d", "expected postgresql://"),
+    ],
+)
+def test_a_storage_without_a_driver_is_answered(write_study, url, message):
+    path = write_study(("rounds = 8", f"rounds = 8\nstorage = '{url}'"))
+    with pytest.raises(StudyFileError, match=message):
+        open_study(path)
 
 
 def test_other_unknown_words_are_the_usual_error():
@@ -73,6 +138,16 @@ def test_other_unknown_words_are_the_usual_error():
         (("timeout = 30", "metric = 'p95'"), "objective.metric: unknown key; did you mean `value`"),
         (('"minimize"', "minimize"), 'text has quotes: direction = "minimize"'),
         (('"hill"', "hill # a name"), 'text has quotes: name = "hill"'),
+        (('type = "float"', "type = float"), 'text has quotes: type = "float"'),
+        (('"hill"', "\u201chill\u201d"), "quotes are straight"),
+        ((" bench.py", ' "bench.py"'), "is in single quotes"),
+        (("timeout = 30", "direction = 'minimize'"), "did you mean `direction` in [study]?"),
+        (("timeout = 30", "maximize = true"), "did you mean `direction` in [study]?"),
+        (("timeout = 30", "repeats = 3"), "[repeats] is a table of its own."),
+        (("rounds = 8", "rounds = 8\ntimeout = 3"), "did you mean `timeout` in [objective]?"),
+        (("rounds = 8", "rounds = 8\nmetric = 'p99'"), "did you mean `value` in [objective]?"),
+        (("rounds = 8", "rounds = 8\nsampler = 'x'"), "study.sampler: unknown key; Expected one"),
+        (("[study]\n", ""), "did you mean `name` in [study]?"),
     ],
 )
 def test_a_word_in_a_study_file_is_answered(write_study, change, message):
@@ -104,6 +179,15 @@ def test_a_function_named_by_its_file(tmp_path):
         ("grep '|' {x}", ""),
         ("curl 'http://a?b=1&c=2' {x}", ""),
         ("awk '{{print $1; exit}}' {x}", ""),
+        ("sh b.sh ${x}", "${x}"),
+        ("sh b.sh {x} $HOME/a", "$HOME/a"),
+        ('sh b.sh {x} "$HOME"', '"$HOME"'),
+        ("sh b.sh {x} $(date)", "$(date)"),
+        ("sh b.sh {x} `date`", "`date`"),
+        ("sh b.sh {x} *.csv", "*.csv"),
+        ("~/b {x}", "~/b"),
+        ("sh b.sh '*.csv' \\* a~b 5$ {x:.3f}", ""),
+        ("curl http://a?b=1 {x}", ""),
     ],
 )
 def test_what_only_a_shell_understands_is_a_warning(line, found):

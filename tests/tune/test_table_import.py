@@ -7,12 +7,14 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
+from surefoot.tune.definition.parameters import value_of
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import table_import, trial_rows
@@ -331,3 +333,59 @@ def test_numbers_are_the_same_in_a_table_and_on_the_command_line(write_study):
         result = CliRunner().invoke(app, ["tune", str(study_file.path), "--rounds", option])
         assert result.exit_code == 2
         assert f"got {option}, expected an integer of at least 1" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_parquet_table_is_the_inverse_of_export_too(write_study, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = write_study(CHOICES)
+    rows = "512,0.5,=OFF,1\n600,1,true,\n700,0,3,2.5\n"
+    import_table(path, table(tmp_path, HEAD + rows))
+    export(open_study(path), tmp_path / "all.parquet")
+    before = open_study(path).study.get_trials()
+    assert import_table(path, tmp_path / "all.parquet") == Imported(0, 0, 3, 0)
+    (tmp_path / "hill.db").unlink()
+    assert import_table(path, tmp_path / "all.parquet") == Imported(3, 1, 0, 0)
+    after = open_study(path).study.get_trials()
+    assert [one.params for one in after] == [one.params for one in before]
+    assert [one.value for one in after] == [one.value for one in before]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04\x00\x00", "a spreadsheet or an archive, expected a CSV file"),
+        (b"\x1f\x8b\x08\x00", "a compressed file, expected a CSV file"),
+        ("size,value\n".encode("utf-16"), "a text in UTF-16, expected a CSV file"),
+        (b"size,value,failure\n1,,caf\xe9\n", "not UTF-8 at byte 25, expected a CSV file"),
+        (b"PAR1 and no more", "cannot be read as Parquet"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(write_study, tmp_path, content, message):
+    if content.startswith(b"PAR1"):
+        pytest.importorskip("pyarrow")
+    (tmp_path / "runs.csv").write_bytes(content)
+    with pytest.raises(InvalidInput, match=message):
+        import_table(write_study(), tmp_path / "runs.csv")
+
+
+def test_two_columns_of_one_parameter_are_refused(write_study, tmp_path):
+    text = "size,params_size,share,mode,value\n512,600,0.5,OFF,1\n"
+    with pytest.raises(InvalidInput, match="the columns 'params_size' and 'size', expected one of"):
+        import_table(write_study(), table(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "distribution", "value"),
+    [
+        ("0.30000001192092896", FloatDistribution(0.0, 0.3), 0.3),
+        ("0.10000000149011612", FloatDistribution(0.1, 0.7, step=0.1), 0.1),
+        ("0.6000000238418579", FloatDistribution(0.1, 0.7, step=0.1), 0.6),
+        ("0.3000001", FloatDistribution(0.0, 0.3), None),
+        ("1.0000001", IntDistribution(1, 4), None),
+    ],
+)
+def test_a_bound_that_float32_has_rounded_is_the_bound(text, distribution, value):
+    read = value_of(text, distribution)
+    assert read == (value if value is None else pytest.approx(value, rel=1e-12))
+    assert read is None or distribution.low <= read <= distribution.high

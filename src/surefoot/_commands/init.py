@@ -49,6 +49,7 @@ def init(
     stays with the value. An existing file is left as it is.
     """
     with one_line_errors():
+        from surefoot.tune.definition.command_template import shell_note
         from surefoot.tune.definition.new_study import new_study
 
         name, text = new_study(command, maximize)
@@ -60,4 +61,6 @@ def init(
             raise InvalidInput(f"{path}: exists, expected a new file; use -o FILE") from None
         except OSError as error:
             raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from None
+        if note := shell_note(command):
+            say(f"Warning: {note}", err=True)
         say(f"wrote {path}; `surefoot check {path}` measures once, `surefoot tune {path}` begins")

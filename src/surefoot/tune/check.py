@@ -11,7 +11,7 @@ from typing import Any
 import optuna
 
 from surefoot.tune.comparison.named_settings import NamedSetting, given_values, named_setting
-from surefoot.tune.definition.command_template import InvalidCommand, shell_note
+from surefoot.tune.definition.command_template import InvalidCommand, shell_notes
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import keep_until_end
@@ -71,8 +71,8 @@ class Checked:
                 lines.append(f"environment {name}: {value:g}")
             if result.worker:
                 lines.append(f"worker: {printable(result.worker)}")
-        if note := shell_note(self.study_file.objective.command or ""):
-            lines.append(f"warning: {note}")
+        notes = shell_notes(self.study_file.objective.commands)
+        lines += [f"warning: {note}" for note in notes]
         lines.append(f"seconds: {result.seconds:.3g}; nothing was recorded")
         return lines
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from surefoot._internal import checks
 from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.comparison.named_settings import given_values
-from surefoot.tune.definition.command_template import InvalidCommand, shell_note
+from surefoot.tune.definition.command_template import InvalidCommand, shell_notes
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import Display, display_of, show
 from surefoot.tune.following.followers import Follower, followed
@@ -145,7 +145,7 @@ def run(
             stop.note = lambda: display.note(STOPPING)
             if opened.note:
                 display.note(opened.note)
-            if note := shell_note(study_file.objective.command or ""):
+            for note in shell_notes(study_file.objective.commands):
                 display.note(f"warning: {note}")
             if resumed := _resumed(trials, before):
                 display.note(resumed)

@@ -146,10 +146,10 @@ class Scene:
         ]
         shown = [f"{float(one):.5g}" for one in shown if one not in ("failed,",)]
         self.figures["results"] += len(shown)
-        missing = Counter(shown) - Counter(values)
-        self.figures["lost"] += sum(missing.values()) + max(0, rounds - len(trials))
+        missing = set(shown) - set(values)  # no two are equal, and two runs may show the same one
+        self.figures["lost"] += len(missing) + max(0, rounds - len(trials))
         if missing or len(trials) != rounds:
-            self.problems.append(f"{len(trials)} of {rounds} rounds, not found: {dict(missing)}")
+            self.problems.append(f"{len(trials)} of {rounds} rounds, not found: {missing}")
 
 
 def _confirm(scene: Scene) -> None:

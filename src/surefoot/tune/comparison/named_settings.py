@@ -17,6 +17,7 @@ from surefoot.tune.study.opened_study import open_study
 from surefoot.types import InvalidInput, NotReady
 
 FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
+_GUESSED = {"defaults": "default", "best": "recommended", "recommendation": "recommended"}
 _TRIAL = re.compile(r"(?:trial(?:[ =]\s*|(?=\d)))?#?(\d+)")
 _NEXT_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_-]*\s*=)")
 
@@ -96,6 +97,7 @@ def named_setting(
         NotReady: If the study has no measurement to recommend from.
     """
     name, under = name.strip(), given or {}
+    name = _GUESSED.get(name, name)
     if study_file.scheme.given and not under and name in ("default", "recommended"):
         raise InvalidInput(
             f"{study_file.path.name}: got {name!r} without a value of "

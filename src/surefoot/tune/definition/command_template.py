@@ -17,6 +17,10 @@ from surefoot.types import InvalidInput
 
 MAX_ARGUMENT = 128 * 1024 - 1  # bytes of one argument on Linux
 _SHELL = {"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"}
+_BUILT_IN = {"cd", "export", "source", ".", "ulimit", "umask", "alias", "eval", "set", "if", "for"}
+# Variables, other commands' output, wildcards and home folders.
+_EXPANDED = re.compile(r"\$[\w({]|`|^~[\w.-]*(?:/|$)|\*")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"|\\.")
 FORMAT_DIGITS = 5  # of a width or a precision
 
 
@@ -28,14 +32,27 @@ class InvalidCommand(InvalidInput):
         self.key = key
 
 
+def shell_notes(lines: Mapping[str, str | None]) -> list[str]:
+    """The warnings about the commands of a study file.
+
+    Args:
+        lines: The command lines by key of the study file, None where there is none.
+    """
+    notes = (shell_note(line, key) for key, line in lines.items() if line is not None)
+    return [note for note in notes if note]
+
+
 def shell_note(line: str, key: str = "objective.command") -> str:
-    """A warning if a command has what only a shell understands, outside of quotes; else empty."""
+    """A warning if a command has what only a shell understands, outside of quotes; else empty.
+
+    Args:
+        line: The command line.
+        key: Its key in the study file.
+    """
     words = shlex.shlex(line, posix=False)
     words.whitespace_split, words.commenters = True, ""
     try:
-        found = next(
-            (word for word in words if word in _SHELL or (word[:-1] and word[-1] == ";")), ""
-        )
+        found = next((word for word in words if _is_of_shell(word)), "")
     except ValueError:
         return ""
     if not found:
@@ -44,6 +61,23 @@ def shell_note(line: str, key: str = "objective.command") -> str:
         f"{key} has `{found}`, which is passed as an argument, since no shell runs it; put the "
         "line in a script and run that, or put the argument in quotes"
     )
+
+
+def _is_of_shell(word: str) -> bool:
+    """Whether a shell would make something else of a word, as it is written."""
+    plain = _QUOTED.sub("", word)
+    return (
+        plain in _SHELL or (plain[:-1] != "" and plain[-1] == ";") or bool(_EXPANDED.search(plain))
+    )
+
+
+def _not_run(program: str, found: str) -> str:
+    """Why what is written as a program cannot be run, in words; empty where that is not known."""
+    if os.path.isfile(found):
+        return ": the file is not executable; `chmod +x` makes it so, or name its interpreter"
+    if program in _BUILT_IN or "=" in program or _EXPANDED.search(program):
+        return ", and no shell runs the command; put the line in a script and run that"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +141,8 @@ class CommandTemplate:
         found = str(folder / program) if "/" in program else program
         if shutil.which(found) is None:
             where = f"in {folder}" if "/" in program else "on PATH"
-            raise InvalidCommand(f"{shown(program)} is not a program {where}", self.key)
+            why = _not_run(program, str(folder / program))
+            raise InvalidCommand(f"{shown(program)} is not a program {where}{why}", self.key)
 
     def check_fixed(self) -> None:
         """Raise `InvalidCommand` if it has placeholders or is too long: it runs once in a run."""

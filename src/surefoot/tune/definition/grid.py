@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from optuna.distributions import FloatDistribution, IntDistribution
 
 _NEAR = 1e-8  # of a step, since decimal fractions are not exact
@@ -27,6 +28,17 @@ def range_text(
     if step is not None and not (whole and step == 1):
         text += f" in steps of {step:g}"
     return ", or ".join([text, *(f"{value:g}" for value in special)])
+
+
+def unrounded(distribution: FloatDistribution | IntDistribution, value: float) -> float | None:
+    """The value that a number is, or that float32 has rounded to it; None for one of none."""
+    if contains(distribution, value):
+        return value
+    low, high, step = distribution.low, distribution.high, distribution.step
+    near = [low, high]
+    if step is not None and low <= value <= high:
+        near.append(low + step * round((value - low) / step))
+    return next((one for one in near if float(np.float32(one)) == value), None)
 
 
 def contains(distribution: FloatDistribution | IntDistribution, value: float) -> bool:

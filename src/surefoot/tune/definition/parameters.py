@@ -15,7 +15,7 @@ from optuna.distributions import (
 )
 from pydantic import Field, model_validator
 
-from surefoot.tune.definition.grid import contains, is_on_grid, range_text
+from surefoot.tune.definition.grid import contains, is_on_grid, range_text, unrounded
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
     UNIT,
@@ -61,9 +61,10 @@ def value_of(text: str, distribution: BaseDistribution, special: Sequence[float]
     if isinstance(distribution, CategoricalDistribution):
         return choice_of(text, distribution.choices)
     number = plain_number(text)
-    if number is None or not (number in special or contains(distribution, number)):
+    if number is None:
         return None
-    return int(number) if isinstance(distribution, IntDistribution) else number
+    value = number if number in special else unrounded(distribution, number)
+    return int(value) if value is not None and isinstance(distribution, IntDistribution) else value
 
 
 class ParameterSection(Section):

@@ -123,6 +123,12 @@ class ObjectiveSection(Section):
     )
     estimand: Estimand = Field(default="location", description="'location', 'median' or 'mean'")
 
+    @property
+    def commands(self) -> dict[str, str | None]:
+        """Its command lines by key of the study file, None where there is none."""
+        names = ("command", "setup", "teardown")
+        return {f"objective.{name}": getattr(self, name) for name in names}
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         runs = self.timeout is not None or self.setup or self.teardown or self.keep

@@ -50,7 +50,10 @@ _WORDS = {  # keys of other tools, and those to use here
     **dict.fromkeys(("options", "categories", "levels", "enum", "values"), ("choices", "values")),
     **dict.fromkeys(("n_initial", "n_startup_trials", "startup", "init"), ("initial",)),
     **dict.fromkeys(("random_state", "random_seed"), ("seed",)),
-    **dict.fromkeys(("goal", "mode", "sense"), ("direction",)),
+    **dict.fromkeys(("goal", "mode", "sense", "minimize", "minimise"), ("direction",)),
+    **dict.fromkeys(("maximize", "maximise"), ("direction",)),
+    **dict.fromkeys(("high", "below", "at_most", "limit"), ("max",)),
+    **dict.fromkeys(("low", "above", "at_least"), ("min",)),
     **dict.fromkeys(("cmd", "run", "script", "shell"), ("command",)),
     **dict.fromkeys(("metric", "key", "pattern", "regex"), ("value",)),
     **dict.fromkeys(("log_scale", "logscale"), ("log",)),
@@ -59,12 +62,23 @@ _WORDS = {  # keys of other tools, and those to use here
     **dict.fromkeys(("limits", "constraint"), ("constraints",)),
     **dict.fromkeys(("db", "database", "url"), ("storage",)),
     "scale": ("log",),
+    "initial": ("default",),
     "q": ("step",),
 }
 _ELSEWHERE = {
     **dict.fromkeys(("n_jobs", "jobs", "workers"), "use `surefoot tune --workers N` instead"),
 }
 _UNQUOTED = re.compile(r"\s*([\w\"'.-]+)\s*=\s*([A-Za-z./][^#\"'=\[\]]*?)\s*(?:#.*)?")
+_UNQUOTED_INSIDE = re.compile(r"[{,]\s*([\w-]+)\s*=\s*([A-Za-z][\w.-]*)\s*(?=[,}])")
+_TOML_WORDS = ("true", "false", "inf", "nan")
+_TABLES: dict[str, type[Section]] = {  # whose keys people write in another one
+    "study": StudySection,
+    "objective": ObjectiveSection,
+    "confirm": ConfirmSection,
+    "repeats": RepeatsSection,
+    "pairing": PairingSection,
+    "stop": StopSection,
+}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -482,17 +496,19 @@ class StudyFile:
 
 
 def _without_quotes(text: str, where: str) -> str:
-    """What to write if the line of an error has a text without quotes; empty if it has none."""
+    """What to write if the line of an error has wrong quotes; empty if it has not."""
     line = re.match(r"line (\d+)", where)
     lines = text.splitlines()
-    found = (
-        _UNQUOTED.fullmatch(lines[int(line[1]) - 1])
-        if line and int(line[1]) <= len(lines)
-        else None
-    )
-    if found is None or found[2] in ("true", "false", "inf", "nan"):
-        return ""
-    return _one_line(without_any_password(f'; text has quotes: {found[1]} = "{found[2]}"'))
+    there = lines[int(line[1]) - 1] if line and int(line[1]) <= len(lines) else ""
+    if re.search("[\u201c\u201d\u2018\u2019]", there):
+        return "; quotes are straight, \" or ', not curly"
+    found = [_UNQUOTED.fullmatch(there), *_UNQUOTED_INSIDE.finditer(there)]
+    for one in found:
+        if one is not None and one[2] not in _TOML_WORDS:
+            return _one_line(without_any_password(f'; text has quotes: {one[1]} = "{one[2]}"'))
+    if there.count('"') > 2 and "'" not in there and "[" not in there and "{" not in there[:20]:
+        return '; a text with " in it is in single quotes, such as command = \'sh -c "a b"\''
+    return ""
 
 
 def _too_large(value: Any, key: str = "") -> str:
@@ -604,11 +620,22 @@ def _got(value: object) -> str:
 
 
 def _nearest(given: str, known: list[str]) -> str:
-    meant = [key for key in _WORDS.get(given.lower().replace("-", "_"), ()) if key in known]
-    close = meant or difflib.get_close_matches(given, known, n=1, cutoff=0.5)
-    hint = f"did you mean `{close[0]}`? " if close else ""
-    if not close and (where := _ELSEWHERE.get(given.lower().replace("-", "_"))):
-        hint = f"{where}. "
+    word = given.lower().replace("-", "_")
+    words, tables = (*_WORDS.get(word, ()), word), list(Contents.keys())
+    keys = [(key, name) for name, section in _TABLES.items() for key in section.keys()]  # noqa: SIM118
+    places = [(key, name) for key, name in keys if key in words]
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+    hint = ""
+    if meant := [key for key in words if key in known]:
+        hint = f"did you mean `{meant[0]}`? "
+    elif word in _ELSEWHERE:
+        hint = f"{_ELSEWHERE[word]}. "
+    elif word in tables:
+        hint = f"[{word}] is a table of its own. "
+    elif places:
+        hint = f"did you mean `{places[0][0]}` in [{places[0][1]}]? "
+    elif near:
+        hint = f"did you mean `{near[0]}`? "
     return f"; {hint}Expected one of {', '.join(known)}" if known else ""
 
 

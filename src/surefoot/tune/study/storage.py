@@ -258,7 +258,13 @@ def _open(location: Location, create: bool) -> BaseStorage:
             return open_journal(location.file)
         return _sqlite(location.file, create)
     except (NoSuchModuleError, ImportError) as error:
-        message = f"{location.label}: {reason(location, error)}"
+        todo = "expected postgresql://, mysql://, sqlite:/// or journal:///FILE"
+        if isinstance(error, ImportError):
+            todo = (
+                "install the driver (`pip install psycopg2-binary` for postgresql://, mysqlclient "
+                "for mysql://), or name another one, such as mysql+pymysql://"
+            )
+        message = f"{location.label}: {reason(location, error)}; {todo}"
         raise location.study_file.error("study.storage", message) from None
     except _UNREADABLE as error:
         # What the URL's options make of a driver's arguments, and what is no journal.

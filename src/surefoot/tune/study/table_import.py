@@ -69,7 +69,7 @@ class Imported:
 def import_table(
     path: Path | str, table: Path | str, note: Callable[[str], None] = lambda text: None
 ) -> Imported:
-    """Add the rows of a CSV file to a study, as finished trials; the study is created if need be.
+    """Add the rows of a table to a study, as finished trials; the study is created if need be.
 
     Columns are named `params_NAME`, as `export` and Optuna's `trials_dataframe` write them, or like
     the parameters, in a study
@@ -85,7 +85,7 @@ def import_table(
 
     Args:
         path: The study file.
-        table: The CSV file.
+        table: The CSV or Parquet file.
         note: Shows every few seconds how far it is.
 
     Returns:
@@ -166,6 +166,12 @@ class _Rows:
                 continue
             if index not in used and name in self._header[:index]:
                 raise InvalidInput(f"{table}: the column {shown(name)} is there twice")
+            prefixed = {**self._environment, **self._parameters}.get(name)
+            if index not in used and name not in known and prefixed is not None:
+                raise InvalidInput(
+                    f"{self._table}: got the columns {shown(self._header[prefixed])} and "
+                    f"{shown(name)}, expected one of the two"
+                )
             if index not in used and name not in known:
                 raise InvalidInput(
                     f"{table}: unknown column {shown(name)}{_of_export(name)}, expected the "
@@ -336,7 +342,8 @@ class _Rows:
     def _number(self, line: int, name: str, cell: str) -> float:
         found = plain_number(cell)
         if found is None or not math.isfinite(found):
-            raise self._wrong(line, name, cell, "a finite number")
+            empty = ", or an empty cell for a failed measurement" if name == VALUE else ""
+            raise self._wrong(line, name, cell, f"a finite number{empty}")
         return found
 
     def _wrong(self, line: int, name: str, cell: str, expected: str) -> InvalidInput:

@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -31,6 +32,14 @@ from surefoot.tune.study.trial_attributes import (
 from surefoot.types import InvalidInput, NotReady
 
 STANDARD_OUTPUT = "-"
+_PARQUET = "a Parquet file"
+_MAGIC = {
+    b"PAR1": _PARQUET,
+    b"PK\x03\x04": "a spreadsheet or an archive",
+    b"\x1f\x8b": "a compressed file",
+    b"\xff\xfe": "a text in UTF-16",
+    b"\xfe\xff": "a text in UTF-16",
+}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet take a cell for a formula
 
 
@@ -222,7 +231,14 @@ def several_configurations(varying: Sequence[str]) -> str:
 
 
 def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Names of the columns of a CSV file, and each row with its line number."""
+    """Names of the columns of a CSV or Parquet file, and each row with its line number."""
+    kind = _kind(path)
+    if kind == _PARQUET:
+        return _read_parquet(path)
+    if kind:
+        raise InvalidInput(
+            f"{path}: {kind}, expected a CSV file in UTF-8: save or unpack it as one"
+        )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
@@ -231,7 +247,11 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise InvalidInput(f"{path}: no such file, expected a CSV file") from None
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path}: not UTF-8 at byte {error.start}, expected a CSV file: save it as UTF-8"
+        ) from None
+    except csv.Error as error:
         raise InvalidInput(f"{path}: not a CSV file in UTF-8: {error}") from None
     if not rows:
         raise InvalidInput(f"{path}: the file is empty, expected a CSV file with measurements")
@@ -244,6 +264,41 @@ def read_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if all(plain_number(cell) is not None for cell in first):
         return [str(position) for position in range(1, len(first) + 1)], rows
     return [name.strip() for name in first], rows[1:]
+
+
+def _kind(path: Path) -> str:
+    """What a file is that is no text, by its first bytes; empty for any other."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError:
+        return ""
+    return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), "")
+
+
+def _read_parquet(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import read_table
+    except ImportError:
+        raise InvalidInput(
+            f"{path}: reading Parquet needs pyarrow: pip install pyarrow (or write it as .csv)"
+        ) from None
+    try:
+        table = read_table(path)
+    except (ArrowException, OSError) as error:
+        raise InvalidInput(f"{path}: cannot be read as Parquet: {escaped(str(error))}") from None
+    columns = [column.to_pylist() for column in table.columns]
+    rows = zip(*columns, strict=True)
+    cells = ([_text(one) for one in row] for row in rows)
+    return list(map(str, table.column_names)), list(enumerate(cells, 1))
+
+
+def _text(value: Any) -> str:
+    """The text of a cell of a Parquet file, as it is in a CSV file."""
+    if isinstance(value, timedelta):
+        return repr(value.total_seconds())
+    return "" if value is None else str(value)
 
 
 def check_cells(path: Path, header: list[str], line: int, row: list[str], then: str = "") -> None:
