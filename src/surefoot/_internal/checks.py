@@ -381,9 +381,15 @@ def tensor(name: str, value: object, device: torch.device | str = "cpu") -> Tens
         raise InvalidInput(
             f"`{name}` is a {type(value).__name__} that cannot be made a float64 tensor: {error}."
         ) from error
-    if not bool(torch.isfinite(converted).all()):
+    # Copied: later changes by the caller must not affect it.
+    return finite_values(name, converted).detach().clone()
+
+
+def finite_values(name: str, values: Tensor) -> Tensor:
+    """The values of a tensor, if all are finite."""
+    if not bool(values.isfinite().all()):
         raise InvalidInput(f"`{name}` has values that are NaN or infinite, expected finite ones.")
-    return converted.detach().clone()  # later changes by the caller must not affect the copy
+    return values
 
 
 def rule(name: str, value: object, example: str) -> None:

@@ -273,7 +273,7 @@ def first_location(
     tried = [*failed, *(query.point for query in pending.queries)]
     taken = torch.zeros(len(space), dtype=torch.bool)
     for point in tried:
-        taken |= (space.points == point).all(-1).cpu()
+        taken[space.at(point).cpu()] = True
     if not bool(taken.all()):
         variance[taken] = -torch.inf
     best = (variance >= variance.max() * (1.0 - 1e-12)).nonzero().squeeze(-1)

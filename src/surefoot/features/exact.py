@@ -14,7 +14,8 @@ from surefoot.features.growing import Growing
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
-from surefoot.spaces import Arms, Space
+from surefoot.regression.room import Room
+from surefoot.spaces import Arms, InMemory, Space
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from surefoot.regression.regression import Regression
 
 _LARGEST_TABLE = 2048  # arms up to which all of them, pulled or not, make the dictionary
-_MOST_ROWS = 50_000  # arms up to which a row of the kernel matrix is kept of each measured one
+_MOST_ROWS = 50_000  # arms up to which a row of the kernel matrix is kept of each measured one,
+# in main memory without being asked for
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,15 @@ class Exact:
         if lasting and isinstance(space, Arms) and len(space) <= _LARGEST_TABLE:
             embedding = NystromEmbedding.of(kernel, space.points)
             return fixed_features(embedding, kernel, space, ridge)
-        if lasting and isinstance(space, Arms) and len(space) <= _MOST_ROWS:
-            return Growing(kernel, space.points, kernels.diagonal(kernel, space.points), ridge)
+        if lasting and isinstance(space, Arms) and _has_room(space):
+            prior = kernels.diagonal(kernel, space.points).detach()
+            return Growing(kernel, Room(space, prior), ridge)
         return Refitted(_AllSites(kernel), ridge)
+
+
+def _has_room(arms: Arms) -> bool:
+    """Whether a feature of all arms is kept for each measured one."""
+    return len(arms) <= _MOST_ROWS or arms.storage != InMemory()
 
 
 @dataclass

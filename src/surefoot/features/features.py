@@ -8,6 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot.regression.refitted import FixedMap, Refitted
+from surefoot.regression.room import Room
 from surefoot.regression.table import Table
 from surefoot.regression.tabulated import Tabulated
 from surefoot.spaces import Arms, Space
@@ -95,5 +96,5 @@ def fixed_features(
     """
     if isinstance(space, Arms) and lasting:
         prior = kernels.diagonal(kernel, space.points).detach()
-        return Tabulated(Table.of(embedding, space.points, prior), ridge)
+        return Tabulated(Table.of(embedding, Room(space, prior)), ridge)
     return Refitted(FixedMap(embedding), ridge)

@@ -14,6 +14,7 @@ from surefoot.regression.arm_posterior import ArmPosterior
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
+from surefoot.regression.room import InRoom, Room
 from surefoot.regression.sample import Sample
 from surefoot.regression.table import Table
 from surefoot.regression.tabulated import Tabulated
@@ -32,34 +33,31 @@ class Growing:
 
     Args:
         kernel: The prior covariance.
-        points: The arms (A, d).
-        prior: k(x, x) of the arms (A,).
+        room: The arms, and room for their features.
         ridge: Regularisation.
         members: The arms in the dictionary, in order.
     """
 
     kernel: Kernel = field(metadata={"saved": False})
-    points: Tensor = field(metadata={"saved": False})
-    prior: Tensor = field(metadata={"saved": False})
+    room: Room = field(metadata={"saved": False})
     ridge: float
     members: list[int] = field(default_factory=list)
     tabulated: Tabulated = field(init=False)
-    _rows: Tensor = field(init=False, metadata={"saved": False})  # (at least m, A)
 
     batched = False
     is_due = False
 
     def __post_init__(self) -> None:
-        none = self.prior.new_zeros(0, 0)
-        embedding = NystromEmbedding(self.kernel, self.points[:0], none)
-        self._rows = self.prior.new_zeros(8, len(self.points))
-        table = Table(embedding, self.points, self.prior, self._rows[:0].T, none)
+        points, prior = self.room.arms.points, self.room.prior
+        none = prior.new_zeros(0, 0)
+        embedding = NystromEmbedding(self.kernel, points[:0], none)
+        table = Table(embedding, points, prior, InRoom(self.room, embedding), none)
         self.tabulated = Tabulated(table, self.ridge)
 
     @property
     def max_dimension(self) -> int:
         """All arms may be in the dictionary."""
-        return len(self.points)
+        return len(self.room.arms)
 
     def update(self, pull: Pull) -> None:
         arm: int = pull.arm  # type: ignore[assignment]
@@ -99,21 +97,18 @@ class Growing:
     def _joined(self, arm: int, number: int) -> Table:
         """The table with an arm that joins so many, or as it is if these represent the arm."""
         table = self.tabulated.table
-        known = table.columns[arm]
-        left = float(self.prior[arm]) - float(known.square().sum())
+        known = table.at(arm)
+        left = float(table.prior[arm]) - float(known.square().sum())
         if left <= TOLERANCE * table.largest:
             return table
-        if number == len(self._rows):
-            self._rows = torch.cat([self._rows, torch.zeros_like(self._rows)])
-        point = self.points[arm : arm + 1]
-        column = kernels.block(self.kernel, point, self.points)[0].detach()
-        self._rows[number] = (column - table.columns @ known) / left**0.5
-        self._rows[number, self.members[:number]] = 0.0  # but for rounding
+        point = table.points[arm : arm + 1]
+        column = kernels.block(self.kernel, point, table.points)[0].detach()
+        row = (column - table.product(known)) / left**0.5
+        row[self.members[:number]] = 0.0  # but for rounding
         embedding = table.embedding
         root = table.prior.new_zeros(number + 1, number + 1)
         root[:number, :number] = embedding.inverse_root  # type: ignore[attr-defined]
         root[number, :number] = -(known @ root[:number, :number]) / left**0.5
         root[number, number] = left**-0.5
         dictionary = torch.cat([embedding.dictionary, point])  # type: ignore[attr-defined]
-        grown = NystromEmbedding(self.kernel, dictionary, root)
-        return Table(grown, self.points, self.prior, self._rows[: number + 1].T, table.transform)
+        return table.joined(NystromEmbedding(self.kernel, dictionary, root), row)

@@ -14,6 +14,7 @@ from surefoot._internal import checks, doubling
 from surefoot.features.sampled_dictionary import SampledDictionary
 from surefoot.features.sketched import Sketched
 from surefoot.regression.refitted import Refitted
+from surefoot.regression.room import Room
 from surefoot.spaces import Arms, Space
 from surefoot.types import InvalidInput
 
@@ -109,7 +110,7 @@ class LeverageSampling:
             )
         if isinstance(space, Arms):
             prior = kernels.diagonal(kernel, space.points).detach()
-            return Sketched(self, kernel, space.points, prior, ridge, generator)
+            return Sketched(self, kernel, Room(space, prior), ridge, generator)
         if self.resample == "incremental":
             raise InvalidInput(
                 "`resample` is 'incremental', which is for arms: on a box pass 'every-round' or "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot.features.kernel_rows import KernelRows
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.arm_posterior import ArmPosterior
@@ -16,6 +17,7 @@ from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.room import Kept, Room
 from surefoot.regression.sample import Sample
 from surefoot.regression.table import Table
 from surefoot.regression.tabulated import Tabulated
@@ -49,8 +51,7 @@ class Sketched:
     Args:
         rule: Says when to draw, and with which probabilities.
         kernel: The prior covariance.
-        points: The arms (A, d).
-        prior: k(x, x) of the arms (A,).
+        room: The arms, and room for their features.
         ridge: Regularisation.
         generator: Source of the draws.
         pulls: Pulls by arm, in order of the first; in batches also those without rewards.
@@ -58,8 +59,7 @@ class Sketched:
 
     rule: Sampling = field(metadata={"saved": False})
     kernel: Kernel = field(metadata={"saved": False})
-    points: Tensor = field(metadata={"saved": False})
-    prior: Tensor = field(metadata={"saved": False})
+    room: Room = field(metadata={"saved": False})
     ridge: float
     generator: torch.Generator = field(metadata={"saved": False})
     pulls: dict[int, float] = field(default_factory=dict)
@@ -72,6 +72,16 @@ class Sketched:
     tabulated: Tabulated = field(init=False)
     _rows: KernelRows = field(init=False, metadata={"saved": False})
     _tables: dict[tuple[int, ...], Table] = field(default_factory=dict, metadata={"saved": False})
+
+    @property
+    def points(self) -> Tensor:
+        """The arms (A, d)."""
+        return self.room.arms.points
+
+    @property
+    def prior(self) -> Tensor:
+        """k(x, x) of the arms (A,)."""
+        return self.room.prior
 
     def __post_init__(self) -> None:
         self._rows = KernelRows(self.kernel, self.points)
@@ -189,17 +199,28 @@ class Sketched:
         if len(chosen) == 0:
             embedding = NystromEmbedding(self.kernel, self.points[:0], none)
             columns = self.prior.new_zeros(len(self.points), 0)
-            return Table(embedding, self.points, self.prior, columns, none)
-        self._rows.need(chosen)
+            return Table(embedding, self.points, self.prior, Kept(columns), none)
         points = self.points[chosen.to(self.points.device)]
+        if not self.room.is_ample:
+            return Table.of(self._embedding(points), self.room)
+        self._rows.need(chosen)
         if self.rule.root == "symmetric":
             return self._symmetric_table(chosen, points)
         embedding, stayed = NystromEmbedding.of_gram(self.kernel, points, self._rows.gram(chosen))
         rows = self._rows.at(chosen[stayed.cpu()])
         if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
             features = rows.T @ embedding.inverse_root.T
-            return Table(embedding, self.points, self.prior, features, none)
-        return Table(embedding, self.points, self.prior, rows.T, embedding.inverse_root)
+            return Table(embedding, self.points, self.prior, Kept(features), none)
+        return Table(
+            embedding, self.points, self.prior, Kept(rows.T), embedding.inverse_root
+        )
+
+    def _embedding(self, points: Tensor) -> NystromEmbedding:
+        """The features of a dictionary (m, d)."""
+        if self.rule.root == "symmetric":
+            gram = kernels.block(self.kernel, points, points)
+            return NystromEmbedding.symmetric(self.kernel, points, gram)
+        return NystromEmbedding.of(self.kernel, points)
 
     def _symmetric_table(self, chosen: Tensor, points: Tensor) -> Table:
         """The features of the symmetric root; those of the last dictionaries are kept."""
@@ -210,9 +231,9 @@ class Sketched:
             embedding = NystromEmbedding.symmetric(self.kernel, points, gram)
             features = rows.T @ embedding.inverse_root.T
             none = self.prior.new_zeros(0, 0)
-            table = Table(embedding, self.points, self.prior, features, none)
+            table = Table(embedding, self.points, self.prior, Kept(features), none)
         self._tables[key] = table
-        room = max(1, _KEPT // table.columns.numel())
+        room = max(1, _KEPT // table.size)
         while len(self._tables) > room:
             del self._tables[next(iter(self._tables))]
         return table

@@ -15,6 +15,7 @@ from surefoot.spaces.box import Space
 from surefoot.types import InvalidInput
 
 _TRIED = 8  # points of the space that a kernel is tried at
+_MANY = 2**16  # points at a time, which bounds memory
 _SYMMETRY = 1e-8  # relative to the largest value
 _TINY = 1e-300  # prior variance that is divided by
 
@@ -64,7 +65,11 @@ def diagonal(kernel: Kernel, points: Tensor) -> Tensor:
         tensor([1., 4.], dtype=torch.float64)
     """
     variance = constant_diagonal(kernel)
-    return kernel(points, points, diag=True) if variance is None else variance.expand(len(points))
+    if variance is not None:
+        return variance.expand(len(points))
+    if len(points) <= _MANY:
+        return kernel(points, points, diag=True)
+    return torch.cat([kernel(part, part, diag=True) for part in points.split(_MANY)])
 
 
 def correlation(kernel: Kernel, points: Tensor, sites: Tensor) -> Tensor:

@@ -227,7 +227,8 @@ def _check_part(path: Path, name: str, saved: Any, came: object) -> None:
 def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: object) -> None:
     """`InvalidInput` unless the space is the one in the file.
 
-    The weights of an environment may be others: what is known of the world may have changed.
+    The weights of an environment may be others: what is known of the world may have changed. So may
+    the storage of arms.
     """
     if not isinstance(space, Arms | Box | Joint):
         raise InvalidInput(f"`space` is {space!r}, expected `Arms`, `Box` or `Joint`.")
@@ -236,7 +237,7 @@ def _check_same(path: Path, saved: Any, tensors: dict[str, Tensor], space: objec
     different = [
         name
         for name in _differing("", came, encoder.tensors, saved, tensors)
-        if name != "environment.weights"
+        if name != "environment.weights" and "storage" not in name
     ]
     if different:
         what = ", ".join(dict.fromkeys(different))

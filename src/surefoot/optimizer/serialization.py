@@ -18,7 +18,7 @@ from surefoot import kernels
 from surefoot._internal.files import atomic_write
 from surefoot.types import InvalidInput
 
-FORMAT = 14
+FORMAT = 15
 _HEADER = "surefoot"
 OUTSIDE = {"outside": True}  # stands for an object that no file can hold; it must be passed again
 
@@ -68,6 +68,8 @@ class Encoder:
             return self._kernel(value)
         if getattr(type(value), "derived", False):
             return None
+        if getattr(value, "is_mapped", False):  # it is in a file of its own
+            return OUTSIDE
         name = type_name(value)
         if not dataclasses.is_dataclass(value) or not _is_allowed(name):
             return OUTSIDE

@@ -14,6 +14,7 @@ from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.room import block_length
 from surefoot.regression.table import Table
 
 _NONE = torch.zeros(0, 0, dtype=torch.float64)
@@ -91,8 +92,8 @@ class ArmPosterior:
         if not self.pulled:
             deviation = self.start.clamp_min(least).sqrt_()
             return deviation if self.scale == 1.0 else self.scale * deviation
-        columns = self.table.columns
-        variance = self._start_in_reward_units - ((columns @ self.fallen) * columns).sum(-1)
+        fallen = torch.cat([self.table.fallen(self.fallen, arms) for arms in self.table.blocks])
+        variance = self._start_in_reward_units - fallen
         return variance.clamp_min_(self.scale**2 * least).sqrt_()
 
     @cached_property
@@ -218,8 +219,8 @@ class ArmPosterior:
     def _compute(self, bounds: Bounds, arms: Tensor) -> None:
         """Bring the bounds of arms (n,) up to date."""
         arms = arms[bounds.computed_at[arms] != self.pulled]
-        columns = self.table.columns[arms]
-        fallen = ((columns @ self.fallen) * columns).sum(-1)
-        deviation = (self._start_in_reward_units[arms] - fallen).clamp_min_(0.0).sqrt_()
-        bounds.score[arms] = self.mean_of_arms[arms] + bounds.width * deviation
+        for some in arms.split(block_length(self.table.dimension)):
+            fallen = self.table.fallen(self.fallen, some)
+            deviation = (self._start_in_reward_units[some] - fallen).clamp_min_(0.0).sqrt_()
+            bounds.score[some] = self.mean_of_arms[some] + bounds.width * deviation
         bounds.computed_at[arms] = self.pulled

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -14,10 +15,19 @@ from surefoot._internal.linalg import cholesky
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.ridge import RidgeFactor
+from surefoot.regression.room import InRoom, Kept, Room, block_length
 
-_CHUNK = 4096  # arms at a time, which bounds memory
 _STRIP = 1024  # and where the product should stay in the cache
 _EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
+
+
+class Source(Protocol):
+    """Where the columns of a table are."""
+
+    @property
+    def columns(self) -> Tensor:
+        """Factors (A, m) of the features."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,27 +42,45 @@ class Table:
         embedding: The feature map, for points that are no arms.
         points: The arms (A, d).
         prior: k(x, x) of the arms (A,).
-        columns: Factors (A, m) of the features.
+        source: Where factors (A, m) of the features are.
         transform: Factor (m, m) of the features; of shape (0, 0) for the identity.
     """
 
     embedding: Embedding
     points: Tensor
     prior: Tensor
-    columns: Tensor
+    source: Source
     transform: Tensor
 
     __repr__ = brief
 
     @classmethod
-    def of(cls, embedding: Embedding, points: Tensor, prior: Tensor) -> Table:
+    def of(cls, embedding: Embedding, room: Room) -> Table:
         """The table of a map, whose features at all arms are computed now."""
-        return cls(embedding, points, prior, embedding(points), points.new_zeros(0, 0))
+        points, none = room.arms.points, room.prior.new_zeros(0, 0)
+        if room.is_ample:
+            return cls(embedding, points, room.prior, Kept(embedding(points)), none)
+        return cls(embedding, points, room.prior, InRoom(room, embedding), none)
+
+    def joined(self, embedding: Embedding, row: Tensor) -> Table:
+        """The table of a map with one more feature, which is a row (A,); for tables in a room."""
+        source = self.source.joined(embedding, row)  # type: ignore[attr-defined]
+        return replace(self, embedding=embedding, source=source)
 
     @property
+    def columns(self) -> Tensor:
+        """Factors (A, m) of the features, in the precision of their storage."""
+        return self.source.columns
+
+    @cached_property
     def dimension(self) -> int:
         """The number of features m."""
-        return self.columns.shape[1]
+        return self.embedding.dimension
+
+    @cached_property
+    def size(self) -> int:
+        """Numbers in the table."""
+        return len(self.points) * self.dimension
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -64,19 +92,30 @@ class Table:
         return float(self.prior.max())
 
     @cached_property
-    def features(self) -> Tensor:
-        """Features of all arms (A, m)."""
-        return self.columns if self._is_plain else self.columns @ self.transform.T
-
-    @cached_property
     def residuals(self) -> Tensor:
         """[k(x, x) - ||phi(x)||^2]+ of all arms (A,)."""
-        return self.embedding.residual(self.points, self.features)
+        residual = self.embedding.residual
+        return torch.cat([residual(self.points[arms], self.at(arms)) for arms in self.blocks])
 
-    def at(self, arms: int | Tensor) -> Tensor:
+    @property
+    def blocks(self) -> Iterator[slice]:
+        """All arms in blocks, which bound the memory that a computation takes."""
+        step, number = block_length(self.dimension), len(self.points)
+        return (slice(start, start + step) for start in range(0, number, step))
+
+    def at(self, arms: int | slice | Tensor) -> Tensor:
         """Features (m,) of an arm, or (n, m) of several."""
-        rows = self.columns[arms]
+        rows = self._columns_at(arms)
         return rows if self._is_plain else rows @ self.transform.T
+
+    def fallen(self, fallen: Tensor, arms: slice | Tensor) -> Tensor:  # -> (n,)
+        """Quadratic form, given by its matrix (m, m), of the columns of arms."""
+        columns = self._columns_at(arms)
+        return (columns @ fallen).mul_(columns).sum(-1)
+
+    def _columns_at(self, arms: int | slice | Tensor) -> Tensor:
+        rows = self.columns[arms]
+        return rows if rows.dtype == torch.float64 else rows.to(torch.float64)
 
     def seen(self, coefficients: Tensor) -> Tensor:  # (m,) or (m, n), the same
         """Coefficients whose product with the columns is that of the features."""
@@ -84,14 +123,15 @@ class Table:
 
     def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,), (m, n) -> (A, n)
         """Phi times coefficients, in one reading of the table."""
-        return self.columns @ self.seen(coefficients)
+        columns, seen = self.columns, self.seen(coefficients)
+        if columns.dtype != torch.float64:
+            return torch.cat([_product(self._columns_at(arms), seen) for arms in self.blocks])
+        return _product(columns, seen)
 
     def variance(self, factor: RidgeFactor) -> Tensor:
         """k(x, x) - ||phi||^2 + ridge phi' V^{-1} phi of all arms (A,)."""
         if self._is_plain:
-            parts = self.columns.split(_CHUNK)
-            leverage = torch.cat([factor.leverage(part) for part in parts])
-            return self.residuals + factor.ridge * leverage
+            return torch.cat([self._variance_of(factor, arms) for arms in self.blocks])
         # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
         eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
         root = cholesky(eye - factor.ridge * factor.inverse)
@@ -100,12 +140,15 @@ class Table:
         explained = torch.cat([(product @ part).square_().sum(0) for part in parts])
         return (self.prior - explained).clamp_min_(0.0)
 
+    def _variance_of(self, factor: RidgeFactor, arms: slice) -> Tensor:
+        features = self.at(arms)
+        residual = self.embedding.residual(self.points[arms], features)
+        return residual + factor.ridge * factor.leverage(features)
+
     def __call__(self, points: Tensor) -> Tensor:
-        return self.features if points is self.points else self.embedding(points)
+        return self.at(slice(None)) if points is self.points else self.embedding(points)
 
     def residual(self, points: Tensor, features: Tensor) -> Tensor:
-        if points is self.points:
-            return self.residuals
         return self.embedding.residual(points, features)
 
     def cross_residual(
@@ -117,5 +160,12 @@ class Table:
         """A draw of the residual process, which is 0 where the features represent all arms."""
         most = _EXPLAINED * self.largest
         if self._is_plain and float(self.residuals.max()) <= most:
-            return no_residual(self.columns, self.dimension)
-        return residual_draw(self.embedding, prior, self.columns)
+            return no_residual(self.prior, self.dimension)
+        return residual_draw(self.embedding, prior, self.prior)
+
+
+def _product(columns: Tensor, coefficients: Tensor) -> Tensor:
+    """Columns (A, m), whose memory is in order of the features, times (m,) or (m, n)."""
+    if coefficients.ndim == 1 or columns.stride(0) != 1:
+        return columns @ coefficients
+    return (coefficients.T.contiguous() @ columns.T).T  # in half of the time

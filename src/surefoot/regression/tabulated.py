@@ -63,7 +63,7 @@ class Tabulated:
             self._number = round(sum(self.pulls.values()))
             self._refresh()
         else:
-            self.factor = RidgeFactor.of(self.table.columns[:0].cpu(), self.ridge)
+            self.factor = RidgeFactor.of(torch.zeros(0, self.table.dimension, dtype=torch.float64), self.ridge)
             self.variance = self.table.prior
 
     def update(self, pull: Pull) -> None:
@@ -148,7 +148,7 @@ class Tabulated:
 
         Both in one reading of Phi, which is what a round on many arms costs.
         """
-        if len(self._steps) <= 1 and self.table.columns.numel() <= _CACHED:
+        if len(self._steps) <= 1 and self.table.size <= _CACHED:
             for solved, drop in self._steps:
                 self._fall(self.table.product(solved), drop)
             product = self.table.product(coefficients)

@@ -7,6 +7,7 @@ from surefoot.spaces.environments import ContinuousEnvironment, Environment, Fin
 from surefoot.spaces.fidelity import Fidelity
 from surefoot.spaces.joint import Joint
 from surefoot.spaces.locations import Location
+from surefoot.spaces.storage import InFile, InMemory, Storage
 from surefoot.spaces.truncated_normal import truncated_normal
 
 __all__ = [
@@ -17,8 +18,11 @@ __all__ = [
     "Environment",
     "Fidelity",
     "FiniteEnvironment",
+    "InFile",
+    "InMemory",
     "Joint",
     "Location",
     "Space",
+    "Storage",
     "truncated_normal",
 ]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from surefoot._internal import checks
 from surefoot.spaces.finite_environment import NO_ENVIRONMENT, FiniteEnvironment
 from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_no_environment
+from surefoot.spaces.storage import InMemory, Storage, mapped_points
 from surefoot.types import InvalidInput
 
 _SHOWN = 12  # coordinates
+_BLOCK = 2**16  # arms at a time, which bounds memory
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -25,7 +31,11 @@ class Arms:
     `kernels.custom`.
 
     Args:
-        points: Coordinates (A, d) of the arms, or the number A of arms without coordinates.
+        points: Coordinates (A, d) of the arms, or the number A of arms without coordinates. Those
+            of a file, given by its path (.npy, or .safetensors with one tensor) or as an array
+            that NumPy has mapped, stay there.
+        storage: Where the features of all arms are kept, `spaces.InMemory()` or
+            `spaces.InFile()`.
 
     Raises:
         InvalidInput: If the coordinates are not a finite matrix, or the number is below 1.
@@ -42,22 +52,43 @@ class Arms:
     """Coordinates (A, d); for arms without coordinates their indices (A, 1)."""
     has_coordinates: bool
     """Whether the arms were given by coordinates."""
+    storage: Storage = InMemory()
+    """Where the features of all arms are kept."""
+    is_mapped: bool = False
+    """Whether the coordinates are in a file."""
     observed: ClassVar[bool] = False
     finite: ClassVar[bool] = True
     has_environment: ClassVar[bool] = False
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
     shared: ClassVar[tuple[tuple[int, ...], ...]] = ()
 
-    def __init__(self, points: Tensor | Sequence | int) -> None:
-        has_coordinates = checks.integer(points) is None
-        if has_coordinates:
+    def __init__(
+        self,
+        points: Tensor | Sequence | int | str | PathLike[str] | np.memmap,
+        *,
+        storage: Storage = InMemory(),
+    ) -> None:
+        mapped = mapped_points("points", points)
+        has_coordinates = mapped is not None or checks.integer(points) is None
+        if mapped is not None:
+            for part in mapped.split(_BLOCK):
+                checks.coordinates("points", checks.finite_values("points", part))
+            coordinates = mapped
+        elif has_coordinates:
             matrix = checks.matrix("points", points)  # type: ignore[arg-type]
             coordinates = checks.coordinates("points", matrix)
         else:
             number = checks.count("points", points)  # type: ignore[arg-type]
             coordinates = torch.arange(number, dtype=torch.float64).unsqueeze(-1)
+        if not hasattr(storage, "scratch") or isinstance(storage, type):
+            raise InvalidInput(
+                f"`storage` is {checks.shown(storage)}, expected `spaces.InMemory()` or "
+                "`spaces.InFile()`."
+            )
         object.__setattr__(self, "points", coordinates)
         object.__setattr__(self, "has_coordinates", has_coordinates)
+        object.__setattr__(self, "storage", storage)
+        object.__setattr__(self, "is_mapped", mapped is not None)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -75,12 +106,12 @@ class Arms:
         """Number of coordinates d."""
         return self.points.shape[1]
 
-    @property
+    @cached_property
     def lower(self) -> Tensor:
         """Smallest coordinates (d,)."""
         return self.points.amin(0)
 
-    @property
+    @cached_property
     def upper(self) -> Tensor:
         """Largest coordinates (d,)."""
         return self.points.amax(0)
@@ -98,9 +129,20 @@ class Arms:
             InvalidInput: If the device cannot be used.
         """
         device = checks.device(device)
-        moved = Arms(len(self)) if not self.has_coordinates else Arms(self.points.cpu())
+        if self.points.device == device:
+            return self
+        moved = copy.copy(self)
         object.__setattr__(moved, "points", self.points.to(device))
+        object.__setattr__(moved, "is_mapped", False)
+        for name in ("lower", "upper"):
+            moved.__dict__.pop(name, None)
         return moved
+
+    def at(self, point: Tensor) -> Tensor:
+        """Indices (n,) of the arms at a point (d,)."""
+        parts = self.points.split(_BLOCK)
+        found = [(part == point).all(-1).nonzero()[:, 0] for part in parts]
+        return torch.cat([one + number * _BLOCK for number, one in enumerate(found)])
 
     def index(self, arm: int) -> int:
         """Check an arm index.
@@ -166,7 +208,7 @@ class Arms:
         arm = checks.integer(where)
         if arm is None:
             point = checks.vector(name, where, self.dimension, self.points.device)  # type: ignore[arg-type]
-            found = (self.points == point).all(-1).nonzero()
+            found = self.at(point)
             if len(found) == 0:
                 raise InvalidInput(
                     f"the point {point.tolist()} is not one of the arms: tell the arm's index."

@@ -1,0 +1,192 @@
+"""Where the features of all arms are kept: in memory or in a file, in double or single precision."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from surefoot._internal import checks
+from surefoot.types import InvalidInput
+
+Precision = Literal["float64", "float32"]
+_DTYPES = {"float64": np.float64, "float32": np.float32}
+
+
+class Storage(Protocol):
+    """Where the table of the features of all arms is kept."""
+
+    @property
+    def precision(self) -> Precision:
+        """Precision of the table; computations are in float64 in either case."""
+        ...
+
+    def scratch(self) -> BinaryIO:
+        """An empty file without a name, which is gone when nothing refers to it."""
+        ...
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """The table in main memory.
+
+    Args:
+        precision: "float64", or "float32" for half the memory: features are rounded to seven
+            digits, and computations remain in float64.
+
+    Raises:
+        InvalidInput: If `precision` is neither.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[0.0], [0.5]], storage=sf.spaces.InMemory("float32"))
+    """
+
+    precision: Precision = "float64"
+
+    def __post_init__(self) -> None:
+        checks.choice("precision", self.precision, *_DTYPES)
+
+    def scratch(self) -> BinaryIO:
+        """Memory that can grow without a copy, where the system has it, else a temporary file."""
+        if hasattr(os, "memfd_create"):
+            return os.fdopen(os.memfd_create("surefoot"), "r+b")
+        return tempfile.TemporaryFile()
+
+
+@dataclass(frozen=True)
+class InFile:
+    """The table in a temporary file that is mapped into memory, for tables larger than that.
+
+    The system keeps as much of it in memory as there is room for. The file has no name, and its
+    space is free again when the optimizer is.
+
+    Args:
+        folder: Folder of the file, on a disk; by default that for temporary files.
+        precision: "float64", or "float32" for half the size.
+
+    Raises:
+        InvalidInput: If there is no such folder, or `precision` is neither.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[0.0], [0.5]], storage=sf.spaces.InFile())
+    """
+
+    folder: str = ""
+    precision: Precision = "float64"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", str(self.folder))
+        checks.choice("precision", self.precision, *_DTYPES)
+        if self.folder and not Path(self.folder).is_dir():
+            raise InvalidInput(f"`folder` is {self.folder!r}, expected a folder that exists.")
+
+    def scratch(self) -> BinaryIO:
+        """A temporary file."""
+        return tempfile.TemporaryFile(dir=self.folder or None)
+
+
+class Rows:
+    """Rows of numbers in a storage, which grow in number without a copy.
+
+    Args:
+        storage: Where they are kept.
+        length: Numbers in a row.
+        device: Device of the rows; on any but a CPU they are in its memory.
+    """
+
+    def __init__(self, storage: Storage, length: int, device: torch.device) -> None:
+        self._dtype = np.dtype(_DTYPES[storage.precision])
+        self._file = storage.scratch()
+        self._rows = torch.from_numpy(np.zeros((0, length), self._dtype)).to(device)
+
+    def first(self, number: int) -> Tensor:
+        """The first rows (number, length), which are there from now on."""
+        if number > len(self._rows):
+            self._grow(max(number, len(self._rows) * 3 // 2, 8))
+        return self._rows[:number]
+
+    def _grow(self, number: int) -> None:
+        before, length = self._rows.shape
+        if self._rows.device.type != "cpu":
+            self._rows = torch.cat([self._rows, self._rows.new_zeros(number - before, length)])
+            return
+        self._file.truncate(number * length * self._dtype.itemsize)
+        grown = np.memmap(self._file, self._dtype, "r+", 0, (number, length))
+        self._rows = torch.from_numpy(grown)
+
+
+def mapped_points(name: str, source: Any) -> Tensor | None:
+    """A float64 matrix (n, d) that stays in its file; None for anything but a path or a map.
+
+    Args:
+        name: Name of the argument.
+        source: Path of a NumPy (.npy) or safetensors file with one matrix, or an array that NumPy
+            has mapped. One of another type than float64 is copied to a temporary file.
+
+    Raises:
+        InvalidInput: If the file cannot be read or holds no such matrix.
+    """
+    if isinstance(source, str | os.PathLike):
+        found = _opened(name, Path(source))
+    elif isinstance(source, np.memmap):
+        found = source
+    else:
+        return None
+    if found.ndim != 2 or 0 in found.shape or found.dtype.kind not in "fiu":
+        raise InvalidInput(
+            f"`{name}` is mapped from a file with a {found.dtype} array of shape {found.shape}, "
+            "expected real numbers of shape (n, d) with n, d >= 1."
+        )
+    if found.dtype != np.float64 or not found.flags.c_contiguous or not found.dtype.isnative:
+        copy = np.memmap(tempfile.TemporaryFile(), np.float64, "w+", 0, found.shape)
+        for start in range(0, len(found), _BLOCK):
+            copy[start : start + _BLOCK] = found[start : start + _BLOCK]
+        found = copy
+    elif not found.flags.writeable:  # which torch warns of; nothing is ever written
+        found = np.memmap(found.filename, np.float64, "c", found.offset, found.shape)  # type: ignore[arg-type]
+    return torch.from_numpy(found)
+
+
+_BLOCK = 2**16  # rows at a time
+
+
+def _opened(name: str, path: Path) -> np.memmap:
+    """The array of a file, mapped."""
+    if path.suffix not in (".npy", ".safetensors"):
+        raise InvalidInput(
+            f"`{name}` is the file {str(path)!r}, expected one that ends in .npy or .safetensors."
+        )
+    try:
+        if path.suffix == ".npy":
+            return np.lib.format.open_memmap(path, mode="r")
+        return _opened_safetensors(name, path)
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInput(f"`{name}`, the file {str(path)!r}, cannot be read: {error}.") from error
+
+
+def _opened_safetensors(name: str, path: Path) -> np.memmap:
+    import json
+
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > path.stat().st_size:
+            raise InvalidInput(f"`{name}`, the file {str(path)!r}, is no whole safetensors file.")
+        header = json.loads(file.read(size))
+    tensors = [one for key, one in header.items() if key != "__metadata__"]
+    if len(tensors) != 1:
+        raise InvalidInput(
+            f"`{name}`, the file {str(path)!r}, holds {len(tensors)} tensors, expected one: the "
+            "coordinates of the arms."
+        )
+    (one,) = tensors
+    dtype = {"F64": np.float64, "F32": np.float32}[one["dtype"]]
+    offset = 8 + size + one["data_offsets"][0]
+    return np.memmap(path, dtype, "r", offset, tuple(one["shape"]))
