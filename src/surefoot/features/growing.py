@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from surefoot import kernels
 from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding

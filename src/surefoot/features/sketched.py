@@ -211,9 +211,7 @@ class Sketched:
         if self.rule.resample == "adaptive" and rows.numel() <= _SMALL:
             features = rows.T @ embedding.inverse_root.T
             return Table(embedding, self.points, self.prior, Kept(features), none)
-        return Table(
-            embedding, self.points, self.prior, Kept(rows.T), embedding.inverse_root
-        )
+        return Table(embedding, self.points, self.prior, Kept(rows.T), embedding.inverse_root)
 
     def _embedding(self, points: Tensor) -> NystromEmbedding:
         """The features of a dictionary (m, d)."""

@@ -13,7 +13,7 @@ from surefoot.spaces.storage import InMemory, Rows
 if TYPE_CHECKING:
     from surefoot.spaces import Arms
 
-BLOCK = 2**19  # numbers at a time, which should stay in the cache
+BLOCK = 2**17  # numbers at a time: larger arrays are slow to allocate, and leave the cache
 _MOST_CACHED = 2**17  # arms of which tables in main memory may be computed at once, and several
 
 
@@ -96,4 +96,3 @@ class Kept:
     """
 
     columns: Tensor
-

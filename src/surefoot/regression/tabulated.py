@@ -63,7 +63,9 @@ class Tabulated:
             self._number = round(sum(self.pulls.values()))
             self._refresh()
         else:
-            self.factor = RidgeFactor.of(torch.zeros(0, self.table.dimension, dtype=torch.float64), self.ridge)
+            self.factor = RidgeFactor.of(
+                torch.zeros(0, self.table.dimension, dtype=torch.float64), self.ridge
+            )
             self.variance = self.table.prior
 
     def update(self, pull: Pull) -> None:

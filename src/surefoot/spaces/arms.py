@@ -19,6 +19,7 @@ from surefoot.spaces.locations import EnvironmentValue, Location, Where, check_n
 from surefoot.spaces.storage import InMemory, Storage, mapped_points
 from surefoot.types import InvalidInput
 
+_IN_MEMORY = InMemory()
 _SHOWN = 12  # coordinates
 _BLOCK = 2**16  # arms at a time, which bounds memory
 
@@ -52,7 +53,7 @@ class Arms:
     """Coordinates (A, d); for arms without coordinates their indices (A, 1)."""
     has_coordinates: bool
     """Whether the arms were given by coordinates."""
-    storage: Storage = InMemory()
+    storage: Storage = _IN_MEMORY
     """Where the features of all arms are kept."""
     is_mapped: bool = False
     """Whether the coordinates are in a file."""
@@ -66,7 +67,7 @@ class Arms:
         self,
         points: Tensor | Sequence | int | str | PathLike[str] | np.memmap,
         *,
-        storage: Storage = InMemory(),
+        storage: Storage = _IN_MEMORY,
     ) -> None:
         mapped = mapped_points("points", points)
         has_coordinates = mapped is not None or checks.integer(points) is None

@@ -1,9 +1,10 @@
-"""Where the features of all arms are kept: in memory or in a file, in double or single precision."""
+"""Storage of the features of all arms: in memory or in a file, in double or single precision."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
@@ -146,13 +147,14 @@ def mapped_points(name: str, source: Any) -> Tensor | None:
             "expected real numbers of shape (n, d) with n, d >= 1."
         )
     if found.dtype != np.float64 or not found.flags.c_contiguous or not found.dtype.isnative:
-        copy = np.memmap(tempfile.TemporaryFile(), np.float64, "w+", 0, found.shape)
+        with tempfile.TemporaryFile() as file:
+            copy = np.memmap(file, np.float64, "w+", 0, found.shape)
         for start in range(0, len(found), _BLOCK):
             copy[start : start + _BLOCK] = found[start : start + _BLOCK]
         found = copy
-    elif not found.flags.writeable:  # which torch warns of; nothing is ever written
-        found = np.memmap(found.filename, np.float64, "c", found.offset, found.shape)  # type: ignore[arg-type]
-    return torch.from_numpy(found)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable")  # nothing is ever written
+        return torch.from_numpy(found)
 
 
 _BLOCK = 2**16  # rows at a time
