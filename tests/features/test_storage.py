@@ -208,5 +208,5 @@ def test_memory_is_that_of_one_table(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     most, dimension = json.loads(done.stdout)
     assert dimension > 40
-    per_arm = 8 * 16  # points, and sixteen numbers
+    per_arm = 8 * 24  # points, bounds and their like
     assert most < tables * number * dimension * 8 * 1.06 + number * per_arm

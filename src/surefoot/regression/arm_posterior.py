@@ -92,7 +92,7 @@ class ArmPosterior:
         if not self.pulled:
             deviation = self.start.clamp_min(least).sqrt_()
             return deviation if self.scale == 1.0 else self.scale * deviation
-        fallen = torch.cat([self.table.fallen(self.fallen, arms) for arms in self.table.blocks])
+        fallen = self.table.by_blocks(lambda arms: self.table.fallen(self.fallen, arms))
         variance = self._start_in_reward_units - fallen
         return variance.clamp_min_(self.scale**2 * least).sqrt_()
 

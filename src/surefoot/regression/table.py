@@ -17,7 +17,8 @@ from surefoot.regression.embedding import Embedding
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.room import InRoom, Kept, Room, block_length
 
-_STRIP = 1024  # and where the product should stay in the cache
+_AT_ONCE = 2  # steps whose products with all arms are held at once
+_STRIP = 1024  # arms at a time, where the product should stay in the cache
 _EXPLAINED = 1e-9  # of the largest variance, that the features of a complete dictionary may leave
 
 
@@ -95,13 +96,20 @@ class Table:
     def residuals(self) -> Tensor:
         """[k(x, x) - ||phi(x)||^2]+ of all arms (A,)."""
         residual = self.embedding.residual
-        return torch.cat([residual(self.points[arms], self.at(arms)) for arms in self.blocks])
+        return self.by_blocks(lambda arms: residual(self.points[arms], self.at(arms)))
 
     @property
     def blocks(self) -> Iterator[slice]:
         """All arms in blocks, which bound the memory that a computation takes."""
         step, number = block_length(self.dimension), len(self.points)
         return (slice(start, start + step) for start in range(0, number, step))
+
+    def by_blocks(self, function: Callable[[slice], Tensor]) -> Tensor:
+        """Values (A,) of a function of the arms of a block."""
+        values = self.prior.new_empty(len(self.points))
+        for arms in self.blocks:  # not joined at the end: pieces between blocks fragment memory
+            values[arms] = function(arms)
+        return values
 
     def at(self, arms: int | slice | Tensor) -> Tensor:
         """Features (m,) of an arm, or (n, m) of several."""
@@ -121,17 +129,40 @@ class Table:
         """Coefficients whose product with the columns is that of the features."""
         return coefficients if self._is_plain else self.transform.T @ coefficients
 
-    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,), (m, n) -> (A, n)
+    def product(self, coefficients: Tensor) -> Tensor:  # (m,) -> (A,)
         """Phi times coefficients, in one reading of the table."""
         columns, seen = self.columns, self.seen(coefficients)
         if columns.dtype != torch.float64:
-            return torch.cat([_product(self._columns_at(arms), seen) for arms in self.blocks])
+            return self.by_blocks(lambda arms: _product(self._columns_at(arms), seen))
         return _product(columns, seen)
+
+    def moved(
+        self, coefficients: Tensor, directions: list[Tensor], drops: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Phi times coefficients (m,), and by how much steps lower the variance, in one reading.
+
+        Args:
+            coefficients: Coefficients (m,).
+            directions: Directions (m,) of k steps.
+            drops: Their rates (k,), of the squared products with the features.
+
+        Returns:
+            Products (A,) and falls (A,).
+        """
+        seen = self.seen(torch.stack([*directions, coefficients], -1))
+        if len(directions) <= _AT_ONCE and self.columns.dtype == torch.float64:
+            products = _product(self.columns, seen)
+            return products[:, -1], products[:, :-1].square() @ drops
+        product, falls = drops.new_empty(len(self.points)), drops.new_empty(len(self.points))
+        for arms in self.blocks:
+            products = _product(self._columns_at(arms), seen)
+            product[arms], falls[arms] = products[:, -1], products[:, :-1].square() @ drops
+        return product, falls
 
     def variance(self, factor: RidgeFactor) -> Tensor:
         """k(x, x) - ||phi||^2 + ridge phi' V^{-1} phi of all arms (A,)."""
         if self._is_plain:
-            return torch.cat([self._variance_of(factor, arms) for arms in self.blocks])
+            return self.by_blocks(lambda arms: self._variance_of(factor, arms))
         # k - ||C k_S||^2 with C'C = T'(I - ridge V^{-1})T: one product instead of two.
         eye = torch.eye(self.dimension, dtype=self.columns.dtype, device=self.columns.device)
         root = cholesky(eye - factor.ridge * factor.inverse)

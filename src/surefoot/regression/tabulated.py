@@ -156,10 +156,9 @@ class Tabulated:
             product = self.table.product(coefficients)
         else:
             directions = [solved.to(coefficients.device) for solved, _ in self._steps]
-            products = self.table.product(torch.stack([*directions, coefficients], -1))
-            for column, (_, drop) in enumerate(self._steps):
-                self._fall(products[:, column], drop)
-            product = products[:, -1]
+            drops = coefficients.new_tensor([drop for _, drop in self._steps])
+            product, falls = self.table.moved(coefficients, directions, drops)
+            self.variance = self.variance - falls
         self._steps.clear()
         if self._number % _CHECK == 0:
             self._refresh_if_drifted()
