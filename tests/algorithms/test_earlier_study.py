@@ -46,6 +46,11 @@ def earlier(function: Any = waves, number: int = 60) -> Earlier:
     return earlier_on(PLANE, points, rewards)
 
 
+@pytest.fixture(scope="module")
+def waves_earlier() -> Earlier:
+    return earlier()
+
+
 def told(known: Earlier | None, number: int = 12, seed: int = 1) -> sf.Optimizer:
     """Rewards of the waves in other units."""
     rule = HyperparameterFit(warped=True, **({} if known is None else {"earlier": known}))
@@ -81,6 +86,16 @@ def test_an_unrelated_run_is_left_out(seed: int) -> None:
     optimizer, plain = told(earlier(ridges), seed=seed), told(None, seed=seed)
     assert trend(optimizer).is_none
     assert error(optimizer) == error(plain)
+
+
+@pytest.mark.parametrize("seed", [5, 9, 14])
+def test_a_chance_likeness_of_few_rewards_is_no_relation(seed: int, waves_earlier: Earlier) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    points = PLANE.sample(5, generator)
+    rewards = torch.randn(5, dtype=torch.float64, generator=generator)
+    optimizer = sf.Optimizer(PLANE, HyperparameterFit(warped=True, earlier=waves_earlier))
+    optimizer.tell_all(points, rewards)
+    assert trend(optimizer).is_none
 
 
 def test_few_rewards_say_nothing_of_it() -> None:

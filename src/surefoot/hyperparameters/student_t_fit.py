@@ -86,7 +86,6 @@ _NEARBY = (2, 30)  # passes and steps of an ascent that begins near its end
 _SCREENED = 0.5  # nats by a score test, from which on an effect is fitted
 _RIVAL = 5.0  # nats below the best bound, up to which an ascent goes on
 _LEAST_COMPARED = 5  # rewards, from which on an earlier function is compared
-_CLEARLY = 0.85  # of the leave-one-out error, below which it is used
 _COLUMNS = ("rewards", "sems", "workers", "times")
 _APART = 0.3  # in a log hyperparameter or a precision, of optima that differ
 _RELATIVE_TOLERANCE = 1e-6  # of the objective, at which L-BFGS-B stops
@@ -240,8 +239,9 @@ class HyperparameterFit:
     def _trend(self, data: TrainingData) -> Trend:
         """The multiple of the earlier function with which rewards are predicted clearly better.
 
-        Each is predicted from the others. By chance some multiple is a little better than none, so
-        that a guard is needed.
+        That is, each of them from the others, and all of them by evidence that is strong. Errors
+        alone favour some multiple by chance where the rewards are few; evidence alone, where the
+        functions are hardly related.
         """
         none = Trend()
         if not len(self.earlier.rewards) or len(data.rewards) < _LEAST_COMPARED:
@@ -255,22 +255,26 @@ class HyperparameterFit:
         with torch.no_grad():
             means = self.earlier.mean(data.points).cpu()
         slopes = {1.0, _slope(means, data.rewards)} - {0.0}
-        trends = [Trend(slope, self.earlier) for slope in sorted(slopes)]
-        before = alone._left_out(data)
-        errors = [alone._left_out(_without(trend, data)) for trend in trends]
-        known = torch.stack([before.weights, *(one.weights for one in errors)]).amin(0)
-        squares = [known * one.errors.square() for one in (before, *errors)]
-        best = int(np.argmin([float(one.sum()) for one in squares[1:]]))
-        gains = squares[0] - squares[1 + best]
-        is_clear = float(gains.sum()) > (1.0 - _CLEARLY**2) * float(squares[0].sum())
-        significant = float(gains.sum()) > len(gains) ** 0.5 * float(gains.std())
-        return trends[best] if is_clear and significant else none
+        trends = [none, *(Trend(slope, self.earlier) for slope in sorted(slopes))]
+        found = [alone._validated(_without(trend, data)) for trend in trends]
+        known = torch.stack([one.weights for one in found]).amin(0)
+        squares = [float((known * one.errors.square()).sum()) for one in found]
+        best = int(np.argmin(squares))
+        gain = found[best].log_evidence - found[0].log_evidence
+        return trends[best] if gain > _STRONG_EVIDENCE else none
 
-    def _left_out(self, data: TrainingData) -> _LeftOut:
-        """Errors of leave-one-out predictions, in reward units, and weights of the rewards."""
+    def _validated(self, data: TrainingData) -> _Validated:
+        """A fit, and how well it predicts rewards that are left out."""
         fitted = self._fit(data)
-        found = _mode_of(self, fitted, data).cross_validation()
-        return _LeftOut(fitted.scale * (found.rewards - found.predicted), found.weights)
+        evidence, model, y, weights = self._evidence_of(fitted, data)
+        optimum = LocalOptimum(model, fitted.dof, 0.0, weights)
+        mode = _mode(self._with_bound(optimum, evidence, y), evidence, y)
+        validation, scale = mode.cross_validation(), fitted.scale
+        return _Validated(
+            scale * (validation.rewards - validation.predicted),
+            validation.weights,
+            mode.log_evidence - len(y) * math.log(scale),
+        )
 
     def _fit(self, data: TrainingData) -> Fitted:
         """The fit without earlier measurements."""
@@ -634,16 +638,18 @@ class HyperparameterFit:
         return replace(optimum, bound=bound)
 
 
-class _LeftOut(NamedTuple):
-    """Errors (t,) of leave-one-out predictions, and weights (t,) of the rewards."""
+class _Validated(NamedTuple):
+    """A fit that is compared with others.
+
+    Args:
+        errors: Errors (t,) of leave-one-out predictions, in reward units.
+        weights: Weights (t,) of the rewards.
+        log_evidence: Log evidence, in reward units.
+    """
 
     errors: Tensor
     weights: Tensor
-
-
-def _mode_of(rule: HyperparameterFit, fitted: Fitted, data: TrainingData) -> PosteriorMode:
-    evidence, model, y, weights = rule._evidence_of(fitted, data)
-    return _mode(LocalOptimum(model, fitted.dof, 0.0, weights), evidence, y)
+    log_evidence: float
 
 
 def _without(trend: Trend, data: TrainingData) -> TrainingData:
