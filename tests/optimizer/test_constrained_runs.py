@@ -224,7 +224,10 @@ def test_limits_that_are_no_numbers_are_refused(arguments: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("holds", [False, True])
 def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool) -> None:
-    """At the edge of a step: as likely the first value behind it as an outlier."""
+    """At the edge of a step: as likely the first value behind it as an outlier.
+
+    Within the limit and on the level of others it is none.
+    """
     limit = sf.Constraint(minimum=8.0) if holds else sf.Constraint(maximum=8.0)
     optimizer = sf.algorithms.robust_ucb(sf.Box([0.0], [1.0]), outcomes={"mb": limit}, seed=0)
     x = np.concatenate([np.linspace(0.02, 0.44, 8), [0.4998], np.linspace(0.5005, 0.98, 20)])
@@ -234,7 +237,7 @@ def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool
     belief = optimizer.belief()
     far, at_edge, away = belief.feasibility([[0.3], [0.4998], [0.75]]).tolist()
     assert (far > 0.95, away > 0.95) == (holds, not holds)
-    assert 0.2 < at_edge < 0.8
+    assert at_edge > 0.95 if holds else 0.2 < at_edge < 0.8
     points = torch.linspace(0.0, 1.0, 41, dtype=torch.float64).unsqueeze(-1)
     constraint = belief.constraints.beliefs["mb"]
     logs, chances = constraint.log_prospect(points), constraint.prospect(points)
@@ -242,3 +245,32 @@ def test_one_value_on_the_other_side_of_a_limit_leaves_it_open_there(holds: bool
     recommended = float(optimizer.recommend().point)
     assert recommended in x.tolist()  # a step may be anywhere between two measurements
     assert (recommended > 0.5) != holds
+
+
+def _on_steps(threads: list[int], values: dict[int, float], kept: float, broken: float):
+    """A run that prefers few threads, of which at least ten keep the limit."""
+    space = sf.parameters.Space({"threads": sf.parameters.Int(1, 32)})
+    limit = sf.Constraint(maximum=0.0 if kept == 0.0 else 8.0)
+    run = sf.algorithms.robust_ucb(space, outcomes={"memory": limit}, seed=0)
+    for number in threads:
+        value = values.get(number, kept if number >= 10 else broken)
+        run.tell({"threads": number}, -number, outcomes={"memory": value})
+    return run
+
+
+THREADS = [1, 8, 13, 16, 20, 24, 32, 10, 9, 4, 28]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [THREADS, [*THREADS, 10, 9]], ids=["once", "twice"])
+@pytest.mark.parametrize(("kept", "broken"), [(5.35, 11.89), (0.0, 3.0)], ids=["step", "clipped"])
+def test_a_value_at_an_edge_that_agrees_with_a_level_within_the_limit_holds(threads, kept, broken):
+    best = _on_steps(threads, {}, kept, broken).recommend()
+    assert best.params == {"threads": 10}
+    assert best.feasibility >= 0.95
+
+
+@pytest.mark.slow
+def test_a_single_value_at_an_edge_that_agrees_with_no_other_does_not_hold():
+    run = _on_steps(THREADS, {10: 7.0}, 5.35, 11.89)
+    assert run.belief().feasibility(torch.tensor([[9 / 31]], dtype=torch.float64)) < 0.9

@@ -15,6 +15,7 @@ from surefoot import kernels
 from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
+from surefoot.hyperparameters.levels import levels_of
 from surefoot.regression.posterior import Posterior, joint_draws
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
@@ -30,6 +31,9 @@ _REPEATED = 2  # values equal to a limit, which is not by chance
 _TINY = 1e-300  # probability whose powers have finite derivatives
 _MOST_INTEGRATED = 150  # values: with 300 a choice would take more than a second
 _OF_95 = 1.96  # standard deviations of a 95 % interval
+_FAR_WITHIN = 8.0  # median absolute deviations of values on a level
+_FEW = 2  # sites on a level, which outliers may share
+_AGREED = 0.99  # probability that a limit holds where the values are on such a level
 _SURPRISING = 2.0  # standard deviations of the noise
 
 
@@ -69,10 +73,13 @@ class ConstraintBelief:
         """Probability (n,) that the constraint holds at inputs (n, d), without noise.
 
         Where all measurements of a site are on the other side of the limit than the model has it,
-        by more than noise explains, they are outliers or the model is wrong, with even odds.
+        by more than noise explains, they are outliers or the model is wrong, with even odds. They
+        are neither where they agree with those of other sites on a level within the limit.
         """
         chance = self.prospect(points)
-        return torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
+        chance = torch.lerp(chance, torch.zeros_like(chance), self._doubt(points, holds=False))
+        alike = (points[:, None] == self.margin.observations.sites[self._agreed]).all(-1).any(-1)
+        return torch.where(alike, chance.clamp_min(_AGREED), chance)
 
     def prospect(self, points: Tensor) -> Tensor:
         """The probability (n,) to search by: measurements that break the limit are outliers.
@@ -162,6 +169,28 @@ class ConstraintBelief:
             all_of_them = torch.zeros_like(mean).index_add(0, observations.site, some)
             masks.append((all_of_them == observations.counts) & (modelled != held))
         return masks[0], masks[1]
+
+    @cached_property
+    def _agreed(self) -> Tensor:
+        """Mask (S,) of sites all of whose values are on a level within the limit.
+
+        A level has values of several sites, and the limit is in the gap below it: by its spread
+        they are far within, and outliers do not agree.
+        """
+        observations = self.margin.at_reference
+        rewards, site = observations.rewards, observations.site
+        on_level = torch.zeros_like(rewards, dtype=torch.bool)
+        gaps = levels_of(rewards).gaps
+        ends = [low for low, _ in (*gaps[1:], (math.inf, math.inf))]
+        for (low, high), end in zip(gaps, ends, strict=False):
+            if low < 0.0 <= high:
+                level = rewards[(rewards >= high) & (rewards <= end)]
+                far = (level - level.median()).abs().median() * _FAR_WITHIN
+                near = (rewards - level.median()).abs() <= far + _LEAST * level.abs().max()
+                if float(level.median() - far) >= 0.0 and int(site[near].unique().numel()) > _FEW:
+                    on_level = near
+        share = torch.zeros_like(observations.counts).index_add(0, site, on_level.to(rewards))
+        return share == observations.counts
 
     def _doubt(self, points: Tensor, *, holds: bool) -> Tensor:
         """Probability (n,) that the model is wrong: half at a disputed site, 0 at any other.
