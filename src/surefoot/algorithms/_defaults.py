@@ -14,7 +14,7 @@ from surefoot.optimizer.arguments import check_space
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.box import as_space
 from surefoot.types import InvalidInput
-from surefoot.widths import Progress, Width
+from surefoot.widths import Progress, Width, dual_mixture, srinivas
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -43,6 +43,30 @@ def width_or(given: Width | None, scale: float, default: Width) -> Width:
             f"width, as in `widths.srinivas(scale={scale!r})`."
         )
     return default if given is None else given
+
+
+def bounds_or_heuristic(
+    given: Width | None,
+    scale: float,
+    kernel: Kernel | None,
+    noise: float | None,
+    norm_bound: float | None,
+    delta: float,
+) -> Width:
+    """The width given, the proved bounds of a known noise, or else the heuristic of practice."""
+    if noise is None:
+        if norm_bound is not None:
+            raise InvalidInput(
+                "`norm_bound` came without `noise`: pass both, of which the bounds are proved."
+            )
+        return width_or(given, scale, srinivas(delta, scale))
+    if given is not None:
+        raise InvalidInput("`noise` and `width` cannot both be given: pass one of them.")
+    if kernel is None:
+        raise InvalidInput(
+            "`noise` came without a `kernel`: pass both, of which bounds are proved."
+        )
+    return dual_mixture(norm_bound, noise, delta, scale)
 
 
 def warn_if_vacuous(

@@ -61,7 +61,7 @@ def ada_bkb(
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives a point of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary.
+        width: The width in place of `widths.dual_mixture`, whose bounds hold for any dictionary.
         ridge: Regularisation lambda, in squared reward units.
         scale: Factor of that width and of the variation of f over a cell.
         seed: Seed of all random choices.

@@ -12,7 +12,7 @@ from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import LeverageSampling, Nystrom
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
-from surefoot.widths import Width, sketch_determinant
+from surefoot.widths import Width, dual_mixture, sketch_determinant
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -56,8 +56,9 @@ def bkb(
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives an arm of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary and
-            is narrower than that of Theorem 2, `widths.bkb`.
+        width: The width in place of `widths.dual_mixture`, whose bounds hold for any dictionary and
+            are narrower than those of Theorem 2, `widths.bkb`; for another estimator, of
+            `widths.sketch_determinant`.
         policy: The policy in place of the upper confidence bound; `ThompsonSampling()` draws a
             function from the posterior, including the residual of the sketch.
         ridge: Regularisation lambda, in squared reward units.
@@ -87,12 +88,13 @@ def bkb(
     sampling = LeverageSampling(
         oversampling, "every-round", 2.0, inclusion, horizon, delta, accuracy
     )
+    bounds = dual_mixture if estimator is None else sketch_determinant  # least squares only
     return Optimizer(
         placed(space, device),
         kernel,
         features=Nystrom(sampling),
         estimator=LeastSquares() if estimator is None else estimator,
-        width=width_or(width, scale, sketch_determinant(norm_bound, noise, delta, scale)),
+        width=width_or(width, scale, bounds(norm_bound, noise, delta, scale)),
         policy=policy,
         ridge=ridge,
         plan=Plan(1),

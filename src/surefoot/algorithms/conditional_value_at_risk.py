@@ -9,7 +9,7 @@ import torch
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import width_or
+from surefoot.algorithms._defaults import bounds_or_heuristic
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
 from surefoot.features import Features
@@ -30,6 +30,9 @@ def cvar_ucb(
     lacing: Lacing = "prob",
     features: Features | None = None,
     estimator: Estimator | None = None,
+    noise: float | None = None,
+    norm_bound: float | None = None,
+    delta: float = 0.1,
     width: Width | None = None,
     ridge: float | None = None,
     scale: float = 1.0,
@@ -57,7 +60,11 @@ def cvar_ucb(
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.srinivas(scale=scale)`, which is
+        noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
+            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        delta: Probability with which the bounds may fail.
+        width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
             units; 1 by default.
@@ -99,7 +106,7 @@ def cvar_ucb(
         ScorePolicy(lacing=lacing),
         features=features,
         estimator=estimator,
-        width=width_or(width, scale, srinivas(scale=scale)),
+        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
         ridge=ridge,
         initial=initial,
         recommendation=recommendation,

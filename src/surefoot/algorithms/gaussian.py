@@ -8,12 +8,12 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import ThompsonSampling
-from surefoot.algorithms._defaults import placed, width_or
+from surefoot.algorithms._defaults import bounds_or_heuristic, placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Space
-from surefoot.widths import Width, analytic_mixture, dual_mixture, srinivas
+from surefoot.widths import Width, analytic_mixture, dual_mixture
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -23,6 +23,9 @@ def gp_ucb(
     space: Space,
     kernel: Kernel,
     *,
+    noise: float | None = None,
+    norm_bound: float | None = None,
+    delta: float = 0.1,
     features: Features | None = None,
     width: Width | None = None,
     ridge: float = 1.0,
@@ -32,18 +35,22 @@ def gp_ucb(
 ) -> Optimizer:
     r"""GP-UCB: maximises :math:`\mu(x) + \beta_t \sigma(x)`, by least squares.
 
-    Rewards are not centred or scaled, and there is no initial design. The default width is that of
-    Srinivas et al. for a single point. For a simultaneous bound over D arms pass
-    `width=widths.srinivas(delta / D)`, and for a function of bounded RKHS norm
-    `widths.dual_mixture(norm_bound, noise)`, whose bounds are as narrow as those of the heuristic.
+    Rewards are not centred or scaled, and there is no initial design. With `noise` the bounds are
+    proved, and about as narrow as those of the heuristic that is the default without it: the width
+    of Srinivas et al. for a single point. For a simultaneous bound over D arms under a Gaussian
+    process prior pass `delta` / D.
 
     Args:
         space: `Arms` or `Box`.
         kernel: The prior covariance.
+        noise: Sub-Gaussian constant R of the noise, in reward units, where it is known: the width
+            is then `widths.dual_mixture`, whose bounds are proved.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        delta: Probability with which the bounds may fail.
         features: The feature map; exact by default.
-        width: The width in place of `widths.srinivas(scale=scale)`.
+        width: The width in place of these and of `widths.srinivas(delta, scale)`.
         ridge: Regularisation lambda, the noise variance in squared reward units.
-        scale: Factor of the default width.
+        scale: Factor of the default width; with less than 1 no theorem holds.
         seed: Seed of all random choices.
         device: Device of the tensors.
 
@@ -51,12 +58,13 @@ def gp_ucb(
         The optimizer.
 
     Raises:
-        InvalidInput: If an argument is out of range, or both `scale` and `width` are
-            given.
+        InvalidInput: If an argument is out of range, `norm_bound` is given without `noise`, or
+            `width` beside `scale` or `noise`.
 
     References:
         Srinivas, Krause, Kakade and Seeger 2010, "Gaussian process optimization in the bandit
-        setting", Algorithm 1.
+        setting", Algorithm 1; Flynn and Reeb 2024, "Tighter confidence bounds for sequential kernel
+        regression", for known noise.
 
     Example:
         >>> import surefoot as sf
@@ -73,7 +81,7 @@ def gp_ucb(
         kernel,
         features=Exact() if features is None else features,
         estimator=LeastSquares(),
-        width=width_or(width, scale, srinivas(scale=scale)),
+        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
         ridge=ridge,
         seed=seed,
     )

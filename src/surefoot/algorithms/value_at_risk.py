@@ -16,7 +16,7 @@ from surefoot.acquisition import (
 )
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import width_or
+from surefoot.algorithms._defaults import bounds_or_heuristic
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
 from surefoot.features import Features
@@ -24,7 +24,7 @@ from surefoot.hyperparameters import HyperparameterFit
 from surefoot.optimizer import Optimizer
 from surefoot.risks import Risk, VaR, WeightedVaR, WorstCase
 from surefoot.spaces import Joint
-from surefoot.widths import Width, srinivas
+from surefoot.widths import Width
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -39,6 +39,9 @@ def v_ucb(
     search: Literal["quantiles", "surrogate"] | SurrogateBound = "quantiles",
     features: Features | None = None,
     estimator: Estimator | None = None,
+    noise: float | None = None,
+    norm_bound: float | None = None,
+    delta: float = 0.1,
     width: Width | None = None,
     hyperparameters: HyperparameterFit | None = None,
     ridge: float | None = None,
@@ -71,7 +74,11 @@ def v_ucb(
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.srinivas(scale=scale)`, which is
+        noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
+            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        delta: Probability with which the bounds may fail.
+        width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)) with t one more than the number of rewards. The paper counts
             from the first chosen query: `widths.srinivas(initial=n)` after n initial ones.
         hyperparameters: How kernel and noise are fitted, in place of the default, without a kernel.
@@ -127,7 +134,7 @@ def v_ucb(
         policy,
         features=features,
         estimator=estimator,
-        width=width_or(width, scale, srinivas(scale=scale)),
+        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
         hyperparameters=hyperparameters,
         ridge=ridge,
         initial=initial,
@@ -143,6 +150,9 @@ def stable_opt(
     *,
     features: Features | None = None,
     estimator: Estimator | None = None,
+    noise: float | None = None,
+    norm_bound: float | None = None,
+    delta: float = 0.1,
     width: Width | None = None,
     ridge: float | None = None,
     scale: float = 1.0,
@@ -164,7 +174,11 @@ def stable_opt(
         features: The feature map; by default `Exact()`, or `Nystrom(PivotedCholesky())` where the
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.srinivas(scale=scale)`, which is
+        noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
+            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+        norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
+        delta: Probability with which the bounds may fail.
+        width: The width in place of `widths.srinivas(delta, scale)`, which is
             sqrt(2 ln(t^2 pi^2 / 0.6)).
         ridge: Regularisation lambda where a kernel is given, the noise variance in squared reward
             units; 1 by default.
@@ -206,7 +220,7 @@ def stable_opt(
         ScorePolicy(),
         features=features,
         estimator=estimator,
-        width=width_or(width, scale, srinivas(scale=scale)),
+        width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
         ridge=ridge,
         initial=initial,
         recommendation=recommendation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,24 +21,65 @@ from surefoot_experiments.harness.tables import (
     with_errors,
 )
 from surefoot_experiments.harness.trial import Case, Purpose, Rows, Scale, Tables, Trial
-from surefoot_experiments.problems import KernelFunction, random_function
+from surefoot_experiments.problems import (
+    Gaussian,
+    KernelFunction,
+    StudentT,
+    SymmetricNoise,
+    random_function,
+)
 
 DELTA, LENGTHSCALE, LEVEL, LOOK = 0.1, 0.2, 0.2, 20
 DESIGNS, ENVIRONMENTS = 20, 10
 PACKAGES = ["surefoot", "torch", "gpytorch", "numpy"]
-Make = Callable[[float, float], Any]  # from the norm and the noise
 
-EXACT: Mapping[str, Make] = {
-    "theorem 2 of 2017": lambda norm, noise: sf.widths.chowdhury_gopalan(norm, noise, DELTA),
-    "AMM": lambda norm, noise: sf.widths.analytic_mixture(norm, noise, DELTA),
-    "DMM": lambda norm, noise: sf.widths.dual_mixture(norm, noise, DELTA),
-    "heuristic": lambda norm, noise: sf.widths.srinivas(DELTA),
+
+@dataclass(frozen=True)
+class Known:
+    """What bounds with a proof are told."""
+
+    norm: float
+    noise: float  # standard deviation
+    moment: sf.Moment
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds, and the estimator that they are of."""
+
+    width: Callable[[Known], Any]
+    estimator: Callable[[Known], Any] = lambda known: sf.LeastSquares()
+
+
+EXACT: Mapping[str, Bounds] = {
+    "theorem 2 of 2017": Bounds(lambda it: sf.widths.chowdhury_gopalan(it.norm, it.noise, DELTA)),
+    "AMM": Bounds(lambda it: sf.widths.analytic_mixture(it.norm, it.noise, DELTA)),
+    "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
+    "heuristic": Bounds(lambda it: sf.widths.srinivas(DELTA)),
 }
-SKETCHED: Mapping[str, Make] = {
-    "theorem 2 of BKB": lambda norm, noise: sf.widths.bkb(norm, noise, DELTA),
-    "sketch determinant": lambda norm, noise: sf.widths.sketch_determinant(norm, noise, DELTA),
-    "DMM": lambda norm, noise: sf.widths.dual_mixture(norm, noise, DELTA),
-    "as published": lambda norm, noise: as_published.BKB(norm, noise, DELTA),
+SKETCHED: Mapping[str, Bounds] = {
+    "theorem 2 of BKB": Bounds(lambda it: sf.widths.bkb(it.norm, it.noise, DELTA)),
+    "sketch determinant": Bounds(lambda it: sf.widths.sketch_determinant(it.norm, it.noise, DELTA)),
+    "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
+    "as published": Bounds(lambda it: as_published.BKB(it.norm, it.noise, DELTA)),
+}
+
+
+def _truncation(known: Known) -> sf.Truncation:
+    return sf.Truncation(known.moment)
+
+
+TRUNCATED: Mapping[str, Bounds] = {
+    "theorem 1": Bounds(lambda it: sf.widths.truncated(it.moment, it.norm, DELTA), _truncation),
+    "proposition 3": Bounds(
+        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation
+    ),
+    "proposition 4": Bounds(
+        lambda it: sf.widths.leverage_truncated(it.moment, it.norm, DELTA),
+        lambda it: sf.estimators.LeverageTruncation(it.moment, DELTA),
+    ),
+    "as published": Bounds(lambda it: as_published.Truncated(it.moment, it.norm), _truncation),
+    "heuristic": Bounds(lambda it: sf.widths.srinivas(DELTA), _truncation),
 }
 
 
@@ -47,19 +89,26 @@ class Task:
 
     dimension: int
     arms: int
-    noise: float
-    widths: Mapping[str, Make] = field(default_factory=lambda: EXACT)
+    noise: SymmetricNoise
+    ridge: float
+    bounds: Mapping[str, Bounds] = field(default_factory=lambda: EXACT)
     features: Callable[[], Any] = sf.Exact
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise."""
+        return math.sqrt(self.noise.absolute_moment(2.0))
 
 
 TASKS: dict[str, Task] = {
-    "GP-UCB, d = 1, R = 0.3": Task(1, 100, 0.3),
-    "GP-UCB, d = 1, R = 1": Task(1, 100, 1.0),
-    "GP-UCB, d = 2, R = 0.3": Task(2, 225, 0.3),
-    "V-UCB, 20 x 10, R = 0.3": Task(2, DESIGNS * ENVIRONMENTS, 0.3),
+    "GP-UCB, d = 1, R = 0.3": Task(1, 100, Gaussian(0.3), 0.09),
+    "GP-UCB, d = 1, R = 1": Task(1, 100, Gaussian(1.0), 1.0),
+    "GP-UCB, d = 2, R = 0.3": Task(2, 225, Gaussian(0.3), 0.09),
+    "V-UCB, 20 x 10, R = 0.3": Task(2, DESIGNS * ENVIRONMENTS, Gaussian(0.3), 0.09),
     "BKB, d = 2, R = 0.3": Task(
-        2, 500, 0.3, SKETCHED, lambda: sf.Nystrom(sf.LeverageSampling(5.0))
+        2, 500, Gaussian(0.3), 0.09, SKETCHED, lambda: sf.Nystrom(sf.LeverageSampling(5.0))
     ),
+    "TGP-UCB, d = 1, Student-t(3)": Task(1, 40, StudentT(3.0, 0.3), 1.0, TRUNCATED),
 }
 SHARES = {  # of the trials and of the rounds, for the tasks that take long
     "GP-UCB, d = 2, R = 0.3": (0.4, 0.4),
@@ -71,13 +120,17 @@ INTRODUCTION = """# Bounds with a proof
 
 Regret summed over the rounds, and a round in the last tenth; mean and standard error over random
 functions, with the exact norm of each and delta = {delta}. Functions have the squared exponential
-kernel with lengthscale {lengthscale} and standard deviation 1; noise is Gaussian, and the ridge its
-variance. V-UCB is for the quantile of level {level} over ten equally
-likely environments; BKB draws each pull with an oversampling of 5.
+kernel with lengthscale {lengthscale} and standard deviation 1; noise is Gaussian with standard
+deviation R unless said otherwise, and the ridge its variance (1 for TGP-UCB). V-UCB is for the
+quantile of level {level} over ten equally likely environments; BKB draws each pull with an
+oversampling of 5; TGP-UCB is told the second moment of the rewards (Student-t(3) has the scale
+0.3), and *proposition 4* is truncation by leverage. **of random arms** is the regret as a share of
+that of uniform pulls.
 
 **failed** counts the runs in which f was outside of the bounds anywhere, seen every {look} rounds,
 with the exact 95 % interval of the share. With a theorem the share is at most delta; *heuristic*
 and *as published* have none. *theorem 2 of BKB* does not cover an oversampling of 5.
+[Propositions](../../../../notes/guarantees.md).
 
 Run {date} on {cores} cores, CPU, one thread a run. {versions}.
 """
@@ -102,13 +155,14 @@ class _Arms:
         self.norm = self.function.norm
         self.losses = self.values.max() - self.values
 
-    def optimizer(self, width: Any, task: Task, seed: int) -> sf.Optimizer:
+    def optimizer(self, bounds: Bounds, known: Known, task: Task, seed: int) -> sf.Optimizer:
         return sf.Optimizer(
             self.function.space,
             self.function.kernel,
             features=task.features(),
-            width=width,
-            ridge=task.noise**2,
+            estimator=bounds.estimator(known),
+            width=bounds.width(known),
+            ridge=task.ridge,
             seed=seed,
         )
 
@@ -144,10 +198,11 @@ class _Risky:
         )
         self.losses = risk.max() - risk
 
-    def optimizer(self, width: Any, task: Task, seed: int) -> sf.Optimizer:
+    def optimizer(self, bounds: Bounds, known: Known, task: Task, seed: int) -> sf.Optimizer:
         kernel = sf.kernels.squared_exponential([LENGTHSCALE, LENGTHSCALE])
+        width = bounds.width(known)
         return sf.algorithms.v_ucb(
-            self.space, kernel, level=LEVEL, width=width, ridge=task.noise**2, seed=seed
+            self.space, kernel, level=LEVEL, width=width, ridge=task.ridge, seed=seed
         )
 
     def step(self, optimizer: sf.Optimizer, noise: float) -> float:
@@ -164,20 +219,25 @@ def run(trial: Trial) -> Rows:
     """All bounds on one function."""
     task = TASKS[trial.case]
     problem = (_Risky if trial.case.startswith("V-UCB") else _Arms)(trial, task)
+    most = float(problem.values.abs().max()) ** 2 + task.deviation**2
+    known = Known(problem.norm, task.deviation, sf.Moment(1.0, most))
+    errors = task.noise.sample(trial.rounds, trial.generator(Purpose.NOISE)).tolist()
     rows = []
-    for name, make in task.widths.items():
-        optimizer = problem.optimizer(make(problem.norm, task.noise), task, trial.index)
-        noise, failed = trial.generator(Purpose.NOISE), False
+    for name, bounds in task.bounds.items():
+        optimizer, failed = problem.optimizer(bounds, known, task, trial.index), False
         regret = np.zeros(trial.rounds)
-        for round_ in range(trial.rounds):
-            regret[round_] = problem.step(optimizer, task.noise * noise.standard_normal())
+        for round_, error in enumerate(errors):
+            regret[round_] = problem.step(optimizer, error)
             if (round_ + 1) % LOOK == 0 and not failed:
                 _, lower, upper = optimizer.belief().ends(problem.points)
                 outside = (problem.values > upper + 1e-9) | (problem.values < lower - 1e-9)
                 failed = bool(outside.any())
         late = float(regret[-max(1, trial.rounds // 10) :].mean())
         row = {"task": trial.case, "bounds": name, "rounds": trial.rounds, "failed": failed}
-        rows.append({**row, "regret": float(regret.sum()), "late": late, "width": optimizer.width})
+        total = float(regret.sum())
+        share = total / (trial.rounds * float(problem.losses.mean()))
+        row |= {"regret": total, "late": late, "share": share, "width": optimizer.width}
+        rows.append(row)
     return {"runs": rows}
 
 
@@ -185,7 +245,7 @@ def report(tables: Tables) -> str:
     """The table of finished runs."""
     rows = tables["runs"]
     groups = rows.groupby(["task", "bounds"], sort=False)
-    table = with_errors(groups[["regret", "late"]])
+    table = with_errors(groups[["regret", "late", "share"]])
     table["functions"] = groups["trial"].nunique().map(str)
     table["rounds"] = groups["rounds"].max().map("{:,}".format)
     table["failed"] = groups["failed"].agg(_share)
@@ -199,7 +259,8 @@ def report(tables: Tables) -> str:
         lengthscale=LENGTHSCALE,
         **ran_on(PACKAGES),
     )
-    return head + "\n" + markdown(table.rename(columns={"late": "a round, last tenth"}))
+    names = {"late": "a round, last tenth", "share": "of random arms"}
+    return head + "\n" + markdown(table.rename(columns=names))
 
 
 def _share(failed: Any) -> str:
