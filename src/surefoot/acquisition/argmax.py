@@ -12,7 +12,7 @@ from surefoot.acquisition.constrained_ascent import ascend_within, refined
 from surefoot.acquisition.local_search import neighbors
 from surefoot.beliefs import Belief
 from surefoot.beliefs.probability import Score
-from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.arm_values import FoundArms
 from surefoot.spaces import Arms, Box
 from surefoot.spaces.locations import Location
 from surefoot.types import InvalidInput
@@ -37,11 +37,11 @@ class ArmBound:
     """
 
     space: Arms
-    posterior: ArmPosterior
+    posterior: FoundArms
     width: float
 
     def __call__(self, x: Tensor) -> Tensor:
-        mean, deviation = self.posterior.mean_and_deviation(x)
+        mean, deviation = self.posterior.mean_and_deviation(x)  # type: ignore[attr-defined]
         return torch.add(mean, deviation, alpha=self.width)
 
     def best(self, among: list[Location] | None) -> Location:
@@ -49,6 +49,15 @@ class ArmBound:
         allowed = None if among is None else torch.tensor([location.arm for location in among])
         arm = self.posterior.best_arm(self.width, allowed)
         return self.space.location(self.space.points[arm], arm)
+
+
+def away_from_arms(what: str) -> InvalidInput:
+    """The error where something needs all arms, whose table is in other processes."""
+    return InvalidInput(
+        f"{what} evaluates all arms, whose table is `Sharded`, expected the upper confidence "
+        "bound alone: pass `UpperConfidenceBound()` as the policy and a width such as "
+        "`widths.srinivas()`, without constraints and failed points, or another `storage`."
+    )
 
 
 def maximise(
@@ -86,6 +95,8 @@ def maximise(
         return among[best_row(score, torch.stack([location.design for location in among]))]
     design = belief.space.design
     if isinstance(design, Arms):
+        if design.is_elsewhere:
+            raise away_from_arms("the score")
         if belief.posterior.tabulates(design.points):  # all of them are looked up at once
             arm = int(_checked(score(design.points), design.points).argmax())
         else:

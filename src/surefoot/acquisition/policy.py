@@ -8,13 +8,13 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from surefoot._internal import checks
-from surefoot.acquisition.argmax import ArmBound, maximise
+from surefoot.acquisition.argmax import ArmBound, away_from_arms, maximise
 from surefoot.acquisition.lacing import Lacing, check_density, check_lacing, lacing_value
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.band import SYMMETRIC
 from surefoot.beliefs.probability import Score
-from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.arm_values import FoundArms
 from surefoot.risks import Risk
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
@@ -102,7 +102,7 @@ class UpperConfidenceBound:
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space
         posterior = belief.posterior
-        tabulated = isinstance(space, Arms) and isinstance(posterior, ArmPosterior)
+        tabulated = isinstance(space, Arms) and isinstance(posterior, FoundArms)
         if tabulated and belief.band is SYMMETRIC and belief.feasible.is_certain:
             return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]
         return lambda x: belief.bound(x, belief.width)
@@ -156,6 +156,8 @@ class ScorePolicy:
     def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
         """Refuse an environment without a density where that is needed."""
         check_density(space, risk, self.lacing)
+        if space.is_elsewhere and not isinstance(self.score, UpperConfidenceBound):
+            raise away_from_arms(f"the policy {checks.shown(self.score)}")
 
     def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
         """The design of largest score, under a lacing value."""

@@ -11,7 +11,14 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.acquisition.argmax import best_of, best_point, best_row, maximise, scores
+from surefoot.acquisition.argmax import (
+    away_from_arms,
+    best_of,
+    best_point,
+    best_row,
+    maximise,
+    scores,
+)
 from surefoot.acquisition.scores import PolicyState, ScoreRule
 from surefoot.beliefs import Belief
 from surefoot.beliefs.constraints import NO_CONSTRAINTS
@@ -19,6 +26,7 @@ from surefoot.beliefs.probability import Probability, Score
 from surefoot.beliefs.success import Feasibility
 from surefoot.estimators.spread import robust_spread
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.regression.arm_values import FoundArms
 from surefoot.spaces import Arms, Box, Joint
 from surefoot.spaces.locations import Location
 from surefoot.spaces.pending import PendingQueries
@@ -209,7 +217,7 @@ def _best_alone(by: By, value: Score, plug_in: Score, belief: Belief) -> Locatio
         if not validation.is_predictive:
             return design.locate(_best_rewarded(belief, validation, measured))
     if design.finite:
-        return _best_arm(value, plug_in, belief)
+        return _best_arm(by, value, plug_in, belief)
     return design.location(_best_in_box(value, plug_in, belief, measured))
 
 
@@ -288,13 +296,26 @@ def _are_of_space(belief: Belief) -> Tensor:
     return design.alike(designs, design.snap(designs))
 
 
-def _best_arm(value: Score, plug_in: Score, belief: Belief) -> Location:
+def _best_arm(by: By, value: Score, plug_in: Score, belief: Belief) -> Location:
     """The best arm, a measured one unless another is better: some that tie may always fail."""
     arms: Arms = belief.space.design  # type: ignore[assignment]
-    every = _shortlist(arms.points, plug_in, belief)
+    every = (
+        _best_elsewhere(arms, by, belief)
+        if arms.is_elsewhere
+        else _shortlist(arms.points, plug_in, belief)
+    )
     measured = _shortlist(belief.designs, plug_in, belief)
     candidates = torch.cat([measured, every])
     return arms.locate(candidates[best_row(value, candidates)])
+
+
+def _best_elsewhere(arms: Arms, by: By, belief: Belief) -> Tensor:
+    """The arms (n, d) of largest plug-in value, where workers know it."""
+    posterior = belief.posterior
+    if not isinstance(posterior, FoundArms) or not belief.feasible.is_certain:
+        raise away_from_arms("the recommendation")
+    width = -belief.width if by == "lower" else 0.0
+    return arms.points[posterior.top(width, _LEAST_COMPARED)[0]]
 
 
 def _best_in_box(value: Score, plug_in: Score, belief: Belief, eligible: Tensor) -> Tensor:

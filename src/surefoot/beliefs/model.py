@@ -27,9 +27,11 @@ from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
 from surefoot.regression.noise import KnownNoise
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
+from surefoot.regression.refitted import Refitted
 from surefoot.regression.regression import Regression
 from surefoot.regression.sample import Sample
 from surefoot.spaces import Space
+from surefoot.types import InvalidInput
 from surefoot.widths import Progress, Width
 
 _RECENT = 2  # fits that are known: that of the run, and that of a look with further measurements
@@ -165,6 +167,8 @@ class Model:
             generator,
             lasting=self.hyperparameters.lasting,
         )
+        if self.space.is_elsewhere:
+            self._check_elsewhere(regression)
         points = self.space.examples(0, generator)
         constants = Constants(
             fitted.noise,
@@ -180,6 +184,20 @@ class Model:
             regression.update(pull)
         regressor.state = regressor.replayed(observations)
         return regressor
+
+    def _check_elsewhere(self, regression: Regression) -> None:
+        """`InvalidInput` unless workers can hold the table of the arms."""
+        if isinstance(regression, Refitted):
+            what = f"features {self.features!r} with this kernel are computed anew for each reward"
+        elif self.band_rules:
+            what = f"the bounds of {self.width!r} are found at all arms"
+        else:
+            return
+        raise InvalidInput(
+            f"{what}, and the arms' table is `Sharded`: pass a kernel that stays, features such as "
+            "`Exact()` or `Nystrom(LeverageSampling())`, a width such as `widths.srinivas()`, or "
+            "another `storage`."
+        )
 
     def belief(
         self, observations: Observations, fitted: Fitted, generator: torch.Generator

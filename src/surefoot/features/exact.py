@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from surefoot import kernels
 from surefoot.features.features import fixed_features
 from surefoot.features.growing import Growing
 from surefoot.features.nystrom_embedding import NystromEmbedding
 from surefoot.regression.observations import Pull
 from surefoot.regression.refitted import Refitted
-from surefoot.regression.room import Room
+from surefoot.regression.rooms import room_of
 from surefoot.spaces import Arms, InMemory, Space
 
 if TYPE_CHECKING:
@@ -48,13 +47,17 @@ class Exact:
         lasting: bool = True,
     ) -> Regression:
         """The regression before the first measurement (see `Features.init`)."""
-        if lasting and isinstance(space, Arms) and len(space) <= _LARGEST_TABLE:
+        if lasting and isinstance(space, Arms) and _are_few(space):
             embedding = NystromEmbedding.of(kernel, space.points)
             return fixed_features(embedding, kernel, space, ridge)
         if lasting and isinstance(space, Arms) and _has_room(space):
-            prior = kernels.diagonal(kernel, space.points).detach()
-            return Growing(kernel, Room(space, prior), ridge)
+            return Growing(kernel, room_of(space, kernel), ridge)
         return Refitted(_AllSites(kernel), ridge)
+
+
+def _are_few(arms: Arms) -> bool:
+    """Whether all arms make the dictionary, in this process."""
+    return len(arms) <= _LARGEST_TABLE and not arms.storage.is_elsewhere
 
 
 def _has_room(arms: Arms) -> bool:

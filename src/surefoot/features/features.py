@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from surefoot import kernels
 from surefoot.regression.refitted import FixedMap, Refitted
-from surefoot.regression.room import Room
-from surefoot.regression.table import Table
+from surefoot.regression.rooms import room_of
 from surefoot.regression.tabulated import Tabulated
 from surefoot.spaces import Arms, Space
 
@@ -95,6 +93,5 @@ def fixed_features(
         3
     """
     if isinstance(space, Arms) and lasting:
-        prior = kernels.diagonal(kernel, space.points).detach()
-        return Tabulated(Table.of(embedding, Room(space, prior)), ridge)
+        return Tabulated.of(room_of(space, kernel).table(embedding), ridge)
     return Refitted(FixedMap(embedding), ridge)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import torch
 
-from surefoot import kernels
 from surefoot.features.nystrom_embedding import TOLERANCE, NystromEmbedding
-from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.arm_values import ArmTable, TabulatedPosterior
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
-from surefoot.regression.room import InRoom, Room
+from surefoot.regression.rooms import Tables
 from surefoot.regression.sample import Sample
-from surefoot.regression.table import Table
 from surefoot.regression.tabulated import Tabulated
 from surefoot.regression.units import RewardUnits
 
@@ -38,7 +36,7 @@ class Growing:
     """
 
     kernel: Kernel = field(metadata={"saved": False})
-    room: Room = field(metadata={"saved": False})
+    room: Tables = field(metadata={"saved": False})
     ridge: float
     members: list[int] = field(default_factory=list)
     tabulated: Tabulated = field(init=False)
@@ -47,11 +45,9 @@ class Growing:
     is_due = False
 
     def __post_init__(self) -> None:
-        points, prior = self.room.arms.points, self.room.prior
-        none = prior.new_zeros(0, 0)
-        embedding = NystromEmbedding(self.kernel, points[:0], none)
-        table = Table(embedding, points, prior, InRoom(self.room, embedding), none)
-        self.tabulated = Tabulated(table, self.ridge)
+        none = self.room.prior.new_zeros(0, 0)
+        embedding = NystromEmbedding(self.kernel, self.room.arms.points[:0], none)
+        self.tabulated = Tabulated.of(self.room.growing(embedding), self.ridge)
 
     @property
     def max_dimension(self) -> int:
@@ -81,33 +77,33 @@ class Growing:
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         return self.tabulated.sample(observations, units)
 
-    def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
+    def posterior(self, sample: Sample, estimate: Estimate) -> TabulatedPosterior:
         # A pull without a reward may be of an arm that the features do not represent yet.
-        return replace(self.tabulated.posterior(sample, estimate), redrawn=True)
+        return self.tabulated.posterior(sample, estimate, redrawn=True)
 
-    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
-        return replace(self.tabulated.kept(posterior, sample, estimate), redrawn=True)
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> TabulatedPosterior:
+        return self.tabulated.kept(posterior, sample, estimate, redrawn=True)
 
     def after_load(self) -> None:
         """The features of the dictionary, which are not saved."""
         for number, arm in enumerate(self.members):
             self.tabulated.table = self._joined(arm, number)
 
-    def _joined(self, arm: int, number: int) -> Table:
+    def _joined(self, arm: int, number: int) -> ArmTable:
         """The table with an arm that joins so many, or as it is if these represent the arm."""
         table = self.tabulated.table
         known = table.at(arm)
-        left = float(table.prior[arm]) - float(known.square().sum())
+        left = float(table.prior_at(arm)) - float(known.square().sum())
         if left <= TOLERANCE * table.largest:
             return table
         point = table.points[arm : arm + 1]
-        column = kernels.block(self.kernel, point, table.points)[0].detach()
-        row = (column - table.product(known)) / left**0.5
-        row[self.members[:number]] = 0.0  # but for rounding
         embedding = table.embedding
-        root = table.prior.new_zeros(number + 1, number + 1)
+        root = known.new_zeros(number + 1, number + 1)
         root[:number, :number] = embedding.inverse_root  # type: ignore[attr-defined]
         root[number, :number] = -(known @ root[:number, :number]) / left**0.5
         root[number, number] = left**-0.5
         dictionary = torch.cat([embedding.dictionary, point])  # type: ignore[attr-defined]
-        return table.joined(NystromEmbedding(self.kernel, dictionary, root), row)
+        grown = NystromEmbedding(self.kernel, dictionary, root)
+        return table.joined(grown, point, known, left, self.members[:number])

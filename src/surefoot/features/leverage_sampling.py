@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from surefoot import kernels
 from surefoot._internal import checks, doubling
 from surefoot.features.sampled_dictionary import SampledDictionary
 from surefoot.features.sketched import Sketched
 from surefoot.regression.refitted import Refitted
-from surefoot.regression.room import Room
+from surefoot.regression.rooms import room_of
 from surefoot.spaces import Arms, Space
 from surefoot.types import InvalidInput
 
@@ -109,8 +108,7 @@ class LeverageSampling:
                 "`Nystrom(PivotedCholesky())` features for one that is fitted."
             )
         if isinstance(space, Arms):
-            prior = kernels.diagonal(kernel, space.points).detach()
-            return Sketched(self, kernel, Room(space, prior), ridge, generator)
+            return Sketched(self, kernel, room_of(space, kernel), ridge, generator)
         if self.resample == "incremental":
             raise InvalidInput(
                 "`resample` is 'incremental', which is for arms: on a box pass 'every-round' or "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -12,14 +12,14 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot.features.kernel_rows import KernelRows
 from surefoot.features.nystrom_embedding import NystromEmbedding
-from surefoot.regression.arm_posterior import ArmPosterior
+from surefoot.regression.arm_values import ArmTable, StartVariance, TabulatedPosterior
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Posterior
 from surefoot.regression.regression import Estimate
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.regression.room import Kept, Room
+from surefoot.regression.rooms import Tables
 from surefoot.regression.sample import Sample
-from surefoot.regression.table import Table
+from surefoot.regression.table import Kept, Table
 from surefoot.regression.tabulated import Tabulated
 from surefoot.regression.units import RewardUnits
 
@@ -59,7 +59,7 @@ class Sketched:
 
     rule: Sampling = field(metadata={"saved": False})
     kernel: Kernel = field(metadata={"saved": False})
-    room: Room = field(metadata={"saved": False})
+    room: Tables = field(metadata={"saved": False})
     ridge: float
     generator: torch.Generator = field(metadata={"saved": False})
     pulls: dict[int, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Sketched:
     dictionary: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
     since: dict[int, float] = field(default_factory=dict)  # pulls since the last draw
     explained: float = 0.0  # sum of sigma^2 / ridge of these
-    start: Tensor = field(init=False)  # (A,), variance at the last draw
+    start: StartVariance = field(init=False)  # at the last draw
     chances: dict[int, float] = field(default_factory=dict)  # at which each member is in
     tabulated: Tabulated = field(init=False)
     _rows: KernelRows = field(init=False, metadata={"saved": False})
@@ -85,8 +85,8 @@ class Sketched:
 
     def __post_init__(self) -> None:
         self._rows = KernelRows(self.kernel, self.points)
-        self._start_from(self.prior)
-        self.tabulated = Tabulated(self._table(), self.ridge)
+        self.tabulated = Tabulated.of(self._table(), self.ridge)
+        self._start_from(self.tabulated.values.start())
 
     @property
     def batched(self) -> bool:
@@ -107,7 +107,7 @@ class Sketched:
         arm: int = pull.arm  # type: ignore[assignment]
         _count(self.pulls, arm, pull.times)
         since = _count(self.since, arm, pull.times)  # a pull from before the last draw is not in it
-        self.explained += since * float(self._start_at[arm]) / self.ridge
+        self.explained += since * self.start.of(arm) / self.ridge
         if pull.times > 0:
             self.last = arm
         if self.batched:
@@ -115,9 +115,9 @@ class Sketched:
         if self._calls_for_a_draw():
             self._draw()
             self.tabulated = Tabulated(
-                self._table(), self.ridge, dict(self.pulls), self.tabulated.version + 1
+                self._table().values(), self.ridge, dict(self.pulls), self.tabulated.version + 1
             )
-            self._start_from(self.tabulated.variance)
+            self._start_from(self.tabulated.values.start())
         else:
             self.tabulated.update(pull)
 
@@ -127,14 +127,14 @@ class Sketched:
         other.generator, other.pulls = generator, dict(self.pulls)
         other._draw()
         version, table = self.tabulated.version + 1, other._table()
-        other.tabulated = Tabulated(table, self.ridge, _rewarded(observations), version)
-        variance = other.tabulated.variance
+        other.tabulated = Tabulated(table.values(), self.ridge, _rewarded(observations), version)
+        start = other.tabulated.values.start()
         if sum(other.pulls.values()) != len(observations):
-            arms = torch.tensor(list(other.pulls), device=self.prior.device)
+            arms = torch.tensor(list(other.pulls))
             counts = torch.tensor(list(other.pulls.values()), dtype=torch.float64)
             factor = RidgeFactor.of(table.at(arms).cpu(), self.ridge, counts)
-            variance = table.variance(factor.to(self.prior.device))
-        other._start_from(variance)
+            start = table.start(factor)
+        other._start_from(start)
         return other
 
     def current(self, observations: Observations) -> Tabulated:
@@ -149,30 +149,31 @@ class Sketched:
     def sample(self, observations: Observations, units: RewardUnits) -> Sample:
         return self.tabulated.sample(observations, units)
 
-    def posterior(self, sample: Sample, estimate: Estimate) -> ArmPosterior:
-        return replace(self.tabulated.posterior(sample, estimate), redrawn=not self.batched)
+    def posterior(self, sample: Sample, estimate: Estimate) -> TabulatedPosterior:
+        return self.tabulated.posterior(sample, estimate, redrawn=not self.batched)
 
-    def kept(self, posterior: Posterior | None, sample: Sample, estimate: Estimate) -> ArmPosterior:
-        return self.tabulated.kept(posterior, sample, estimate)
+    def kept(
+        self, posterior: Posterior | None, sample: Sample, estimate: Estimate
+    ) -> TabulatedPosterior:
+        return self.tabulated.kept(posterior, sample, estimate, redrawn=not self.batched)
 
     def after_load(self) -> None:
         """The table of the dictionary, which is not saved."""
-        self._start_at = self.start.cpu().numpy()
         self.tabulated.table = self._table()
+        self.start = self.start.within(self.tabulated.table)
 
     def _calls_for_a_draw(self) -> bool:
         return len(self.dictionary) == 0 or self.rule.is_due(self.explained)
 
-    def _start_from(self, variance: Tensor) -> None:
-        """The variance (A,) from which the next pulls are counted."""
-        self.since, self.explained, self.start = {}, 0.0, variance
-        self._start_at = variance.cpu().numpy()  # the same, quick to look up
+    def _start_from(self, start: StartVariance) -> None:
+        """The variance from which the next pulls are counted."""
+        self.since, self.explained, self.start = {}, 0.0, start
 
     def _draw(self) -> None:
         """A new dictionary of pulled arms; the last pull, where the draw leaves it empty."""
         arms = torch.tensor(list(self.pulls), dtype=torch.int64)
         counts = torch.tensor(list(self.pulls.values()), dtype=torch.float64)
-        relative = self.start[arms.to(self.start.device)] / self.ridge
+        relative = self.start.at(arms) / self.ridge
         if self.rule.resample == "incremental":
             chosen = self._stayed(arms, relative, float(counts.sum()))
         else:
@@ -193,16 +194,14 @@ class Sketched:
         }
         return torch.tensor(list(self.chances), dtype=torch.int64)
 
-    def _table(self) -> Table:
+    def _table(self) -> ArmTable:
         """The features of the dictionary at all arms."""
         chosen, none = self.dictionary, self.prior.new_zeros(0, 0)
         if len(chosen) == 0:
-            embedding = NystromEmbedding(self.kernel, self.points[:0], none)
-            columns = self.prior.new_zeros(len(self.points), 0)
-            return Table(embedding, self.points, self.prior, Kept(columns), none)
+            return self.room.table(NystromEmbedding(self.kernel, self.points[:0], none))
         points = self.points[chosen.to(self.points.device)]
         if not self.room.is_ample:
-            return Table.of(self._embedding(points), self.room)
+            return self.room.table(self._embedding(points))
         self._rows.need(chosen)
         if self.rule.root == "symmetric":
             return self._symmetric_table(chosen, points)

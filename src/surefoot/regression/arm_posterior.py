@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.regression.room import block_length
-from surefoot.regression.table import Table
+
+if TYPE_CHECKING:
+    from surefoot.regression.table import Table
 
 _NONE = torch.zeros(0, 0, dtype=torch.float64)
 _FIRST = 16  # stale bounds that are computed again at once, four times as many if need be
@@ -72,6 +75,8 @@ class ArmPosterior:
     pulled: int = 0
     fallen: Tensor = _NONE
     _bounds: Bounds | None = None
+    _chain: int = field(default=-1, metadata={"saved": False})  # of the pulls that follow
+    _followed: ArmPosterior | None = field(default=None, metadata={"saved": False})
 
     __repr__ = brief
 
@@ -163,6 +168,41 @@ class ArmPosterior:
             stale = bounds.score.topk(min(number, len(bounds.score))).indices
             self._compute(bounds, stale)
             number *= 4
+
+    def bound_of(self, arm: int, width: float) -> float:
+        """mean + width * deviation of an arm, the best by that width."""
+        if self.pulled:
+            return float(self._bounds.score[arm])  # type: ignore[union-attr]
+        return float(self.mean_of_arms[arm] + width * self.deviation_of_arms[arm])
+
+    def top(self, width: float, number: int) -> tuple[Tensor, Tensor]:
+        """The arms (n,) of largest mean + width * deviation, best first, and these bounds (n,)."""
+        score = torch.add(self.mean_of_arms, self.deviation_of_arms, alpha=width)
+        found = score.topk(min(number, len(score)))
+        return found.indices, found.values
+
+    def after(self, pulled: int, fallen: Tensor, chain: int) -> ArmPosterior:
+        """The posterior after pulls without rewards, by what they make the variance fall by.
+
+        Bounds that were computed after fewer pulls of the same chain are taken over.
+
+        Args:
+            pulled: Number of pulls.
+            fallen: (m, m), the variance falls by features' fallen features.
+            chain: A number that posteriors have in common of which each has a pull more.
+        """
+        known = self._followed
+        same = known is not None and known.pulled <= pulled and self._chain == chain
+        bounds = known._bounds if known is not None and same else None
+        self._chain = chain
+        self._followed = replace(self, pulled=pulled, fallen=fallen, _bounds=bounds)
+        self._followed._followed = None
+        return self._followed
+
+    @property
+    def as_redrawn(self) -> ArmPosterior:
+        """The same where pulls without rewards are conditioned on with their residual."""
+        return replace(self, redrawn=True)
 
     @property
     def of_rewards(self) -> ArmPosterior:

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from surefoot.regression.blocks import block_length
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.table import Kept, Source, Table
 from surefoot.spaces.storage import InMemory, Rows
 
 if TYPE_CHECKING:
     from surefoot.spaces import Arms
 
-BLOCK = 2**17  # numbers at a time: larger arrays are slow to allocate, and leave the cache
 _MOST_CACHED = 2**17  # arms of which tables in main memory may be computed at once, and several
-
-
-def block_length(dimension: int) -> int:
-    """Arms at a time, with so many features each."""
-    return max(64, BLOCK // max(dimension, 1))
 
 
 @dataclass(eq=False)
@@ -47,6 +43,20 @@ class Room:
         """Whether there is memory for several tables, and for those of their computation."""
         return self.arms.storage == InMemory() and len(self.arms) <= _MOST_CACHED
 
+    def table(self, embedding: Embedding) -> Table:
+        """The table of a map, whose features at all arms are computed when they are needed."""
+        points, none = self.arms.points, self.prior.new_zeros(0, 0)
+        if not embedding.dimension:
+            source: Source = Kept(self.prior.new_zeros(len(points), 0))
+        else:
+            source = Kept(embedding(points)) if self.is_ample else InRoom(self, embedding)
+        return Table(embedding, points, self.prior, source, none)
+
+    def growing(self, embedding: Embedding) -> Table:
+        """The table of a map which points are to join."""
+        none = self.prior.new_zeros(0, 0)
+        return Table(embedding, self.arms.points, self.prior, InRoom(self, embedding), none)
+
     def fill(self, embedding: Embedding, holder: object) -> None:
         """Features of all arms, computed in blocks."""
         rows, start = self.rows.first(embedding.dimension), 0
@@ -73,7 +83,7 @@ class InRoom:
     @property
     def columns(self) -> Tensor:
         """Features (A, m) in the precision of the storage."""
-        if self.room.holder is not self.holder:
+        if self.room.holder is not self.holder and self.embedding.dimension:
             self.room.fill(self.embedding, self.holder)
         return self.room.rows.first(self.embedding.dimension).T
 
@@ -85,14 +95,3 @@ class InRoom:
         self.room.rows.first(dimension + 1)[dimension] = row
         self.room.holder = self.holder
         return InRoom(self.room, embedding, self.holder)
-
-
-@dataclass(eq=False)
-class Kept:
-    """Features that are there.
-
-    Args:
-        columns: Factors (A, m) of the features.
-    """
-
-    columns: Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -10,12 +10,14 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
+from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
+from surefoot.regression.local_values import LocalStart, LocalValues
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.regression.room import InRoom, Kept, Room, block_length
 
 _AT_ONCE = 2  # steps whose products with all arms are held at once
 _STRIP = 1024  # arms at a time, where the product should stay in the cache
@@ -29,6 +31,17 @@ class Source(Protocol):
     def columns(self) -> Tensor:
         """Factors (A, m) of the features."""
         ...
+
+
+@dataclass(eq=False)
+class Kept:
+    """Features that are there.
+
+    Args:
+        columns: Factors (A, m) of the features.
+    """
+
+    columns: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +68,27 @@ class Table:
 
     __repr__ = brief
 
-    @classmethod
-    def of(cls, embedding: Embedding, room: Room) -> Table:
-        """The table of a map, whose features at all arms are computed now."""
-        points, none = room.arms.points, room.prior.new_zeros(0, 0)
-        if room.is_ample:
-            return cls(embedding, points, room.prior, Kept(embedding(points)), none)
-        return cls(embedding, points, room.prior, InRoom(room, embedding), none)
-
-    def joined(self, embedding: Embedding, row: Tensor) -> Table:
-        """The table of a map with one more feature, which is a row (A,); for tables in a room."""
+    def joined(
+        self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: Sequence
+    ) -> Table:
+        """The table of a map with one more feature, by a point that joins the dictionary."""
+        column = kernels.block(embedding.kernel, point, self.points)[0].detach()  # type: ignore[attr-defined]
+        row = (column - self.product(known)) / left**0.5
+        row[members] = 0.0  # but for rounding
         source = self.source.joined(embedding, row)  # type: ignore[attr-defined]
         return replace(self, embedding=embedding, source=source)
+
+    def prior_at(self, arms: int | Tensor) -> Tensor:
+        """k(x, x) of an arm, or (n,) of several."""
+        return self.prior[arms]
+
+    def values(self) -> LocalValues:
+        """Variance of the arms before the first pull."""
+        return LocalValues(self, self.prior)
+
+    def start(self, factor: RidgeFactor) -> LocalStart:
+        """Variance of the arms for a factor."""
+        return LocalStart(self.variance(factor.to(self.prior.device)))
 
     @property
     def columns(self) -> Tensor:

@@ -7,7 +7,7 @@ from surefoot.spaces.environments import ContinuousEnvironment, Environment, Fin
 from surefoot.spaces.fidelity import Fidelity
 from surefoot.spaces.joint import Joint
 from surefoot.spaces.locations import Location
-from surefoot.spaces.storage import InFile, InMemory, Storage
+from surefoot.spaces.storage import InFile, InMemory, Sharded, Storage
 from surefoot.spaces.truncated_normal import truncated_normal
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "InMemory",
     "Joint",
     "Location",
+    "Sharded",
     "Space",
     "Storage",
     "truncated_normal",

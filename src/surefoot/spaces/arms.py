@@ -36,7 +36,7 @@ class Arms:
             of a file, given by its path (.npy, or .safetensors with one tensor) or as an array
             that NumPy has mapped, stay there.
         storage: Where the features of all arms are kept, `spaces.InMemory()` or
-            `spaces.InFile()`.
+            `spaces.InFile()`, or on workers, `spaces.Sharded(2)`.
 
     Raises:
         InvalidInput: If the coordinates are not a finite matrix, or the number is below 1.
@@ -83,8 +83,8 @@ class Arms:
             coordinates = torch.arange(number, dtype=torch.float64).unsqueeze(-1)
         if not hasattr(storage, "scratch") or isinstance(storage, type):
             raise InvalidInput(
-                f"`storage` is {checks.shown(storage)}, expected `spaces.InMemory()` or "
-                "`spaces.InFile()`."
+                f"`storage` is {checks.shown(storage)}, expected `spaces.InMemory()`, "
+                "`spaces.InFile()` or `spaces.Sharded(2)`."
             )
         object.__setattr__(self, "points", coordinates)
         object.__setattr__(self, "has_coordinates", has_coordinates)
@@ -139,6 +139,15 @@ class Arms:
             moved.__dict__.pop(name, None)
         return moved
 
+    def part(self, first: int, last: int, storage: Storage) -> Arms:
+        """The arms from one index to another, exclusive, with a storage of their own."""
+        part = copy.copy(self)
+        object.__setattr__(part, "points", self.points[first:last])
+        object.__setattr__(part, "storage", storage)
+        for name in ("lower", "upper"):
+            part.__dict__.pop(name, None)
+        return part
+
     def at(self, point: Tensor) -> Tensor:
         """Indices (n,) of the arms at a point (d,)."""
         parts = self.points.split(_BLOCK)
@@ -162,6 +171,11 @@ class Arms:
                 f"arm {checks.shown(arm)} does not exist, expected 0 to {len(self) - 1}."
             )
         return arm
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the table of their features is in other processes."""
+        return self.storage.is_elsewhere
 
     @property
     def design(self) -> Arms:

@@ -81,6 +81,7 @@ class Box:
     """Coordinates that have one value, by their index; see `given`."""
     observed: ClassVar[bool] = False
     finite: ClassVar[bool] = False
+    is_elsewhere: ClassVar[bool] = False
     has_environment: ClassVar[bool] = False
     environment: ClassVar[FiniteEnvironment] = NO_ENVIRONMENT
     has_coordinates: ClassVar[bool] = True

@@ -60,6 +60,7 @@ class Joint:
     observed: bool = False
     perturbation: Perturbation | None = None
     has_environment: ClassVar[bool] = True
+    is_elsewhere: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_space(self.design))

@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -26,6 +26,11 @@ class Storage(Protocol):
     @property
     def precision(self) -> Precision:
         """Precision of the table; computations are in float64 in either case."""
+        ...
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the table is in other processes."""
         ...
 
     def scratch(self) -> BinaryIO:
@@ -50,6 +55,7 @@ class InMemory:
     """
 
     precision: Precision = "float64"
+    is_elsewhere: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checks.choice("precision", self.precision, *_DTYPES)
@@ -82,6 +88,7 @@ class InFile:
 
     folder: str = ""
     precision: Precision = "float64"
+    is_elsewhere: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", str(self.folder))
@@ -92,6 +99,62 @@ class InFile:
     def scratch(self) -> BinaryIO:
         """A temporary file."""
         return tempfile.TemporaryFile(dir=self.folder or None)
+
+
+@dataclass(frozen=True)
+class Sharded:
+    """The table in parts, each held by a worker process, on one machine or on several.
+
+    Workers answer the best arm of their part, and take in rank-one updates; posterior and
+    dictionary remain in this process. A worker that is lost is replaced, and its part computed
+    again from kernel and points. Queries are those of a single process, up to rounding.
+
+    It is for a kernel that is given, `Exact()`, `Nystrom(LeverageSampling())`, Fourier features or
+    a given `Dictionary`, and the upper confidence bound of a width without others beside it; no
+    constraints, no failed points.
+
+    Args:
+        workers: Number of workers.
+        backend: "ray", which starts on this machine unless it runs, "ray://HOST:PORT", "dask",
+            likewise, "dask://HOST:PORT", or "local": all parts in this process, to try it out.
+        storage: Where each worker keeps its part.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    Example:
+        >>> import surefoot as sf
+        >>> arms = sf.Arms([[0.0], [0.5], [1.0]], storage=sf.spaces.Sharded(2, "local"))
+        >>> kernel = sf.kernels.squared_exponential(0.2)
+        >>> optimizer = sf.algorithms.bbkb(arms, kernel, noise=0.1, oversampling=5.0)
+        >>> optimizer.tell(optimizer.ask(), 0.3).round
+        1
+    """
+
+    workers: int
+    backend: str = "ray"
+    storage: InMemory | InFile = InMemory()
+    is_elsewhere: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checks.count("workers", self.workers)
+        checks.instance("storage", self.storage, InMemory | InFile)  # type: ignore[arg-type]
+        backend = self.backend if isinstance(self.backend, str) else ""
+        name, _, address = backend.partition("://")
+        if name not in ("ray", "dask", "local") or ("://" in backend and not address):
+            raise InvalidInput(
+                f"`backend` is {checks.shown(self.backend)}, expected ray, ray://HOST:PORT, dask, "
+                "dask://HOST:PORT or local."
+            )
+
+    @property
+    def precision(self) -> Precision:
+        """Precision of the parts."""
+        return self.storage.precision
+
+    def scratch(self) -> BinaryIO:
+        """A file of a worker."""
+        return self.storage.scratch()
 
 
 class Rows:
