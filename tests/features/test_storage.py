@@ -41,7 +41,7 @@ def optimizer(storage: Any, points: Any = POINTS, **parts: Any) -> sf.Optimizer:
     return sf.Optimizer(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
 
 
-def played(run: sf.Optimizer, rounds: int = 15) -> list[int]:
+def played(run: sf.Optimizer, rounds: int = 10) -> list[int]:
     """Arms of rounds, of some asked together, and of the recommendation."""
     noise, asked = np.random.default_rng(1), []
     for step in range(rounds):

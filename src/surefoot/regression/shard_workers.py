@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from surefoot._internal.extras import extra
 from surefoot.regression.shard import Command, Shard
-from surefoot.types import InvalidInput
 
 Part = tuple[Any, ...]  # arguments of `Shard`
 
@@ -62,13 +61,8 @@ class RayWorkers:
             ray.init(f"ray://{address}", ignore_reinit_error=True, log_to_driver=False)
         elif not ray.is_initialized():
             ray.init(num_cpus=number, include_dashboard=False, log_to_driver=False)
-        there = ray.cluster_resources().get("CPU", 0.0)
-        if there < number:
-            raise InvalidInput(
-                f"{number} workers were asked for and Ray has {there:g} CPUs, expected one for "
-                "each: pass fewer `workers`."
-            )
-        self._actor = ray.remote(num_cpus=1)(Shard)
+        # No CPU is reserved: one run that has yet to be collected would block the next.
+        self._actor = ray.remote(num_cpus=0, scheduling_strategy="SPREAD")(Shard)
 
     def start(self, index: int, part: Part) -> Any:
         """An actor."""
@@ -98,6 +92,7 @@ class DaskWorkers:
     def __init__(self, number: int, address: str) -> None:
         with extra("dask"):
             import distributed
+        self._futures: dict[int, Any] = {}  # an actor lives as long as its own
         self._client = (
             distributed.Client(f"tcp://{address}", set_as_default=False)
             if address
@@ -116,18 +111,22 @@ class DaskWorkers:
             self._client.wait_for_workers(1)
             addresses = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
         address = addresses[index % len(addresses)]
-        made = self._client.submit(Shard, *part, actor=True, pure=False, workers=[address])
-        return made.result()
+        # Elsewhere too: Dask waits for a place where a worker that was lost can be started again.
+        made = self._futures[index] = self._client.submit(
+            Shard, *part, actor=True, pure=False, workers=[address], allow_other_workers=True
+        )
+        with self._client.as_current():
+            return made.result()
 
     def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
         """Run commands in an actor."""
         future = self._guarded(lambda: worker.run(commands))
         return lambda: self._guarded(future.result)
 
-    @staticmethod
-    def _guarded(call: Callable[[], Any]) -> Any:
+    def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
-            return call()
+            with self._client.as_current():
+                return call()
         except (OSError, ValueError) as error:  # of a lost connection, and of a lost actor
             raise Lost from error
 

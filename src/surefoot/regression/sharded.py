@@ -107,14 +107,16 @@ class Shards:
             return None
 
     def _result(self, index: int, result: Callable[[], Any] | None) -> Any:
+        """The answer of a worker, None if it had lost everything; another one if it is gone."""
         try:
-            if result is not None:
-                return result()
+            answer = None if result is None else result()
         except Lost:
-            pass
-        self.losses += 1
-        self._running[index] = self._workers.start(index, self._parts[index])
-        return None
+            answer = result = None
+        if answer is None:
+            self.losses += 1
+        if result is None:
+            self._running[index] = self._workers.start(index, self._parts[index])
+        return answer
 
 
 @dataclass(eq=False)

@@ -71,6 +71,11 @@ class Joint:
                 f"`environment` is {self.environment!r}, expected `FiniteEnvironment(points, "
                 "weights)` or `ContinuousEnvironment(distribution)`."
             )
+        if self.design.is_elsewhere:
+            raise InvalidInput(
+                "the table of the arms is `Sharded`, which is for arms without an environment: "
+                "pass arms with another `storage`."
+            )
         checks.truth("observed", self.observed)
         if self.weights_vary:
             self._check_weights(self.environment)  # type: ignore[arg-type]

@@ -1,0 +1,229 @@
+"""Arms whose table is in parts choose what those of one table choose."""
+
+import gc
+import importlib.util
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import surefoot as sf
+from surefoot.features import exact
+from surefoot.regression import sharded
+from surefoot.regression.shard import Command
+from surefoot.regression.shard_workers import LocalWorkers, Lost
+
+NUMBER = 120
+POINTS = np.random.default_rng(0).random((NUMBER, 2))
+MOMENT = sf.Moment(alpha=1.0, bound=4.0)
+WHOLE = sf.spaces.InMemory()
+FEATURES: dict[str, Callable[[], Any]] = {
+    "exact": sf.Exact,
+    "dictionary": lambda: sf.Dictionary(POINTS[:20]),
+    "quadrature": lambda: sf.QuadratureFourier(8),
+    "random": lambda: sf.RandomFourier(16),
+    "every round": lambda: sf.Nystrom(sf.LeverageSampling(5.0)),
+    "adaptive": lambda: sf.Nystrom(sf.LeverageSampling(5.0, "adaptive")),
+    "immediate": lambda: sf.Nystrom(sf.LeverageSampling(5.0, "adaptive", feedback="immediate")),
+    "symmetric": lambda: sf.Nystrom(sf.LeverageSampling(5.0, root="symmetric")),
+}
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "truncation": lambda: sf.Truncation(MOMENT),
+    "adaptive": lambda: sf.AdaptiveTruncation(MOMENT, 100),
+    "tuning-free": sf.estimators.TuningFreeTruncation,
+    "leverage": lambda: sf.estimators.LeverageTruncation(MOMENT),
+    "huber": sf.Huber,
+    "student-t": sf.StudentT,
+}
+
+
+class UnreliableWorkers(LocalWorkers):
+    """Parts in this process, of which one is lost every few messages."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.messages = every, 0
+
+    def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
+        self.messages += 1
+        if self.messages % self.every == 0:
+            worker._known.clear()
+            if self.messages % (2 * self.every) == 0:
+                raise Lost
+            return self._lost
+        return super().submit(worker, commands)
+
+    @staticmethod
+    def _lost() -> Any:
+        raise Lost
+
+
+@pytest.fixture(autouse=True)
+def few_arms_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_LARGEST_TABLE", 10)
+
+
+def optimizer(storage: Any, **parts: Any) -> sf.Optimizer:
+    kernel = parts.pop("kernel", sf.kernels.squared_exponential(0.4))
+    points = parts.pop("points", POINTS)
+    return sf.Optimizer(sf.Arms(points, storage=storage), kernel, ridge=0.05, **parts)
+
+
+def value(arm: int, step: int) -> float:
+    noise = np.random.default_rng(step).standard_t(3.0)
+    return float(np.sin(5.0 * POINTS[arm]).sum() + noise)
+
+
+def played(run: sf.Optimizer, rounds: int = 8, first: int = 0) -> list[int]:
+    """Arms of rounds, of some asked together or among some, and of the recommendation."""
+    asked: list[Any] = []
+    for step in range(first, first + rounds):
+        several = run.ask_batch(3) if step % 5 == 4 else [run.ask(arms=_some(step))]
+        for query in several:
+            asked.append(query.arm)
+            run.tell(query, value(query.arm, step))  # type: ignore[arg-type]
+    return [*asked, run.recommend().arm, run.recommend("lower").arm]
+
+
+def _some(step: int) -> list[int] | None:
+    return [5, 60, 110] if step % 7 == 5 else None
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_choices_are_those_of_one_table(features: str) -> None:
+    make = FEATURES[features]
+    parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
+    assert played(parts) == played(optimizer(WHOLE, features=make()))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_choices_of_an_estimator_are_those_of_one_table(estimator: str) -> None:
+    make, features = ESTIMATORS[estimator], sf.Dictionary(POINTS[:20])
+    parts = optimizer(sf.spaces.Sharded(3, "local"), features=features, estimator=make())
+    assert played(parts) == played(optimizer(WHOLE, features=features, estimator=make()))
+
+
+@pytest.mark.parametrize("features", ["exact", "adaptive", "every round", "dictionary"])
+@pytest.mark.parametrize("every", [2, 5])
+def test_lost_workers_change_no_choice(
+    features: str, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharded, "workers_of", lambda *_: UnreliableWorkers(every))
+    make = FEATURES[features]
+    parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
+    assert played(parts) == played(optimizer(WHOLE, features=make()))
+    assert _shards(parts).losses > 5
+
+
+def test_workers_that_are_always_lost_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharded, "workers_of", lambda *_: UnreliableWorkers(1))
+    run = optimizer(sf.spaces.Sharded(2, "local"), features=sf.Dictionary(POINTS[:5]))
+    run.tell(run.ask(), 0.0)
+    with pytest.raises(sf.InvalidInput, match=r"workers \[0, 1\] of 2 were lost 5 times"):
+        run.ask()
+
+
+def _shards(run: sf.Optimizer) -> sharded.Shards:
+    regression: Any = run._history.regressor.regression
+    return (
+        regression.tabulated.table.shards
+        if hasattr(regression, "tabulated")
+        else (regression.table.shards)
+    )
+
+
+@pytest.mark.parametrize("features", ["exact", "adaptive"])
+def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> None:
+    run = optimizer(sf.spaces.Sharded(2, "local"), features=FEATURES[features]())
+    played(run, 8)
+    run.save(tmp_path / "run")
+    again = sf.Optimizer.load(tmp_path / "run")
+    assert again.space.storage == run.space.storage  # type: ignore[union-attr]
+    assert played(again, 8, 8) == played(run, 8, 8)
+
+
+def test_former_beliefs_remain_what_they_were() -> None:
+    features = sf.Nystrom(sf.LeverageSampling(2.0))
+    run, plain = (
+        optimizer(one, features=features) for one in (sf.spaces.Sharded(2, "local"), WHOLE)
+    )
+    played(run, 10), played(plain, 10)
+    before, expected = run.belief(), plain.belief()
+    played(run, 10)
+    assert before.posterior.best_arm(2.0) == expected.posterior.best_arm(2.0)
+    for found, known in zip(before.predict(POINTS[:9]), expected.predict(POINTS[:9]), strict=True):
+        np.testing.assert_allclose(found, known, atol=1e-9)
+
+
+def test_workers_forget_what_nothing_refers_to() -> None:
+    run = optimizer(sf.spaces.Sharded(2, "local"), features=FEATURES["every round"]())
+    played(run, 15)
+    gc.collect()
+    run.tell(run.ask(), 0.0), run.ask()
+    assert all(len(worker._known) < 12 for worker in _shards(run)._running)
+
+
+def test_single_precision_parts_choose_alike() -> None:
+    storage = sf.spaces.Sharded(2, "local", sf.spaces.InMemory("float32"))
+    features = sf.Dictionary(POINTS[:20])
+    assert played(optimizer(storage, features=features)) == played(
+        optimizer(WHOLE, features=features)
+    )
+
+
+class TestIsRefused:
+    def test_what_needs_all_arms(self) -> None:
+        parts = sf.spaces.Sharded(2, "local")
+        for given in (
+            {"policy": sf.acquisition.ThompsonSampling()},
+            {"policy": lambda belief, generator: belief.mean},
+            {"features": sf.Nystrom(sf.PivotedCholesky(16))},
+            {"kernel": None},
+            {"width": sf.widths.dual_mixture(3.0, 1.0)},
+        ):
+            with pytest.raises(sf.InvalidInput, match="`Sharded`"):
+                optimizer(parts, **given)
+
+    def test_a_failed_point(self) -> None:
+        run = optimizer(sf.spaces.Sharded(2, "local"))
+        run.tell(run.ask(), 0.0)
+        run.forget(run.ask())
+        with pytest.raises(sf.InvalidInput, match="failed points"):
+            run.ask()
+
+    def test_arms_of_an_environment(self) -> None:
+        arms = sf.Arms(POINTS, storage=sf.spaces.Sharded(2, "local"))
+        with pytest.raises(sf.InvalidInput, match="`Sharded`"):
+            sf.Joint(arms, sf.FiniteEnvironment([[0.0], [1.0]]))
+
+    @pytest.mark.parametrize("backend", ["spark", "ray:", "ray://", "", 3])
+    def test_another_backend(self, backend: Any) -> None:
+        with pytest.raises(sf.InvalidInput, match="expected ray, "):
+            sf.spaces.Sharded(2, backend)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["ray", "dask"])
+@pytest.mark.parametrize("features", ["exact", "adaptive"])
+def test_a_worker_that_is_killed_is_replaced(features: str, backend: str) -> None:
+    if importlib.util.find_spec({"ray": "ray", "dask": "distributed"}[backend]) is None:
+        pytest.skip(f"{backend} is not installed")
+    run, plain = (
+        optimizer(one, features=FEATURES[features]())
+        for one in (sf.spaces.Sharded(2, backend), WHOLE)
+    )
+    assert played(run, 6) == played(plain, 6)
+    shards = _shards(run)
+    if backend == "ray":
+        import ray
+
+        ray.kill(shards._running[0])
+    else:
+        client: Any = shards._workers
+        pids = client._client.run(os.getpid)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+    assert played(run, 6, 6) == played(plain, 6, 6)
+    assert shards.losses >= 1
