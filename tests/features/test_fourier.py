@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import surefoot as sf
@@ -48,12 +49,80 @@ def test_many_nodes_have_finite_features() -> None:
     np.testing.assert_allclose(phi @ phi.T, case.gram, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("chosen", [sf.QuadratureFourier(8), sf.RandomFourier(8)])
-def test_kernels_of_some_coordinates_are_refused(chosen: sf.features.Features) -> None:
+def test_random_waves_are_of_all_coordinates() -> None:
     box = sf.Box([0.0, 0.0], [1.0, 1.0])
     for kernel in (RBFKernel(active_dims=[0]), ScaleKernel(RBFKernel(), active_dims=[0])):
         with pytest.raises(sf.InvalidInput, match="active_dims"):
-            sf.Optimizer(box, kernel, features=chosen).tell([0.5, 0.5], 1.0)
+            sf.Optimizer(box, kernel, features=sf.RandomFourier(8)).tell([0.5, 0.5], 1.0)
+
+
+class TestSums:
+    """The features of an additive kernel are those of its parts (Mutny and Krause 2018)."""
+
+    BOX = sf.Box([0.0] * 4, [1.0] * 4)
+
+    def kernel(self):
+        of = sf.kernels
+        pair = of.scaled(of.squared_exponential([0.4, 0.6]), 0.6)
+        third = of.scaled(of.squared_exponential(0.5), 0.3)
+        return of.additive({(0, 2): pair, (3,): third, (1,): of.squared_exponential(0.7)})
+
+    def test_their_kernel_is_the_sum_to_the_sum_of_the_bounds(self) -> None:
+        points = self.BOX.sample(9, torch.Generator().manual_seed(0))
+        features = sf.QuadratureFourier(16)
+        phi = features.embedding(self.kernel(), self.BOX)(points).numpy()
+        assert phi.shape == (9, 16**2 + 16 + 16)
+        literal = heavy_tails.additive_quadrature_features(
+            points.numpy(), 16, {(0, 2): ([0.4, 0.6], 0.6), (3,): ([0.5], 0.3), (1,): ([0.7], 1.0)}
+        )
+        np.testing.assert_allclose(phi @ phi.T, literal @ literal.T, rtol=0.0, atol=1e-12)
+        bound = 0.6 * features.error_bound(0.4, 2) + 0.3 * features.error_bound(0.5)
+        bound += features.error_bound(0.7)
+        gram = sf.kernels.block(self.kernel(), points, points).numpy()
+        assert np.abs(phi @ phi.T - gram).max() <= bound + 1e-14
+
+    def test_kernels_of_gpytorch_with_active_dims_are_parts_too(self) -> None:
+        ours, theirs = self.kernel(), RBFKernel(active_dims=[1]).double()
+        theirs.lengthscale = 0.7
+        parts = list(ours.kernels)
+        whole = parts[0] + parts[1] + theirs
+        points = self.BOX.sample(5, torch.Generator().manual_seed(1))
+        grams = []
+        for kernel in (ours, whole):
+            phi = sf.QuadratureFourier(8).embedding(kernel, self.BOX)(points)
+            grams.append(phi @ phi.T)
+        torch.testing.assert_close(grams[0], grams[1], rtol=0.0, atol=1e-6)  # 0.7 in single
+
+    def test_ten_coordinates_in_pairs_have_few_features(self) -> None:
+        pair = sf.kernels.scaled(sf.kernels.squared_exponential(0.5), 0.2)
+        kernel = sf.kernels.additive({(i, i + 1): pair for i in range(0, 10, 2)})
+        box = sf.Box([0.0] * 10, [1.0] * 10)
+        optimizer = sf.algorithms.ata_gp_ucb(
+            box, kernel, moment=sf.Moment(1.0, 2.0), horizon=50, nodes=8
+        )
+        assert optimizer.tell([0.5] * 10, 0.3).dimension == 5 * 8**2
+        whole = sf.kernels.squared_exponential(0.5)
+        with pytest.raises(sf.InvalidInput, match=r"8\^10.*additive"):
+            sf.QuadratureFourier(8).embedding(whole, box)
+
+    def test_a_run_with_one_is_saved_and_goes_on(self, tmp_path) -> None:
+        kernel, features = self.kernel(), sf.QuadratureFourier(8)
+        optimizer = sf.Optimizer(self.BOX, kernel, features=features, ridge=0.01, seed=3)
+        optimizer.tell([0.1, 0.2, 0.3, 0.4], 1.0)
+        optimizer.save(tmp_path / "run")
+        loaded = sf.Optimizer.load(tmp_path / "run")
+        assert torch.equal(loaded.ask().point, optimizer.ask().point)
+        assert sf.kernels.to_recipe(kernel) is not None
+        assert [part.active_dims.tolist() for part in kernel.kernels] == [[0, 2], [3], [1]]
+
+    @pytest.mark.parametrize(
+        "parts",
+        [{}, {(0, 0): None}, {(-1,): None}, {("a",): None}, {(0,): RBFKernel(active_dims=[0])}],
+    )
+    def test_groups_are_checked(self, parts) -> None:
+        one = sf.kernels.squared_exponential(0.5)
+        with pytest.raises(sf.InvalidInput):
+            sf.kernels.additive({group: kernel or one for group, kernel in parts.items()})
 
 
 @pytest.mark.parametrize("arguments", [(0.0,), (-1.0,), (float("nan"),), (0.2, 0)])

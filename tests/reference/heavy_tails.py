@@ -118,6 +118,19 @@ def quadrature_features(
     return np.array(cosines + sines).T
 
 
+def additive_quadrature_features(
+    points: np.ndarray,  # (n, d)
+    nodes: int,
+    groups: dict[tuple[int, ...], tuple[list[float], float]],  # lengthscales and variance of each
+) -> np.ndarray:
+    """Mutny and Krause 2018: eq. 1 for each group of coordinates, side by side."""
+    parts = [
+        math.sqrt(variance) * quadrature_features(points[:, list(group)] / lengths, nodes, 1.0)
+        for group, (lengths, variance) in groups.items()
+    ]
+    return np.hstack(parts)
+
+
 def quadrature_error(nodes: int, lengthscale: float, dimension: int) -> float:
     """The bound on epsilon_m above Theorem 3."""
     decay = (math.e / (4 * lengthscale**2)) ** nodes

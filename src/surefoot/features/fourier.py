@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -70,12 +71,15 @@ class QuadratureFourier:
     With `nodes` nodes z and weights w on each axis,
     :math:`\omega = \sqrt{2} z / l` and :math:`\nu = \prod w_i / \sqrt{\pi}`. Nodes come in pairs
     +-z that span the same functions, so each pair is folded into one of twice the weight, which
-    leaves nodes^d features. The error of the kernel falls faster than exponentially in `nodes` once
-    there are more than 1 / l^2, with l the smallest lengthscale relative to the extent of the space
-    in that coordinate (`error_bound`, for the unit cube); with fewer, a run starts with a warning.
+    leaves nodes^d features. A sum of kernels of groups of coordinates (`kernels.additive`) has the
+    features of each group, nodes^(size of the group). The error of the kernel, a sum over groups,
+    falls faster than exponentially in `nodes` once there are more than 1 / l^2, with l the smallest
+    lengthscale relative to the extent of the space in that coordinate (`error_bound`, for the unit
+    cube); with fewer, a run starts with a warning.
 
     Args:
-        nodes: Number of nodes on each axis, even; the grid has nodes^d features in d dimensions.
+        nodes: Number of nodes on each axis, even; the grid has nodes^d features in d dimensions,
+            and in those of each group of an additive kernel.
         folded: Whether pairs of nodes are folded. Without, there are 2 nodes^d features, a cosine
             and a sine of every node, as in the paper. The kernel is the same; widths that
             grow with the number of features are larger, and thresholds that fall with it smaller.
@@ -86,7 +90,8 @@ class QuadratureFourier:
 
     References:
         Mutny and Krause 2018, "Efficient high dimensional Bayesian optimization with additivity
-        and quadrature Fourier features", Definition 1 and Theorem 1.
+        and quadrature Fourier features", Definition 1 and Theorem 1, and their sums
+        over groups of coordinates.
 
     Example:
         >>> import surefoot as sf
@@ -120,7 +125,8 @@ class QuadratureFourier:
         """The feature map of a kernel.
 
         Args:
-            kernel: A squared exponential kernel, which may be scaled.
+            kernel: A squared exponential kernel, or a sum of such kernels of some coordinates
+                each, which may be scaled.
             space: Domain of the function; a warning is given if there are too few nodes for the
                 lengthscale relative to its extent.
 
@@ -130,36 +136,50 @@ class QuadratureFourier:
         Raises:
             InvalidInput: For another kernel, or a grid of more than 16384 features.
         """
-        dimension, device = space.dimension, space.lower.device
-        lengthscale, variance = _squared_exponential(kernel, dimension)
-        copies = 1 if self.folded else 2  # of each function
-        size = copies * self.nodes**dimension
-        if size > MOST_FEATURES:
-            shown = size if size < 10**18 else "more than 10^18"
-            number = f"{'' if self.folded else '2 '}nodes^d"
-            raise InvalidInput(
-                f"quadrature in {dimension} dimensions needs {number} = "
-                f"{'' if self.folded else '2 * '}{self.nodes}^{dimension} = {shown} features, "
-                f"expected at most {MOST_FEATURES}: pass fewer `nodes`, or Nyström features "
-                "instead."
-            )
-        relative = float((lengthscale / _extent(space)).min())
+        parts = _summands(kernel, tuple(range(space.dimension)))
+        self._check_size([len(part.coordinates) for part in parts])
+        extent, device = _extent(space), space.lower.device
+        relative = min(
+            float((part.lengthscales / extent[list(part.coordinates)]).min()) for part in parts
+        )
         if self.nodes <= 1.0 / relative / relative:
             warnings.warn(
                 f"{self.nodes} nodes are too few for a lengthscale of {relative:.3g} of the "
                 f"points' extent: pass more than 1 / l^2 = {1.0 / relative / relative:.0f}.",
                 stacklevel=2,
             )
+        grids = [self._grid(part, space.dimension) for part in parts]
+        frequencies, amplitudes = (torch.cat(each).to(device) for each in zip(*grids, strict=True))
+        return FourierEmbedding(frequencies, amplitudes)
+
+    def _check_size(self, sizes: Sequence[int]) -> None:
+        """`InvalidInput` for groups of as many coordinates with too large a grid."""
+        copies = 1 if self.folded else 2  # of each function
+        number = copies * sum(self.nodes**size for size in sizes)
+        if number > MOST_FEATURES:
+            shown = number if number < 10**18 else "more than 10^18"
+            one = "" if self.folded else "2 * "
+            grids = " + ".join(f"{one}{self.nodes}^{size}" for size in sizes)
+            raise InvalidInput(
+                f"quadrature needs {grids} = {shown} features, expected at most {MOST_FEATURES}: "
+                "pass fewer `nodes`, a kernel of small groups (`kernels.additive`), or Nyström "
+                "features instead."
+            )
+
+    def _grid(self, part: _Summand, dimension: int) -> tuple[Tensor, Tensor]:
+        """Frequencies (w, d) and amplitudes (w,) of a kernel of some of the coordinates."""
         nodes, weights = roots_hermite(self.nodes)
-        grid = np.array(list(product(nodes, repeat=dimension)))
-        mass = np.array([math.prod(w) for w in product(weights, repeat=dimension)])
+        size = len(part.coordinates)
+        grid = np.array(list(product(nodes, repeat=size)))
+        mass = np.array([math.prod(w) for w in product(weights, repeat=size)])
         if self.folded:
             half = grid[:, 0] > 0  # one of each pair: the other is its mirror image
             grid, mass = grid[half], 2.0 * mass[half]
-        unit = torch.as_tensor(math.sqrt(2.0) * grid, device=device)
-        mass = mass / math.pi ** (dimension / 2)
-        amplitudes = torch.as_tensor(np.sqrt(variance * mass), device=device)
-        return FourierEmbedding(unit / lengthscale, amplitudes)
+        frequencies = torch.zeros(len(grid), dimension, dtype=torch.float64)
+        unit = torch.from_numpy(math.sqrt(2.0) * grid)
+        frequencies[:, list(part.coordinates)] = unit / part.lengthscales.cpu()
+        amplitudes = torch.from_numpy(np.sqrt(part.variance * mass / math.pi ** (size / 2)))
+        return frequencies, amplitudes
 
     def error_bound(self, lengthscale: float, dimension: int = 1) -> float:
         """Bound on |k - phi'phi| for points in [0, 1]^d (Mutny and Krause 2018, Theorem 1).
@@ -278,17 +298,38 @@ class RandomFourier:
         return torch.from_numpy(gamma).clamp_min(torch.finfo(torch.float64).tiny)
 
 
-def _squared_exponential(kernel: Kernel, dimension: int) -> tuple[Tensor, float]:
-    """Lengthscales (d,) and variance; `InvalidInput` for any other kernel."""
-    from gpytorch.kernels import RBFKernel
+@dataclass(frozen=True)
+class _Summand:
+    """A squared exponential kernel of some of the coordinates."""
 
-    base, variance = _unscaled(kernel)
-    if type(base) is not RBFKernel:
+    coordinates: tuple[int, ...]
+    lengthscales: Tensor  # of each of these
+    variance: float
+
+
+def _summands(
+    kernel: Kernel, coordinates: tuple[int, ...], variance: float = 1.0
+) -> list[_Summand]:
+    """The squared exponential kernels of a sum; `InvalidInput` for any other kernel."""
+    from gpytorch.kernels import AdditiveKernel, RBFKernel, ScaleKernel
+
+    if kernel.active_dims is not None:
+        coordinates = tuple(coordinates[index] for index in kernel.active_dims.tolist())
+    if isinstance(kernel, ScaleKernel):  # it has the `active_dims` of its base kernel
+        base = kernel.base_kernel
+        if kernel.active_dims is not None and base.active_dims is not None:
+            base = copy.deepcopy(base)
+            base.active_dims = None
+        return _summands(base, coordinates, variance * float(kernel.outputscale))
+    if isinstance(kernel, AdditiveKernel):
+        return [part for each in kernel.kernels for part in _summands(each, coordinates, variance)]
+    if type(kernel) is not RBFKernel:
         raise InvalidInput(
             f"quadrature Fourier features are for the squared exponential kernel, got "
-            f"{type(base).__name__}: pass `kernels.squared_exponential(l)`, or Nyström features."
+            f"{type(kernel).__name__}: pass `kernels.squared_exponential(l)`, or Nyström features."
         )
-    return base.lengthscale.detach().reshape(-1).expand(dimension), variance
+    lengthscales = kernel.lengthscale.detach().reshape(-1).expand(len(coordinates))
+    return [_Summand(coordinates, lengthscales, variance)]
 
 
 def _unscaled(kernel: Kernel) -> tuple[Kernel, float]:

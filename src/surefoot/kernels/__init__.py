@@ -7,7 +7,7 @@ can be passed to an optimizer as well.
 from surefoot.kernels.evaluation import block, correlation, diagonal, validated
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.kernel_check import check
-from surefoot.kernels.parametric import linear, matern, scaled, squared_exponential
+from surefoot.kernels.parametric import additive, linear, matern, scaled, squared_exponential
 from surefoot.kernels.recipes import from_recipe, to_recipe
 from surefoot.kernels.user_defined import CustomKernel, PrecomputedKernel, custom, precomputed
 from surefoot.kernels.variation import radial_lengthscales, variation
@@ -16,6 +16,7 @@ __all__ = [
     "CustomKernel",
     "GeneralMaternKernel",
     "PrecomputedKernel",
+    "additive",
     "block",
     "check",
     "correlation",

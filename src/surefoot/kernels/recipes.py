@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel
+from gpytorch.kernels import AdditiveKernel, Kernel, LinearKernel, MaternKernel, RBFKernel
 
 from surefoot.kernels.general_matern import GeneralMaternKernel
 from surefoot.kernels.parametric import (
     SCALE_KERNELS,
+    additive,
     linear,
     matern,
     scaled,
@@ -33,7 +35,10 @@ def to_recipe(kernel: Kernel) -> tuple[Any, ...] | None:
         >>> sf.kernels.to_recipe(sf.kernels.linear())
         ('linear',)
     """
-    if type(kernel) in SCALE_KERNELS:
+    if type(kernel) is AdditiveKernel and kernel.active_dims is None:
+        parts = [_of_some(part) for part in kernel.kernels]
+        return None if None in parts else ("additive", *parts)
+    if type(kernel) in SCALE_KERNELS and kernel.active_dims is None:
         inner = to_recipe(kernel.base_kernel)
         return None if inner is None else ("scaled", inner, kernel.raw_outputscale)
     stationary = type(kernel) in (MaternKernel, GeneralMaternKernel, RBFKernel)
@@ -72,6 +77,18 @@ def from_recipe(recipe: tuple[Any, ...]) -> Kernel:
             return base
         case ("linear",):
             return linear()
+        case ("additive", *parts):
+            return additive({tuple(dims.tolist()): from_recipe(inner) for dims, inner in parts})
         case ("precomputed", gram):
             return precomputed(gram)
     raise InvalidInput(f"the kernel {recipe!r} is not one that this version knows.")
+
+
+def _of_some(kernel: Kernel) -> tuple[Any, ...] | None:
+    """The coordinates of a summand, and its recipe as a kernel of all."""
+    if kernel.active_dims is None:
+        return None
+    whole = copy.deepcopy(kernel)
+    whole.active_dims = None
+    recipe = to_recipe(whole)
+    return None if recipe is None else (kernel.active_dims, recipe)
