@@ -241,7 +241,6 @@ def recommend(
         from surefoot.tune.definition.constraint_text import constraints_as_json
         from surefoot.tune.study.best_by_given import best_by_given, by_given_lines
         from surefoot.tune.study.front_text import preferences
-        from surefoot.types import NotReady
 
         opened, texts = open_study(study), given_texts(given)
         if opened.study_file.scheme.given and not texts:
@@ -253,12 +252,7 @@ def recommend(
             return
         limits = preferences(opened.study_file, prefer or [])
         summary = summarise(opened, given_values(opened.study_file, texts), limits)
-        best = summary.recommended
-        if best is None:
-            raise NotReady(
-                f"{study}: {summary.trials} finished trials ({summary.failed} failed), expected at "
-                f"least one measurement; run `surefoot tune {study}` first"
-            )
+        best = summary.recommended or opened.state().recommendation  # or why there is none
         if as_json:
             lower, upper = summary.interval or (None, None)
             content = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -13,7 +14,7 @@ from surefoot.integrations.optuna import StudyRecommendation
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.stopping import Stop
-from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs
+from surefoot.tune.study.confirm_stage import CONFIRM, ConfirmStage, confirm_runs, recommended
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.schedule import REMEASURED
 from surefoot.tune.study.summary import summarise
@@ -227,3 +228,14 @@ class Hopeless(Doubting):
 def test_where_nothing_is_feasible_what_comes_nearest_is_recommended(write_study):
     stage = ConfirmStage(StudyFile.load(write_study(*DEFAULTS)), 24, ({"share": 0.3}, DEFAULT), ())
     assert stage.recommend(Hopeless()).params == {"share": 0.9}
+
+
+def test_the_stage_is_chosen_without_a_warning_where_nothing_is_feasible():
+    class Model:
+        def recommend(self, given=None):
+            warnings.warn("no configuration is known", stacklevel=2)
+            return given
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert recommended(Model(), {"load": 1.0}) == {"load": 1.0}

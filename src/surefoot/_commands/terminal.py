@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -74,15 +75,21 @@ def confidence(text: str | float) -> float:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn surefoot's errors into one line on standard error and an exit code."""
+    """Errors of surefoot, with an exit code, and warnings are a line each on standard error."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            yield
     except SurefootError as error:
         typer.echo(error_line(error), err=True)
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    say(f"Warning: {' '.join(str(message).split())}", err=True)
 
 
 def say(text: str, err: bool = False) -> None:

@@ -14,7 +14,7 @@ from surefoot.tune.definition.parameters import value_of
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.opened_study import open_study
-from surefoot.types import InvalidInput, NotReady
+from surefoot.types import InvalidInput
 
 FORMS = "`default`, `recommended`, `trial N` or `name=value,...`"
 _GUESSED = {"defaults": "default", "best": "recommended", "recommendation": "recommended"}
@@ -125,14 +125,8 @@ def named_setting(
 
 
 def _recommended(study_file: StudyFile, given: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        state = replace(open_study(study_file.path).state(), asked=given)
-        return state.recommendation.params
-    except NotReady:
-        raise NotReady(
-            f"{study_file.path.name}: no measurement to recommend from; run "
-            f"`surefoot tune {study_file.path.name}` first"
-        ) from None
+    state = replace(open_study(study_file.path).state(), asked=given)
+    return state.recommendation.params
 
 
 def _trial(study_file: StudyFile, number: int) -> dict[str, Any]:

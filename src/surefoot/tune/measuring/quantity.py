@@ -26,17 +26,19 @@ _DIGITS = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)"
 _TEN = r"[^\S\n]?[×x*·][^\S\n]?10(?:\^|\*\*)"
 _NUMBER = (
     rf"(?P<sign>[-+]?)(?:(?P<digits>{_DIGITS})(?:\((?P<last>[0-9]++)\))?+"
-    rf"(?:[eEdD](?P<exponent>[-+]?[0-9]++)|{_TEN}(?P<power>[-+]?[0-9]++))?+"
+    rf"(?:(?:[eE]|[dD](?![0-9]++[hms]))(?P<exponent>[-+]?[0-9]++)|{_TEN}(?P<power>[-+]?[0-9]++))?+"
     r"|(?P<special>(?i:inf(?:inity)?|nan))(?!\w))"
 )
-_ATTACHED = r"(?:(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
+_ATTACHED = (
+    r"(?:(?![eE](?![^\W\d_]))(?:[^\W\d_]|[%‰°$€£¥])++(?:\^-?[0-9])?+(?:/[^\W\d_]++)*+|/[^\W\d_]++)"
+)
 _AFTER = (
     rf"(?:(?:{'|'.join(map(re.escape, KNOWN))})(?:/[^\W\d_]++)*+|(?:[^\W\d_]++|#)/s(?:ec)?)(?!\w)"
 )
 _SPACED = rf"[^\S\n]*+(?:\[{_AFTER}\]|{_AFTER}(?![(=]))"
 _UNIT = rf"(?:(?P<attached>{_ATTACHED})|(?P<spaced>{_SPACED}))?+"
 # What would make it another thing: a digit group, a range, a ratio, a word, a file name.
-_END = r"(?![\w^*#⁄]|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
+_END = r"(?![\w^*#⁄]|\+(?![/-])|(?!\+/?-)[.,:/+'×·\-]+[0-9]|[./'\-]+[\w#])"
 _QUANTITY = rf"{_NUMBER}{_UNIT}{_END}"
 _ERROR = rf"[^\S\n]*+(?P<open>\(?)[^\S\n]*+{_PLUS_MINUS}[^\S\n]*+{_QUANTITY}"
 _CLOSE = rf"[^\S\n]*+\){_UNIT}"

@@ -135,7 +135,7 @@ def collect(state: StudyState) -> Report:
         estimand=model.estimand,
         feasible=best.feasible,
         measured_verdict=escaped(measured_verdict(study_file, best.params)),
-        failures=tuple(map(escaped, failure_lines(state))),
+        failures=tuple(map(escaped, failure_lines(state.trials))),
         front=_front(state) if study_file.scheme.objectives else None,
     )
 

@@ -11,6 +11,7 @@ from surefoot.parameters import Choice
 from surefoot.parameters.parameter import Parameter
 from surefoot.parameters.scales import NumberScale
 from surefoot.tune.estimate_text import estimate_texts
+from surefoot.tune.study.confirm_stage import recommended
 from surefoot.tune.study.state import StudyState
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def best_by_given(state: StudyState) -> list[StudyRecommendation]:
         every = [dict(zip(along, one, strict=True)) for one in itertools.product(*along.values())]
     else:
         every = [{**state.given, name: one} for name, values in along.items() for one in values]
-    return [belief.recommend(given) for given in every]
+    return [recommended(belief, given) for given in every]
 
 
 def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> list[str]:

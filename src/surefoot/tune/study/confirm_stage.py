@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,7 @@ class ConfirmStage:
         them, that is the configuration of all measured that comes nearest.
         """
         best = max(self._assessed(model).values(), key=model.preference)
-        other = model.recommend()
+        other = recommended(model)
         if not best.feasible or (other.feasible and model.is_worse(best.params, other.params)):
             return other
         return best
@@ -137,6 +138,18 @@ class ConfirmStage:
         return 2 * ended.count(TrialState.FAIL) > len(ended)
 
 
+def recommended(model: StudyBelief, given: Mapping[str, Any] | None = None) -> StudyRecommendation:
+    """What a model recommends; its `feasible` says what would be a warning of the library.
+
+    Args:
+        model: The model of the study.
+        given: Values of the given variables, by name.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.recommend(given)
+
+
 def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
     """The recommendation, those with the largest expected improvement on it, and the defaults.
 
@@ -157,7 +170,7 @@ def choose_candidates(state: StudyState) -> list[dict[str, Any]]:
         # The best known one has replicates, which another one would begin without.
         best = max(map(model.assess, measured), key=model.preference).params
     else:
-        best = model.recommend().params
+        best = recommended(model).params
     chosen = [space.restricted(best)]
     measured = [params for params in measured if params not in chosen]
     gains = model.expected_gains(measured, chosen[0])

@@ -12,13 +12,13 @@ from typing import Any
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.plain_text import printable
-from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.trial_attributes import (
     failure_reason,
     is_failed_round,
     is_round,
     trial_output,
 )
+from surefoot.types import NotReady
 
 _RELATIONS = {"=": operator.eq, ">=": operator.ge, "<=": operator.le}
 _LEAST = 3  # failures, of which something in common is said
@@ -33,9 +33,22 @@ def explained_failure(trial: FrozenTrial) -> str:
     return reason if not last or last in reason else f"{reason}: {last}"
 
 
-def failure_lines(state: StudyState) -> tuple[str, ...]:
+def without_measurement(name: str, trials: Sequence[FrozenTrial]) -> NotReady:
+    """Why nothing can be said of a study that has no measurement, and what to do.
+
+    Args:
+        name: Name of its study file.
+        trials: Its trials.
+    """
+    lines = failure_lines(trials)
+    if not lines:
+        return NotReady(f"{name}: no round has a measurement; run `surefoot tune {name}` first")
+    return NotReady(f"{name}: no round has a measurement: {lines[0]}")
+
+
+def failure_lines(trials: Sequence[FrozenTrial]) -> tuple[str, ...]:
     """Sentences on the failed rounds: how many, the first one's reason, what they share."""
-    rounds = [trial for trial in state.trials if is_round(trial)]
+    rounds = [trial for trial in trials if is_round(trial)]
     failed = [trial for trial in rounds if is_failed_round(trial)]
     if not failed:
         return ()

@@ -15,12 +15,13 @@ import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SurefootSampler
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
+from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.other_storage import is_storage, study_in
 from surefoot.tune.study.server_outage import is_disconnection
 from surefoot.tune.study.state import StudyState
@@ -109,6 +110,8 @@ class OpenedStudy:
             NotReady: If none has a value.
             StorageFailed: If the storage cannot be read.
         """
+        if not any(trial.state == TrialState.COMPLETE for trial in trials):
+            raise without_measurement(self.study_file.path.name, trials)
         finished = sum(trial.state.is_finished() for trial in trials)
         if finished not in self._beliefs:
             self._beliefs.clear()  # a finished trial never changes

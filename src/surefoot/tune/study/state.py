@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.study.confirm_stage import ConfirmStage
+from surefoot.tune.study.confirm_stage import ConfirmStage, recommended
 from surefoot.tune.study.trial_attributes import is_failed_round, is_round
 
 if TYPE_CHECKING:
@@ -109,11 +109,9 @@ class StudyState:
                 best = self.belief.assess(self.preferred.params)
             return replace(best, params=self.study_file.space.restricted(best.params))
         stage = ConfirmStage.current(self)
-        with warnings.catch_warnings():  # of what `feasible` says
-            warnings.simplefilter("ignore")
-            best = (
-                self.belief.recommend(self.given) if stage is None else stage.recommend(self.belief)
-            )
+        best = (
+            recommended(self.belief, self.given) if stage is None else stage.recommend(self.belief)
+        )
         return replace(best, params=self.study_file.space.restricted(best.params))
 
     def with_attribute(self, name: str, value: Any) -> StudyState:

@@ -189,7 +189,7 @@ def summarise(
         **{"recommended": None, **found},
         risk=study_file.scheme.risk,
         units=study_file.units,
-        failures=failure_lines(state),
+        failures=failure_lines(state.trials),
         over_environment=constraints_over_environment(state),
     )
 
