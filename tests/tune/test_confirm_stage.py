@@ -191,7 +191,7 @@ class Doubting:
 
     unstable = ()
 
-    def recommend(self) -> StudyRecommendation:
+    def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.31}, 1.0, 0.9, 1.1)
 
     def assess(self, params: dict) -> StudyRecommendation:
@@ -218,7 +218,7 @@ def test_what_the_model_prefers_by_now_is_recommended_if_the_best_candidate_is_w
 class Hopeless(Doubting):
     """A model for which no candidate satisfies the constraints, and another is likelier to."""
 
-    def recommend(self) -> StudyRecommendation:
+    def recommend(self, given: object = None) -> StudyRecommendation:
         return StudyRecommendation({"share": 0.9}, 3.0, 3.0, 3.0, 0.45, feasible=False)
 
     def assess(self, params: dict) -> StudyRecommendation:

@@ -300,7 +300,7 @@ def test_ctrl_c_ends_a_program_that_starts(program, imported):
 TERMINAL = """
 import sys, time
 from rich.live import Live
-from surefoot.tune.closed_terminal import console_of
+from surefoot.tune.display import console_of
 from surefoot.tune.stopping import Stop, stop_on_signals
 
 console, stop = console_of(quiet=False), Stop()

@@ -12,16 +12,9 @@ import os
 import sys
 from typing import Any, TextIO, cast
 
-from rich.console import Console
-
 from surefoot.tune.system import is_closed_terminal
 
 _OUTPUTS = (1, 2)
-
-
-def console_of(quiet: bool) -> Console:
-    """The console of standard output, which goes nowhere once its terminal is closed."""
-    return Console(file=cast(TextIO, _StandardOutput()), quiet=quiet)
 
 
 def forget_closed_terminal() -> None:
@@ -34,8 +27,11 @@ def forget_closed_terminal() -> None:
                 os.close(nowhere)
 
 
-class _StandardOutput:
-    """The present `sys.stdout`; but for writing, everything is its own."""
+class StandardOutput:
+    """The present `sys.stdout`, which goes nowhere once its terminal is closed.
+
+    But for writing, everything is its own.
+    """
 
     def write(self, text: str) -> int:
         """Write text."""

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console, Group, RenderableType
@@ -18,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
@@ -76,6 +77,11 @@ class NoDisplay:
 
     def note(self, text: str) -> None:
         return None
+
+
+def console_of(quiet: bool) -> Console:
+    """The console of standard output, which goes nowhere once its terminal is closed."""
+    return Console(file=cast(TextIO, StandardOutput()), quiet=quiet)
 
 
 @contextlib.contextmanager

@@ -14,11 +14,10 @@ from optuna.trial import TrialState
 from rich.console import Console
 
 from surefoot._internal import checks
-from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.comparison.named_settings import given_values
 from surefoot.tune.definition.command_template import InvalidCommand, shell_notes
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.display import Display, display_of, show
+from surefoot.tune.display import Display, console_of, display_of, show
 from surefoot.tune.following.followers import Follower, followed
 from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
 from surefoot.tune.measuring.objective import Objective, objective_of

@@ -13,7 +13,6 @@ import numpy as np
 from rich.console import Console
 
 from surefoot._internal import checks
-from surefoot.tune.closed_terminal import console_of
 from surefoot.tune.comparison.comparison import (
     Comparison,
     ahead,
@@ -35,7 +34,7 @@ from surefoot.tune.comparison.paired_test import PairedTest
 from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.display import objectives_text, show
+from surefoot.tune.display import console_of, objectives_text, show
 from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
