@@ -8,16 +8,19 @@ import json
 import sqlite3
 import threading
 import time
+from datetime import datetime
 
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.samplers import RandomSampler
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 from sqlalchemy import create_engine
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from support.study_doubles import Scripted, trials_of
+from surefoot.integrations.optuna.trial_conditions import conditions_of
 from surefoot.tune import StudyFile, StudyFileError, open_study, run
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import storage as storage_module
@@ -314,3 +317,28 @@ def test_a_storage_of_optuna_without_sqlalchemy_is_refused_by_name(write_study, 
     path = write_study(("rounds = 8", f'rounds = 8\nstorage = "{url}"'))
     with pytest.raises(StudyFileError, match="expected postgresql://, mysql://"):
         storage_module.locate(StudyFile.load(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE study_directions SET direction = '0.5'", "the study cannot be read"),
+        ("UPDATE trial_values SET value = 'a'", "a trial cannot be read"),
+        ("UPDATE trial_values SET value = x'00ff'", "a trial cannot be read"),
+    ],
+)
+def test_a_foreign_value_in_a_storage_is_refused_in_one_line(write_study, change, message):
+    path = write_study()
+    opened = create_study(StudyFile.load(path))
+    opened.study.tell(opened.study.ask(opened.study_file.distributions), 1.0)
+    with contextlib.closing(sqlite3.connect(path.parent / "hill.db")) as base, base:
+        base.execute(change)
+    refused(path, f"{message}.*restore the storage from a copy")
+
+
+def test_a_time_that_no_clock_shows_is_left_out():
+    x = FloatDistribution(0.0, 1.0)
+    trial = create_trial(params={"x": 0.5}, distributions={"x": x}, value=1.0)
+    trial.datetime_start = datetime(1, 1, 1)
+    with pytest.warns(UserWarning, match="wrong conditions"):
+        assert conditions_of(trial, ["drift"]) == (None, None)

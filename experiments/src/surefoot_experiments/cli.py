@@ -115,8 +115,8 @@ def storm(
         str,
         typer.Argument(
             help="kill, terminate, signals, terminal, workers, study-files, calls, events, "
-            "saved-files, storages, optuna, hosts, confirm, compare, descendants, output, edited, "
-            "users, versions or clocks.",
+            "saved-files, storages, foreign-values, optuna, hosts, confirm, compare, descendants, output, "
+            "edited, users, versions or clocks.",
             show_default=False,
         ),
     ],
@@ -142,7 +142,8 @@ def storm(
     `kill` and `terminate` end runs by kill -9 and SIGTERM and resume them; `workers` kills the
     parent of workers that are starting; `study-files` reads malformed study files; `calls` passes
     wrong arguments; `events` looks at, saves and loads one of two copies of a run; `saved-files`
-    and `storages` damage saved runs and the storages of studies; `optuna` kills workers of an
+    and `storages` damage saved runs and the storages of studies, `foreign-values` changes what
+    is in a storage; `optuna` kills workers of an
     Optuna study, and `hosts` runs of different machines on one server. `confirm` and `compare` end
     runs in their last stages; `descendants` leave processes that ignore signals; `output` prints
     gigabytes; `edited` changes study files in the middle; `users` have a umask and another account;

@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 
 from surefoot import SurefootError, tune
+from surefoot.tune.report import write_report
 from surefoot_experiments.storms.damage import damaged
 
 STUDY = """
@@ -46,13 +47,13 @@ def damage(count: int, seed: int = 0) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="storm-") as name:
         folder = Path(name)
         storages = [
-            _study(folder / "a", "sqlite:///storm.db"),
-            _study(folder / "b", "journal:///storm.db"),
+            new_study(folder / "a", "sqlite:///storm.db"),
+            new_study(folder / "b", "journal:///storm.db"),
         ]
         for index in range(count):
             study, content = storages[index % 2]
             kind, changed = damaged(content, random)
-            for step, action in _steps(study, index % _CONTINUED == 0).items():
+            for step, action in steps(study, index % _CONTINUED == 0).items():
                 (study.parent / "storm.db").write_bytes(changed)
                 try:
                     with contextlib.redirect_stdout(io.StringIO()):
@@ -65,23 +66,36 @@ def damage(count: int, seed: int = 0) -> list[str]:
     return wrong
 
 
-def _study(folder: Path, storage: str) -> tuple[Path, bytes]:
-    """A study file, and the content of its storage after some rounds."""
+def new_study(folder: Path, storage: str, text: str = STUDY) -> tuple[Path, bytes]:
+    """A study file, and the content of its storage after some rounds.
+
+    Args:
+        folder: A new folder for it.
+        storage: URL of the storage, with `storm.db`.
+        text: The study file, with places for `rounds` and `storage`.
+    """
     folder.mkdir()
     path = folder / "study.toml"
-    path.write_text(STUDY.format(rounds=_ROUNDS, storage=storage))
+    path.write_text(text.format(rounds=_ROUNDS, storage=storage))
     tune.run(path, quiet=True)
     return path, (folder / "storm.db").read_bytes()
 
 
-def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
-    steps: dict[str, Callable[[], object]] = {
+def steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
+    """What is tried with a changed storage, by name.
+
+    Args:
+        study: The study file.
+        continued: Whether to measure another round, too.
+    """
+    tried: dict[str, Callable[[], object]] = {
         "summarise": lambda: tune.summarise(tune.open_study(study)),
         "export": lambda: tune.export(tune.open_study(study), study.with_name("out.csv")),
     }
     if continued:
-        steps["continue"] = lambda: _continue(study)
-    return steps
+        tried["continue"] = lambda: _continue(study)
+        tried["report"] = lambda: write_report(study, study.with_name("out.html"))
+    return tried
 
 
 def _continue(study: Path) -> None:

@@ -12,6 +12,7 @@ from surefoot import InvalidInput
 from surefoot_experiments.storms import (
     circumstances,
     event_sequences,
+    foreign_values,
     hostile_calls,
     hosts,
     optuna_storm,
@@ -34,6 +35,7 @@ STORMS = (
     "events",
     "saved-files",
     "storages",
+    "foreign-values",
     "optuna",
     "hosts",
     *circumstances.CIRCUMSTANCES,
@@ -173,10 +175,15 @@ def _storages(seed: int, size: int) -> Found:
     return Found(storages.damage(size, seed), [])
 
 
+def _foreign_values(seed: int, size: int) -> Found:
+    return Found(foreign_values.change(size, seed), [])
+
+
 BATCHED = {
     "study-files": Batched("malformed", 500, _study_files),
     "calls": Batched("wrong arguments", 500, _calls),
     "events": Batched("random compositions", 10, _events),
     "saved-files": Batched("damaged", 200, _saved_files),
     "storages": Batched("damaged", 100, _storages),
+    "foreign-values": Batched("changed cells", 50, _foreign_values),
 }

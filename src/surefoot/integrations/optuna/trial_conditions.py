@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -29,8 +30,7 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | Non
     worker = trial.user_attrs.get(WORKER) if "worker" in effects else None
     time = None
     if "drift" in effects:
-        start = None if trial.datetime_start is None else trial.datetime_start.timestamp()
-        time = trial.user_attrs.get(TIME, start)
+        time = trial.user_attrs.get(TIME, _start(trial))
     try:
         return checks.worker(worker), checks.time(time)
     except InvalidInput as error:
@@ -41,3 +41,13 @@ def conditions_of(trial: FrozenTrial, effects: Sequence[str]) -> tuple[str | Non
             stacklevel=2,
         )
         return None, None
+
+
+def _start(trial: FrozenTrial) -> float | None:
+    """When a trial began, in seconds; NaN for a time that no clock of this machine shows."""
+    if trial.datetime_start is None:
+        return None
+    try:
+        return trial.datetime_start.timestamp()
+    except (ValueError, OverflowError, OSError):  # before the year 2, or after 9998
+        return math.nan

@@ -30,8 +30,10 @@ from surefoot.tune.study.storage import (
     NoStudy,
     connect,
     locate,
+    readable,
     readable_trials,
     storage_errors,
+    study_names,
 )
 from surefoot.tune.study.study_lock import study_lock
 from surefoot.types import InvalidInput
@@ -179,13 +181,14 @@ def open_study(path: Path | str) -> OpenedStudy:
     name, location = study_file.study.name, locate(study_file)
     storage = connect(location, create=False)
     with storage_errors(location, "reading"):
-        if name not in optuna.get_all_study_names(storage):
+        if name not in study_names(storage, location):
             raise NoStudy(
                 f"{location.label}: contains no study {name!r}; "
                 f"run `surefoot tune {study_file.path.name}` first"
             )
         sampler = default_sampler(study_file)
-        study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
+        with readable(location, "the study"):
+            study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
         trials = readable_trials(study, location)
         check_compatible(study_file, study, trials, location.label)
     return OpenedStudy(location, storage, study, sampler)
@@ -211,7 +214,7 @@ def create_study(
     name, location = study_file.study.name, locate(study_file)
     with storage_errors(location, "opening the study"), study_lock(location):
         storage = connect(location, create=True)
-        names = optuna.get_all_study_names(storage)
+        names = study_names(storage, location)
         if names and name not in names and location.file is not None:
             raise study_file.error(
                 "study.storage",
@@ -219,13 +222,14 @@ def create_study(
                 "choose another storage, to which `surefoot import` adds that study's "
                 "measurements, or restore study.name",
             )
-        study = optuna.create_study(
-            study_name=name,
-            storage=storage,
-            direction=study_file.study.direction,
-            sampler=sampler,
-            load_if_exists=True,
-        )
+        with readable(location, "the study"):
+            study = optuna.create_study(
+                study_name=name,
+                storage=storage,
+                direction=study_file.study.direction,
+                sampler=sampler,
+                load_if_exists=True,
+            )
         trials = readable_trials(study, location)
         note = check_compatible(study_file, study, trials, location.label)
         if study.user_attrs.get(DEFINITION) != definition(study_file):

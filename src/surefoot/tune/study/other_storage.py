@@ -10,7 +10,14 @@ from sqlalchemy.engine import URL
 
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
-from surefoot.tune.study.storage import Location, connect, readable_trials, storage_errors
+from surefoot.tune.study.storage import (
+    Location,
+    connect,
+    readable,
+    readable_trials,
+    storage_errors,
+    study_names,
+)
 from surefoot.types import InvalidInput
 
 _SQLITE, _JOURNAL = b"SQLite format 3\0", b'{"op_code"'
@@ -40,14 +47,15 @@ def study_in(study_file: StudyFile, file: Path) -> tuple[optuna.Study, list[Froz
     location = Location(study_file, URL.create("sqlite", database=str(file)), file, journal)
     with storage_errors(location, "reading"):
         opened = connect(location, create=False)
-        names = optuna.get_all_study_names(opened)
+        names = study_names(opened, location)
         name = study_file.study.name if study_file.study.name in names else names[0]
         if len(names) != 1 and name != study_file.study.name:
             raise InvalidInput(
                 f"{file}: contains the studies {', '.join(map(shown, names))}, expected one, or "
                 f"one that is named {study_file.study.name!r}"
             )
-        study = optuna.load_study(study_name=name, storage=opened)
+        with readable(location, "the study"):
+            study = optuna.load_study(study_name=name, storage=opened)
         trials = readable_trials(study, location)
     directions, wanted = [one.name.lower() for one in study.directions], study_file.study.direction
     if directions != [wanted]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import sqlite3
@@ -212,18 +213,35 @@ def storage_errors(location: Location, doing: str) -> Iterator[None]:
         ) from error
 
 
-def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial]:
-    """The trials; `StudyFileError` if one is damaged, of which Optuna has errors of its own."""
+@contextlib.contextmanager
+def readable(location: Location, what: str) -> Iterator[None]:
+    """Turn Optuna's errors about what is damaged in a storage into `StudyFileError`."""
     try:
-        return study.get_trials(deepcopy=False)
-    except UnicodeError:
+        yield
+    except (UnicodeError, SurefootError):
         raise
     except _UNREADABLE as error:
         raise location.study_file.error(
             "study.storage",
-            f"{location.label}: a trial cannot be read: {reason(location, error)}; restore the "
+            f"{location.label}: {what} cannot be read: {reason(location, error)}; restore the "
             "storage from a copy",
         ) from error
+
+
+def study_names(storage: BaseStorage, location: Location) -> list[str]:
+    """Names of the studies in a storage; `StudyFileError` if one is damaged."""
+    with readable(location, "the study"):
+        return optuna.get_all_study_names(storage)
+
+
+def readable_trials(study: optuna.Study, location: Location) -> list[FrozenTrial]:
+    """The trials; `StudyFileError` if one is damaged."""
+    with readable(location, "a trial"):
+        trials = study.get_trials(deepcopy=False)
+        for trial in trials:
+            for value in trial.values or ():
+                math.isnan(value)  # raises: SQLite keeps texts in columns of numbers
+        return trials
 
 
 def reason(location: Location, error: BaseException) -> str:
