@@ -115,8 +115,8 @@ def storm(
         str,
         typer.Argument(
             help="kill, terminate, signals, terminal, workers, study-files, calls, events, "
-            "saved-files, storages, foreign-values, optuna, hosts, confirm, compare, descendants, output, "
-            "edited, users, versions or clocks.",
+            "saved-files, storages, foreign-values, optuna, hosts, confirm, compare, descendants, "
+            "output, edited, users, versions or clocks.",
             show_default=False,
         ),
     ],
