@@ -48,6 +48,16 @@ def branches_of(trials: Sequence[FrozenTrial], numbers: Container[int]) -> list[
     return [_branch(group) for group in largest]
 
 
+def constants_of(branches: Sequence[Branch]) -> dict[str, Any]:
+    """Values by name of the parameters that do not vary, in any of the branches."""
+    first, *others = (one.constant for one in branches)
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in one and one[name] == value for one in others)
+    }
+
+
 def missing_parameters(trials: Sequence[FrozenTrial], space: SearchSpace) -> dict[str, int]:
     """How many of the trials have no value within the distribution, by name of the parameter."""
     counts = {}

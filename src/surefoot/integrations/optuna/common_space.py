@@ -1,4 +1,4 @@
-"""Parameters that the trials of a study have in common, where ranges may have been changed."""
+"""Parameters of the trials of a study, where ranges may have been changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState
 
+from surefoot.integrations.optuna.inferred_conditions import inferred_conditions
 from surefoot.integrations.optuna.search_space import SearchSpace
+from surefoot.types import InvalidInput
 
 Ranges: TypeAlias = Mapping[str, BaseDistribution]
 """Distributions by parameter name, of which the values of a trial are to be."""
@@ -41,7 +43,10 @@ class CommonSpace:
 
     @classmethod
     def of(cls, trials: Sequence[FrozenTrial], before: CommonSpace | None = None) -> CommonSpace:
-        """The varying parameters that all complete trials have in common, by name.
+        """The varying parameters of complete trials, by name.
+
+        They are those that all have in common, and the others too if conditions explain which
+        trials have them.
 
         Args:
             trials: Trials of a study, in order.
@@ -55,6 +60,9 @@ class CommonSpace:
         for trial in complete:
             if trial.distributions != widest:
                 widest = _widened(widest, trial.distributions)
+        partly = _of_some(complete, widest)
+        when = inferred_conditions(complete, widest, partly) if partly else {}
+        widest |= partly if when else {}
         widest = {name: widest[name] for name in sorted(widest) if not widest[name].single()}
         ranges: dict[str, BaseDistribution] = {}
         for trial in reversed(trials):
@@ -63,9 +71,8 @@ class CommonSpace:
             for name, one in trial.distributions.items():
                 if name in widest and type(one) is type(widest[name]):
                     ranges.setdefault(name, one)
-        same = before is not None and before.space.scales == widest
-        space = before.space if same else SearchSpace(widest)  # type: ignore[union-attr]
-        return cls(space, {name: ranges[name] for name in widest})
+        space = _space(widest, when or {}, before)
+        return cls(space, {name: ranges[name] for name in space.scales})
 
     def limited_to(self, names: Sequence[str]) -> CommonSpace:
         """The space of some of its parameters."""
@@ -84,6 +91,33 @@ def nearest_in(distribution: BaseDistribution, value: Any) -> Any:
     if step is not None:
         value = min(low + round((value - low) / step) * step, high)
     return value
+
+
+def _of_some(
+    complete: Sequence[FrozenTrial], common: Mapping[str, BaseDistribution]
+) -> dict[str, BaseDistribution]:
+    """Distributions of the parameters that not all trials have; none if one cannot be modelled."""
+    found: dict[str, BaseDistribution] = {}
+    for trial in complete:
+        for name, one in trial.distributions.items():
+            if name not in common:
+                union = _union(found.get(name, one), one)
+                if union is None or union.single():
+                    return {}
+                found[name] = union
+    return found
+
+
+def _space(
+    scales: Mapping[str, BaseDistribution], when: Mapping[str, str], before: CommonSpace | None
+) -> SearchSpace:
+    """The space, that of before if it is the same; without conditions that cannot be written."""
+    if before is not None and (before.space.scales, before.space.when) == (scales, when):
+        return before.space
+    try:
+        return SearchSpace(scales, when)
+    except InvalidInput:
+        return SearchSpace({name: one for name, one in scales.items() if name not in when})
 
 
 def _widened(

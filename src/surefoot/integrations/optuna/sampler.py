@@ -18,7 +18,12 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from surefoot._internal import checks
 from surefoot._internal.estimands import Estimand
 from surefoot.integrations.optuna.attributes import ENVIRONMENT
-from surefoot.integrations.optuna.branches import Branch, branches_of, missing_parameters
+from surefoot.integrations.optuna.branches import (
+    Branch,
+    branches_of,
+    constants_of,
+    missing_parameters,
+)
 from surefoot.integrations.optuna.common_space import CommonSpace
 from surefoot.integrations.optuna.earlier_study import OlderStudy
 from surefoot.integrations.optuna.endings import write_failure, write_start
@@ -68,8 +73,8 @@ class SurefootSampler(BaseSampler):
         seed: Seed of all randomness; None for a random one. Give parallel workers different seeds.
         search_space: Distributions of the parameters, by name, from which the initial trials are
             spread evenly; a `SearchSpace` where some are conditional or have special values. By
-            default the parameters that all trials so far have in common, so that the first trial is
-            random.
+            default the parameters that all trials so far have in common, and those that only some
+            have if one choice or integer decides which; the first trial is random.
         initial: Number of evenly spread trials before those chosen by the model; None for the
             default of the algorithm.
         environment: Random environment of the objective function; requires `risk`.
@@ -483,7 +488,7 @@ class SurefootSampler(BaseSampler):
             if self._tracker is None and study.sampler is self:
                 self._tracker = self._search.tracker(study, encoding, self._first_seed, every)
             tracker = self._tracker
-            if tracker is None or not tracker.matches(study, space.distributions):
+            if tracker is None or not tracker.matches(study, space):
                 tracker = self._search.tracker(study, encoding, 0, every)
             return self._model(study, tracker, trials)
 
@@ -553,9 +558,11 @@ class SurefootSampler(BaseSampler):
         except NotReady as error:
             complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
             raise _no_value(study, complete, space, self._search.log) from error
-        if space.when or space.require:
+        if self._search_space is not None and (space.when or space.require):
             return found
         branches = branches_of(trials, {*found.trials})
+        if space.when:  # one model is of all branches
+            return replace(found, constant=constants_of(branches))
         if len(branches) == 1 and branches[0].space == space.distributions:
             return replace(found, constant=branches[0].constant)
         return replace(found, branches=lambda: self._branch_models(study, branches, objective))
@@ -626,7 +633,7 @@ class SurefootSampler(BaseSampler):
         if encoding is None:
             return None
         tracker = self._tracker
-        if tracker is None or not tracker.matches(study, search_space.distributions):
+        if tracker is None or not tracker.matches(study, search_space):
             seed = self._first_seed if tracker is None else self._draw_seed()
             every = range(self._search.number_of_objectives(study))
             tracker = self._search.tracker(study, encoding, seed, every)

@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
     from surefoot.beliefs import Belief
+    from surefoot.integrations.optuna.search_space import SearchSpace
     from surefoot.optimizer import Optimizer
 
 _ATTEMPTS = 1000  # more than any trial makes
@@ -183,9 +183,11 @@ class StudyTracker:
         self._has_said_so = False
         self._measured: list[_Place] = []  # of the trials that were read
 
-    def matches(self, study: Study, search_space: Mapping[str, BaseDistribution]) -> bool:
-        """Whether this tracks that study on that search space."""
-        return self.is_of(study) and dict(search_space) == dict(self.encoding.distributions)
+    def matches(self, study: Study, space: SearchSpace) -> bool:
+        """Whether this tracks that study on that search space, under its conditions."""
+        own = self.encoding.space
+        same = (own.distributions, own.when) == (space.distributions, space.when)
+        return same and self.is_of(study)
 
     def is_of(self, study: Study) -> bool:
         """Whether this tracks that study; after unpickling it is recognised by what it has read."""

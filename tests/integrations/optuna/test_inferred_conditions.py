@@ -1,0 +1,148 @@
+"""Parameters that only some trials have, of a study whose search space is not declared."""
+
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, Trial, create_trial
+
+from surefoot.integrations.optuna import SurefootSampler
+from surefoot.integrations.optuna.common_space import CommonSpace
+from surefoot.integrations.optuna.tracker import StudyTracker
+
+UNIT = FloatDistribution(0.0, 1.0)
+SPACE: dict[str, BaseDistribution] = {
+    "model": CategoricalDistribution(["svm", "rf", "it's"]),
+    "kernel": CategoricalDistribution(["rbf", "linear"]),
+    "quoted": CategoricalDistribution(["'", '"', "'\""]),
+    "none": CategoricalDistribution([None, 1]),
+    "deep": CategoricalDistribution([True, False]),
+    "layers": IntDistribution(1, 9),
+    "rate": UNIT,
+    "c": UNIT,
+    "width": UNIT,
+    "constant": FloatDistribution(2.0, 2.0),
+}
+
+
+def trial_of(**params: Any) -> FrozenTrial:
+    return create_trial(value=1.0, params=params, distributions={n: SPACE[n] for n in params})
+
+
+@pytest.mark.parametrize(
+    ("rows", "when"),
+    [
+        ([{"model": "svm", "c": 0.1}, {"model": "rf"}], {"c": "model == 'svm'"}),
+        (
+            [{"model": "svm", "c": 0.1}, {"model": "it's", "c": 0.1}, {"model": "rf"}],
+            {"c": "model in ['svm', \"it's\"]"},
+        ),
+        (
+            [
+                {"model": "svm", "kernel": "rbf", "c": 0.1},
+                {"model": "svm", "kernel": "linear"},
+                {"model": "rf"},
+            ],
+            {"kernel": "model == 'svm'", "c": "kernel == 'rbf'"},
+        ),
+        (
+            [{"layers": 1}, {"layers": 2, "c": 0.1}, {"layers": 3, "c": 0.1, "width": 0.1}],
+            {"c": "layers >= 2", "width": "layers >= 3"},
+        ),
+        ([{"layers": 1, "c": 0.1}, {"layers": 2}], {"c": "layers <= 1"}),
+        ([{"deep": True, "c": 0.1}, {"deep": False}], {"c": "deep == true"}),
+        ([{"none": 1, "c": 0.1}, {"none": None}], {"c": "none == 1"}),
+    ],
+)
+def test_a_condition_is_the_choice_or_integer_that_decides(rows, when):
+    space = CommonSpace.of([trial_of(**params) for params in rows]).space
+    assert space.when == when
+    for params in rows:
+        assert {*space.active(params)} == {*params}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"model": "svm", "c": 0.1}, {"model": "svm"}],  # by chance
+        [{"rate": 0.1, "c": 0.1}, {"rate": 0.2}],  # by a number, at an unknown value
+        [{"layers": 2, "c": 0.1}, {"layers": 1}, {"layers": 3}],
+        [{"none": None, "c": 0.1}, {"none": 1}],  # no condition is written with None
+        [{"quoted": "'\"", "c": 0.1}, {"quoted": "'"}],  # nor with both kinds of quotes
+        [{"model": "svm", "constant": 2.0}, {"model": "rf"}],
+        [{"model": "svm", "c": 0.1, "rate": 0.1}, {"model": "rf", "c": 0.1}, {"model": "rf"}],
+    ],
+)
+def test_what_nothing_explains_is_left_to_the_branches(rows):
+    space = CommonSpace.of([trial_of(**params) for params in rows]).space
+    assert not space.when
+    assert {*space.scales} == set.intersection(*({*params} for params in rows))
+
+
+def test_trials_that_ended_early_explain_nothing():
+    trials = [trial_of(model="svm", c=0.1), trial_of(model="rf")]
+    failed = create_trial(
+        state=optuna.trial.TrialState.FAIL,
+        params={"model": "svm"},
+        distributions={"model": SPACE["model"]},
+    )
+    assert CommonSpace.of([*trials, failed]).space.when == {"c": "model == 'svm'"}
+
+
+@pytest.mark.slow
+def test_a_condition_that_turns_out_to_be_narrower_leaves_no_trial_out():
+    """All distributions are known before: only the condition is another one."""
+    sampler = SurefootSampler(seed=0, initial=3)
+    study = optuna.create_study(sampler=sampler)
+    rows: list[dict[str, Any]] = [
+        {"model": "svm", "kernel": "rbf", "c": 0.1},
+        {"model": "svm", "kernel": "rbf", "c": 0.7},
+        {"model": "rf"},
+        {"model": "rf"},
+    ]
+    for params in rows:
+        study.add_trial(trial_of(**params))
+    before = len(measured(study, sampler).numbers)
+    for _ in range(2):
+        study.add_trial(trial_of(model="svm", kernel="linear"))
+    tracker = measured(study, sampler)
+    assert (before, len(tracker.numbers)) == (len(rows), len(rows) + 3)
+    assert tracker.encoding.space.when == {"kernel": "model == 'svm'", "c": "kernel == 'rbf'"}
+
+
+def measured(study: optuna.Study, sampler: SurefootSampler) -> StudyTracker:
+    """What has been read of a study when one more trial is sampled, which is then measured."""
+    trial = study.ask()
+    model = trial.suggest_categorical("model", ["svm", "rf", "it's"])
+    tracker = sampler._tracker
+    if model == "svm" and trial.suggest_categorical("kernel", ["rbf", "linear"]) == "rbf":
+        trial.suggest_float("c", 0.0, 1.0)
+    study.tell(trial, 1.0)
+    assert tracker is not None
+    return tracker
+
+
+@pytest.mark.long
+def test_an_optimum_on_an_undeclared_branch_is_found():
+    noise, values = np.random.default_rng(0), []
+
+    def nested(trial: Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        x = trial.suggest_float(f"x_{kind}", 0.0, 1.0)
+        trial.suggest_float("constant", 3.0, 3.0)
+        values.append((x - 0.2) ** 2 + 0.1 if kind == "a" else (x - 0.8) ** 2)
+        return values[-1] + 0.02 * noise.standard_normal()
+
+    study = optuna.create_study(sampler=SurefootSampler(seed=0))
+    study.optimize(nested, n_trials=22)
+    best = study.sampler.belief(study).recommend().params
+    assert {*best} == {"kind", "x_b", "constant"}
+    assert abs(best["x_b"] - 0.8) < 0.1
+    assert np.median(values[-8:]) < 0.01
