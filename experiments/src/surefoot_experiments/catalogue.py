@@ -31,6 +31,7 @@ from surefoot_experiments.benchmarks import (
     sketch_regret,
     sklearn_search,
     stopping,
+    stored_arms,
 )
 from surefoot_experiments.benchmarks import heavy_tails as heavy_tails_benchmark
 from surefoot_experiments.harness.experiment import Experiment
@@ -83,6 +84,7 @@ _BENCHMARKS = (
     sketch_regret,
     sklearn_search,
     stopping,
+    stored_arms,
     recommendation_coverage,
     repeats,
     risk_ask_time,

@@ -59,8 +59,13 @@ class Growing:
         if arm not in self.tabulated.pulls:
             table = self._joined(arm, len(self.members))
             if table is not self.tabulated.table:
+                known = len(self.members)
                 self.members.append(arm)
                 self.tabulated.extend(table)
+                if len(self.tabulated.pulls) > known:
+                    # Arms outside the dictionary, which the features represented to within the
+                    # tolerance, have a part in the new one that is the root of it.
+                    self.tabulated.refresh()
         self.tabulated.update(pull)
 
     def redrawn(self, observations: Observations, generator: torch.Generator) -> Growing:

@@ -214,7 +214,7 @@ class ShardedTable:
         self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: list[int]
     ) -> ShardedTable:
         """The table of a map with one more feature, by a point that joins the dictionary."""
-        made = ("join", self.key, embedding, point, known, left, list(members))
+        made = ("join", self.key, embedding, point, known, left, members)
         return replace(self, embedding=embedding, made=made)
 
     def values(self) -> ShardedValues:

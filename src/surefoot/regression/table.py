@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -69,7 +69,7 @@ class Table:
     __repr__ = brief
 
     def joined(
-        self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: Sequence
+        self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: list[int]
     ) -> Table:
         """The table of a map with one more feature, by a point that joins the dictionary."""
         column = kernels.block(embedding.kernel, point, self.points)[0].detach()  # type: ignore[attr-defined]

@@ -70,7 +70,7 @@ class Tabulated:
     def __post_init__(self) -> None:
         if self.pulls:
             self._number = round(sum(self.pulls.values()))
-            self._refresh()
+            self.refresh()
         else:
             none = torch.zeros(0, self.table.dimension, dtype=torch.float64)
             self.factor = RidgeFactor.of(none, self.ridge)
@@ -84,7 +84,7 @@ class Tabulated:
         before, self._number = self._number, self._number + pull.times
         crowded = before // _REFRESH != self._number // _REFRESH or self.values.is_crowded
         if crowded or step.growth > _LARGEST_STEP:
-            self._refresh()
+            self.refresh()
 
     def extend(self, table: ArmTable) -> None:
         """Go on in a table with one more feature, in which no pull so far has a part."""
@@ -143,7 +143,7 @@ class Tabulated:
             return self.posterior(sample, estimate, redrawn=redrawn)
         return replace(posterior, table=self.table, redrawn=redrawn)  # type: ignore[type-var, return-value]
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """V and the variance from the counts, without what rounding has added up."""
         features = self._at_sites([*self.pulls])[1]
         counts = torch.tensor(list(self.pulls.values()), dtype=features.dtype)
@@ -159,7 +159,7 @@ class Tabulated:
         residual = prior - float(feature.square().sum())
         exact = max(residual, 0.0) + self.ridge * float(fresh.leverage(feature.unsqueeze(0)))
         if abs(exact - float(self.values.at(arm))) > _DRIFT * prior:
-            self._refresh()
+            self.refresh()
 
     def _leverage_bound(self, arms: list[int], sites: np.ndarray) -> np.ndarray:  # (k,) -> (k,)
         """At least phi' V^{-1} phi at sites."""
