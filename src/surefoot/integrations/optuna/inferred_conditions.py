@@ -27,8 +27,21 @@ def inferred_conditions(
         Conditions by name, which hold in all trials; None unless they explain every parameter.
     """
     known, found, left = dict(common), dict[str, str](), sorted(names)
+    groups: dict[frozenset[str], list[FrozenTrial]] = {}
+    for trial in trials:
+        groups.setdefault(frozenset(trial.params), []).append(trial)
     while left:
-        conditions = {name: _condition(trials, known, name) for name in left}
+        conditions = dict.fromkeys(left, "")
+        for parent, distribution in known.items():
+            if isinstance(distribution, CategoricalDistribution | IntDistribution):
+                values = {
+                    group: {one.params[parent] for one in some}
+                    for group, some in groups.items()
+                    if parent in group
+                }
+                for name in left:
+                    if not conditions[name] and _always_has(groups, name, parent):
+                        conditions[name] = _condition(parent, distribution, values, name)
         explained = {name: text for name, text in conditions.items() if text}
         if not explained:
             return None
@@ -39,26 +52,28 @@ def inferred_conditions(
     return found
 
 
+def _always_has(groups: Collection[frozenset[str]], name: str, parent: str) -> bool:
+    """Whether all trials that have a parameter have another one."""
+    return all(parent in group for group in groups if name in group)
+
+
 def _condition(
-    trials: Sequence[FrozenTrial], known: Mapping[str, BaseDistribution], name: str
+    parent: str,
+    distribution: BaseDistribution,
+    values: Mapping[frozenset[str], set[Any]],
+    name: str,
 ) -> str:
-    """Condition of a parameter, by one of the known ones; empty if none explains it."""
-    for parent, distribution in known.items():
-        values: dict[bool, list[Any]] = {True: [], False: []}
-        for trial in trials:
-            if parent in trial.params:
-                values[name in trial.params].append(trial.params[parent])
-        explains = len(values[True]) == sum(name in trial.params for trial in trials)
-        if explains and (text := _comparison(parent, distribution, values[True], values[False])):
-            return text
-    return ""
+    """Condition of a parameter by values of another one; empty if these do not explain it."""
+    present = set[Any]().union(*(some for group, some in values.items() if name in group))
+    absent = set[Any]().union(*(some for group, some in values.items() if name not in group))
+    return _comparison(parent, distribution, present, absent)
 
 
 def _comparison(
-    parent: str, distribution: BaseDistribution, present: Sequence[Any], absent: Sequence[Any]
+    parent: str, distribution: BaseDistribution, present: set[Any], absent: set[Any]
 ) -> str:
     """A comparison that holds for some values and for none of others; empty if there is none."""
-    if not absent or any(one in absent for one in present):
+    if not absent or present & absent:
         return ""
     if isinstance(distribution, IntDistribution):
         if max(absent) < min(present):
