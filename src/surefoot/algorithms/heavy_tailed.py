@@ -51,7 +51,8 @@ def tgp_ucb(
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.truncated_uniform`; `widths.truncated` is that of
             Theorem 1.
-        ridge: Regularisation lambda, in squared reward units.
+        ridge: Regularisation lambda, in squared reward units. The bounds hold for any; up to
+            b_T^2 / B^2, with the threshold b_T of the last round, larger ones explore less.
         scale: Factor of the theorem's width.
         seed: Seed of all random choices.
         device: Device of the tensors.
