@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import pickle
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,24 @@ class UnreliableWorkers(LocalWorkers):
         raise Lost
 
 
+class DistantWorkers(LocalWorkers):
+    """Parts in this process that receive what they would in another one."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+        self.messages: list[int] = []
+
+    def start(self, index: int, part: Any) -> Any:
+        content = pickle.dumps(part)
+        self.parts.append(len(content))
+        return super().start(index, pickle.loads(content))
+
+    def submit(self, worker: Any, commands: list[Command]) -> Callable[[], Any]:
+        content = pickle.dumps(commands)
+        self.messages.append(len(content))
+        return super().submit(worker, pickle.loads(content))
+
+
 @pytest.fixture(autouse=True)
 def few_arms_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "_LARGEST_TABLE", 10)
@@ -116,6 +135,21 @@ def test_lost_workers_change_no_choice(
     parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
     assert played(parts) == played(optimizer(WHOLE, features=make()))
     assert _shards(parts).losses > 5
+
+
+@pytest.mark.parametrize("features", ["exact", "adaptive", "every round", "dictionary"])
+def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = DistantWorkers()
+    monkeypatch.setattr(sharded, "workers_of", lambda *_: workers)
+    points = np.concatenate([POINTS, np.random.default_rng(1).random((10_000, 2))])
+    make = FEATURES[features]
+    run = optimizer(sf.spaces.Sharded(2, "local"), points=points, features=make())
+    for step in range(4):
+        for query in run.ask_batch(2):
+            run.tell(query, value(query.arm % NUMBER, step))  # type: ignore[operator]
+    run.recommend()
+    assert max(workers.messages) < 40_000 < points.nbytes / 2
+    assert max(workers.parts) < points.nbytes / 2 + 20_000
 
 
 def test_workers_that_are_always_lost_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ class Growing:
 
     def __post_init__(self) -> None:
         none = self.room.prior.new_zeros(0, 0)
-        embedding = NystromEmbedding(self.kernel, self.room.arms.points[:0], none)
+        embedding = NystromEmbedding(self.kernel, self.room.arms.points[:0].clone(), none)
         self.tabulated = Tabulated.of(self.room.growing(embedding), self.ridge)
 
     @property

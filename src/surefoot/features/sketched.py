@@ -198,7 +198,7 @@ class Sketched:
         """The features of the dictionary at all arms."""
         chosen, none = self.dictionary, self.prior.new_zeros(0, 0)
         if len(chosen) == 0:
-            return self.room.table(NystromEmbedding(self.kernel, self.points[:0], none))
+            return self.room.table(NystromEmbedding(self.kernel, self.points[:0].clone(), none))
         points = self.points[chosen.to(self.points.device)]
         if not self.room.is_ample:
             return self.room.table(self._embedding(points))

@@ -6,7 +6,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import torch
@@ -20,7 +20,7 @@ from surefoot.regression.observations import Observations, Pull
 from surefoot.regression.posterior import Evaluation, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.shard import Best, Command, stripped
-from surefoot.regression.shard_workers import Lost, Workers, workers_of
+from surefoot.regression.shard_workers import Lost, Part, Workers, workers_of
 from surefoot.regression.units import RewardUnits
 from surefoot.types import InvalidInput
 
@@ -50,8 +50,7 @@ class Shards:
         number = min(storage.workers, len(arms))
         ends = [len(arms) * index // number for index in range(number + 1)]
         self._parts = [
-            (arms.part(first, last, storage.storage), first, kernel)
-            for first, last in itertools.pairwise(ends)
+            partial(_part, arms, first, last, kernel) for first, last in itertools.pairwise(ends)
         ]
         self._start: Callable[[], Workers] = lambda: workers_of(storage.backend, number)
         self._waiting: list[Command] = []
@@ -98,7 +97,7 @@ class Shards:
 
     @cached_property
     def _running(self) -> list[Any]:
-        return [self._workers.start(index, part) for index, part in enumerate(self._parts)]
+        return [self._workers.start(index, part()) for index, part in enumerate(self._parts)]
 
     def _submitted(self, index: int, commands: list[Command]) -> Callable[[], Any] | None:
         try:
@@ -115,8 +114,15 @@ class Shards:
         if answer is None:
             self.losses += 1
         if result is None:
-            self._running[index] = self._workers.start(index, self._parts[index])
+            self._running[index] = self._workers.start(index, self._parts[index]())
         return answer
+
+
+def _part(arms: Arms, first: int, last: int, kernel: Kernel) -> Part:
+    """What a worker starts from; a view of the coordinates would be sent with all of them."""
+    part = arms.part(first, last, arms.storage.storage)  # type: ignore[attr-defined]
+    object.__setattr__(part, "points", part.points.clone())
+    return part, first, kernel
 
 
 @dataclass(eq=False)
@@ -214,7 +220,7 @@ class ShardedTable:
         self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: list[int]
     ) -> ShardedTable:
         """The table of a map with one more feature, by a point that joins the dictionary."""
-        made = ("join", self.key, embedding, point, known, left, members)
+        made = ("join", self.key, embedding, point.clone(), known, left, members)
         return replace(self, embedding=embedding, made=made)
 
     def values(self) -> ShardedValues:
@@ -422,7 +428,8 @@ class ShardedPosterior:
     def best_arm(self, width: float, among: Tensor | None = None) -> int:
         """The arm of largest mean + width * deviation; the first where there are several."""
         if self.pulls:
-            given = replace(self.elsewhere, factor=stripped(self.factor))
+            pulls = tuple(pull._replace(point=pull.point.clone()) for pull in self.pulls)
+            given = replace(self.elsewhere, factor=stripped(self.factor), pulls=pulls)
             question: Command = ("best_given", given, width, among)
         else:
             question = ("best", self.key, width, among, self.pulled, self.fallen, self.chain)
