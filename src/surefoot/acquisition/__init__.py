@@ -5,6 +5,7 @@ from surefoot.acquisition.adaptive_partition import AdaptivePartition
 from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.gain_per_cost import GainPerCost
+from surefoot.acquisition.gain_per_second import GainPerSecond
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
@@ -30,6 +31,7 @@ __all__ = [
     "Estimand",
     "Evaluation",
     "GainPerCost",
+    "GainPerSecond",
     "HypervolumeImprovement",
     "Instability",
     "Interval",

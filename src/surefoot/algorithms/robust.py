@@ -134,7 +134,7 @@ def robust_ucb(
     if kernel is None and ridge is not None:
         raise InvalidInput("`ridge` requires a `kernel`: without one, the noise is fitted.")
     if policy is None:
-        policy = UpperConfidenceBound() if kernel is not None else _search_policy(space, risk)
+        policy = UpperConfidenceBound() if kernel is not None else search_policy(space, risk)
     _check_prior(space, prior, kernel, risk, fidelity, policy)
     guessed = _guess_of(space, guess, prior)
     if guessed.values and not isinstance(policy, Policy):
@@ -254,7 +254,7 @@ def _at_levels(
     return fidelity.of(space), Mean(), by_level
 
 
-def _search_policy(space: Space | Joint, risk: Risk | None) -> UpperConfidenceBound:
+def search_policy(space: Space | Joint, risk: Risk | None = None) -> UpperConfidenceBound:
     """The policy where a kernel is fitted.
 
     A fit that is certain of a wrong lengthscale, or of which rewards are outliers, ends the search

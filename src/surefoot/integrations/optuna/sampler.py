@@ -120,6 +120,10 @@ class SurefootSampler(BaseSampler):
             function is the prior mean where values are then predicted clearly better, in other
             units too, and its recommendation is the guess, if there is no other. Not beside an
             environment or a fidelity.
+        per_second: Whether the gain that is expected of a trial counts for the time that it takes,
+            by a model of the durations of trials (`surefoot.acquisition.GainPerSecond`): for a
+            search that ends after a time. Two runs of the same seed may differ, as their times do.
+            Not beside an environment, a fidelity or several objectives.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
@@ -158,6 +162,7 @@ class SurefootSampler(BaseSampler):
         require: Sequence[ParameterConstraint] = (),
         guess: Mapping[str, Any] | None = None,
         prior: Study | None = None,
+        per_second: bool = False,
         safe: bool = False,
     ) -> None:
         if seed is not None:
@@ -180,6 +185,7 @@ class SurefootSampler(BaseSampler):
             unstable,
             {} if guess is None else guess,
             None if prior is None else OlderStudy.of(prior),
+            per_second,
             safe,
         )
         if self._search_space is not None and guess:

@@ -14,14 +14,15 @@ from surefoot._internal import checks
 from surefoot._internal.effects import EFFECTS
 from surefoot._internal.estimands import ESTIMANDS, Estimand
 from surefoot.integrations.optuna.objectives import names_of, signs_of
-from surefoot.types import Constraint, InvalidInput, Objective
+from surefoot.integrations.optuna.trial_conditions import LOG_DURATION
+from surefoot.types import Constraint, InvalidInput, Objective, Outcome, Watched
 
 # Modules that load torch are imported where they are used: a program that imports the sampler
 # starts at once.
 if TYPE_CHECKING:
     import torch
 
-    from surefoot.acquisition import Policy
+    from surefoot.acquisition import Policy, ScoreRule
     from surefoot.integrations.optuna.earlier_study import OlderStudy
     from surefoot.integrations.optuna.encoding import Encoding
     from surefoot.integrations.optuna.environment import StudyEnvironment
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from surefoot.spaces import Box, Fidelity
 
 _BY_CHANCE = "under which a limit is broken by chance"
+_OF_ALL = "of which the durations are not modelled"
 _NOT_ALIKE = "under which no two measurements are alike"
 _FOR_ONE_VALUE = dict.fromkeys(
-    ("fidelity", "environment", "prior", "repeats"), "expected a single one"
+    ("fidelity", "environment", "prior", "repeats", "per_second"), "expected a single one"
 )
 
 
@@ -71,6 +73,7 @@ class InEnvironment(Subject):
         "prior": "expected one of them",
         "repeats": _NOT_ALIKE,
         "unstable": _NOT_ALIKE,
+        "per_second": _OF_ALL,
         "safe": _BY_CHANCE,
     }
     distribution: StudyEnvironment
@@ -102,6 +105,7 @@ class AtLevel(Subject):
         "prior": "expected one of them",
         "repeats": _NOT_ALIKE,
         "unstable": _NOT_ALIKE,
+        "per_second": _OF_ALL,
         "safe": _BY_CHANCE,
     }
     quantity: str
@@ -188,6 +192,7 @@ class Search:
         unstable: Share of the median, None for never.
         guess: Values by name.
         prior: An older study.
+        per_second: Whether gains count for the time that they take.
         safe: Whether no trial may fail.
 
     Raises:
@@ -206,6 +211,7 @@ class Search:
     unstable: float | None
     guess: Mapping[str, Any]
     prior: OlderStudy | None
+    per_second: bool
     safe: bool
 
     def __post_init__(self) -> None:
@@ -230,6 +236,7 @@ class Search:
                 f"`guess` is {checks.shown(self.guess)}, expected values of some parameters by "
                 "name."
             )
+        checks.truth("per_second", self.per_second)
         checks.truth("safe", self.safe)
         self.check(self.subject.excluded, f"an `{self.subject.name}`")
 
@@ -255,6 +262,7 @@ class Search:
             "prior": "prior" if self.prior is not None else "",
             "repeats": "repeats" if self.repeats > 1 else "",
             "unstable": "unstable" if self.unstable is not None else "",
+            "per_second": "per_second" if self.per_second else "",
             "safe": "safe" if self.safe else next(iter(limits), ""),
         }
         for name, why in excluded.items():
@@ -293,8 +301,14 @@ class Search:
             seed: Seed of the optimizer.
             objectives: Indices of the objectives.
         """
-        from surefoot.acquisition import HypervolumeImprovement, Instability, Replication
+        from surefoot.acquisition import (
+            GainPerSecond,
+            HypervolumeImprovement,
+            Instability,
+            Replication,
+        )
         from surefoot.algorithms import robust_ucb
+        from surefoot.algorithms.robust import search_policy
         from surefoot.integrations.optuna.tracker import StudyTracker
 
         spread = math.inf if self.unstable is None else self.unstable
@@ -303,11 +317,16 @@ class Search:
         every = [*signs_of(study), *(one.direction for one in self.objectives.values())]
         signs = [every[index] for index in objectives]
         further = {names[index]: Objective(every[index] > 0.0) for index in objectives[1:]}
-        policy: Policy | None = None
+        watched: dict[str, Outcome] = {}
+        policy: Policy | ScoreRule | None = None
         if further:
             policy = HypervolumeImprovement()
         elif self.repeats > 1:
             policy = Replication(most=self.repeats)
+        if self.per_second:
+            watched[LOG_DURATION] = Watched()
+            policy = GainPerSecond(LOG_DURATION, score=search_policy(encoding.box))
+            policy = Replication(policy, self.repeats) if self.repeats > 1 else policy
         prior = None
         if self.prior is not None:
             prior = self.prior.belief(encoding, study.directions[objectives[0]], self.log)
@@ -317,7 +336,7 @@ class Search:
             instability=Instability(math.log1p(spread) if self.log else spread, not self.log),
             seed=seed,
             initial=self.initial,
-            outcomes={**self.constraints, **further},
+            outcomes={**self.constraints, **further, **watched},
             effects=self.effects,
             estimand=self.estimand,
             guess=encoding.named.part(encoding.box, guess) if guess else None,

@@ -25,7 +25,11 @@ from surefoot.integrations.optuna.environment import StudyEnvironment
 from surefoot.integrations.optuna.objectives import finite_values, names_of
 from surefoot.integrations.optuna.pruned import Curve, PredictedValue, predicted_value
 from surefoot.integrations.optuna.reservation import read_reservation
-from surefoot.integrations.optuna.trial_conditions import conditions_of
+from surefoot.integrations.optuna.trial_conditions import (
+    LOG_DURATION,
+    conditions_of,
+    log_duration_of,
+)
 from surefoot.regression.transforms import Affine, Chain, Log
 from surefoot.spaces import Box, Joint
 from surefoot.spaces.every_point import every_point
@@ -285,6 +289,8 @@ class StudyTracker:
             goals = [math.log(one) for one in told] if self.log else told
             goals[0] *= self.signs[0]  # further objectives have their own direction
             values |= zip(names_of(len(goals)), goals, strict=True)
+            if LOG_DURATION in declared:
+                values |= log_duration_of(trial)
             configuration = {_key(point): dict(trial.params)}
         elif reported:
             configuration = {_key(point): dict(trial.params)}
