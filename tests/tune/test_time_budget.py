@@ -12,7 +12,6 @@ from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trials as trials_module
-from surefoot.tune.study.opened_study import default_sampler
 from surefoot.tune.study.time_budget import seconds_spent
 from surefoot.tune.study.trial_attributes import OWNER
 from surefoot.tune.study.trial_owner import this_process
@@ -65,12 +64,6 @@ def test_times_are_read(write_study, budget, seconds):
 def test_what_is_no_time_is_refused(write_study, budget):
     with pytest.raises(StudyFileError, match=r"study\.budget: got .* a time such as '2h'"):
         StudyFile.load(write_study(("rounds", f"budget = {budget}\nrounds")))
-
-
-def test_a_budget_asks_for_gains_per_second(write_study):
-    plain = default_sampler(StudyFile.load(write_study()))
-    limited = default_sampler(StudyFile.load(write_study(("rounds", "budget = '2h'\nrounds"))))
-    assert [plain._search.per_second, limited._search.per_second] == [False, True]
 
 
 @pytest.mark.slow

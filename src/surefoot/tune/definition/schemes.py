@@ -50,8 +50,6 @@ class Scheme:
     """Keys of the study file that do not go together with it, and what is expected instead."""
     is_replayed: ClassVar[bool] = True
     """Whether a known configuration can be measured again, under the same conditions."""
-    is_timed: ClassVar[bool] = True
-    """Whether the durations of trials are modelled where the time is limited."""
 
     @property
     def variables(self) -> dict[str, Variable]:
@@ -151,7 +149,6 @@ class Random(Scheme):
         "objective.race": _ONE_OF,
     }
     is_replayed: ClassVar[bool] = False
-    is_timed: ClassVar[bool] = False
     section: EnvironmentSection
     measure: RiskSection
     direction: str
@@ -198,7 +195,6 @@ class Level(Scheme):
         "objective.race": _ONE_OF,
     }
     is_replayed: ClassVar[bool] = False
-    is_timed: ClassVar[bool] = False
     section: FidelitySection
 
     @property
@@ -236,7 +232,6 @@ class Several(Scheme):
         "objective.race": "expected none",
         **_FOR_ONE_VALUE,
     }
-    is_timed: ClassVar[bool] = False
     named: Mapping[str, ObjectivesSection]
 
     @property

@@ -271,7 +271,6 @@ def default_sampler(study_file: StudyFile, worker: int = 0, existing: int = 0) -
         unstable=study_file.repeats.unstable or None,
         guess=study_file.guess or None,
         prior=_older_study(study_file),
-        per_second=study_file.scheme.is_timed and study_file.study.budget is not None,
         safe=study_file.study.safe,
         **study_file.scheme.sampler_arguments(),
     )
