@@ -122,8 +122,8 @@ class SurefootSampler(BaseSampler):
             environment or a fidelity.
         per_second: Whether the gain that is expected of a trial counts for the time that it takes,
             by a model of the durations of trials (`surefoot.acquisition.GainPerSecond`): for trials
-            of which some take ten times as long as others. Two runs of the same seed may differ, as their times do.
-            Not beside an environment, a fidelity or several objectives.
+            of which some take ten times as long as others. Two runs of the same seed may differ, as
+            their times do. Not beside an environment, a fidelity or several objectives.
         safe: Whether no trial is sampled that may fail, from trials that have finished outward, as
             far as a probability of 0.95 allows. Limits are kept to by
             `Constraint(..., safe=True)` among the `constraints`.
