@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -144,3 +145,25 @@ def test_configurations_that_kept_a_limit_stay_known_where_few_values_make_a_mod
     assert len(known.kept) == 3
     assert known.broken.tolist() == [beyond]
     assert float((optimizer.ask().point - torch.tensor(beyond)).norm()) > 0.1
+
+
+def _wave(number: int) -> SafeSet:
+    """The safe set after some values of cos(x + y), of which the eighth is beyond its limit."""
+    limit = {"c": sf.Constraint(maximum=0.5, safe=True)}
+    optimizer = sf.algorithms.robust_ucb(sf.Box([0.0, 0.0], [6.0, 6.0]), outcomes=limit, seed=0)
+    generator = np.random.default_rng(0)
+    told = [(0.7, 3.2), (0.4, 3.2), (1.0, 3.1), (1.0, 2.7), (1.3, 2.65), (0.0, 2.2), (0.0, 4.3)]
+    for x, y in [*told, (2.6, 3.05)][:number]:
+        value = math.cos(x + y) + 0.1 * float(generator.standard_t(3))
+        optimizer.tell([x, y], math.sin(x), outcomes={"c": value})
+    return optimizer._safe_set(optimizer._told, optimizer.history)
+
+
+@pytest.mark.slow
+def test_beyond_a_measurement_that_broke_a_limit_nothing_is_safe_and_elsewhere_it_is():
+    near = torch.tensor([[2.75, 3.0], [3.0, 3.0], [3.5, 2.9]], dtype=torch.float64)
+    elsewhere = torch.tensor([[0.5, 2.9], [0.1, 2.4], [0.3, 3.4]], dtype=torch.float64)
+    assert bool(_wave(7).holds(elsewhere).all())
+    after = _wave(8)
+    assert not bool(after.holds(near).any())
+    assert bool(after.holds(elsewhere).all())

@@ -19,9 +19,8 @@ _CHANGED = 2.0  # variables of a candidate that differ, on average
 _MOST = 384  # candidates that a policy compares
 _ATTEMPTS = 3  # measurements of a start beyond a limit, which may be outliers
 _UNANNOUNCED = 1.0  # distance that the prior rate of events is worth, of the box, for failures
-_UNMODELLED, _MODELLED = 1.0, 4.0  # the same for limits, which are approached before they break
+_VALUE = 0.1  # the same for a value of a limit, which is approached before it breaks
 _MORE = 2  # values of a limit than coordinates, by which it has no model yet
-_PROBABLE = 0.5  # probability that a limit holds, from which a measured point is taken to keep it
 _FAR = 0.5  # of the largest distance, from which a point extends the safe set
 _CLOSE = 0.03  # distance, of the box, at which a point is all but measured
 _INACTIVE, _NUMBER = -2, -1  # kinds of values
@@ -36,9 +35,9 @@ class SafeSet:
     is taken to happen at a constant rate over the distance from the nearest success. With a
     Gamma(1, w) prior of that rate, f failures, and successes that are connected by steps of total
     length b, the next step of length r succeeds with probability :math:`((w+b)/(w+b+r))^{1+f}`,
-    with w = 1. A limit is approached before it breaks, so that w is 4 once there is a model, which
-    may extrapolate badly. Distances are Euclidean, relative to the extents of the space. A category
-    or special value with which nothing was measured is not safe.
+    with w = 1. Once a limit has a model, which knows of its failures but may extrapolate badly from
+    few values, w is a tenth of their number and f is 0. Distances are Euclidean, relative to the
+    extents of the space. A category or special value with which nothing was measured is not safe.
 
     Args:
         space: The space, of which a part may be chosen from.
@@ -75,7 +74,7 @@ class SafeSet:
         total = torch.ones(len(points), dtype=torch.float64, device=points.device)
         with torch.no_grad():
             for one in self.limits:
-                total = total * one.assured_prospect(points)
+                total = total * one.safety(points)
         return total
 
     @property
@@ -93,11 +92,11 @@ class SafeSet:
         """How far from the nearest point that is known to be safe others may be."""
         if bool((self.kept[:, None] == self.broken).all(-1).any()):
             return 0.0  # a start whose value was beyond a limit: measured again first
-        worth = _UNANNOUNCED
-        if not self.survives:
-            worth = _UNMODELLED if self.is_starting else _MODELLED
+        worth, events = _UNANNOUNCED, 1 + len(self.broken)
+        if self.is_modelled and not self.survives:
+            values = min(len(one.margin.observations) for one in self.limits)
+            worth, events = max(worth, values * _VALUE), 1
         explored = worth + _tree_length(self._unit(self.kept))
-        events = 1 + len(self.broken)
         return explored * (CONFIDENT ** (-1.0 / events) - 1.0)
 
     def candidates(self, space: Arms | Box, generator: torch.Generator) -> Tensor:
@@ -242,22 +241,9 @@ def _is_modelled(one: ConstraintBelief) -> bool:
 
 
 def _keeps(one: ConstraintBelief, sites: Tensor) -> Tensor:
-    """Mask (s,) of measured sites that keep a limit, by their own values or by its model.
-
-    So an outlier beyond the limit does not count against the site, nor does a model of few values,
-    which an outlier makes uncertain, against sites that have kept it.
-    """
-    observations = one.margin.observations
-    same = (sites[:, None] == observations.sites).all(-1)  # (s, t)
-    good = torch.zeros(len(observations.sites), dtype=torch.bool, device=sites.device)
-    for index in range(len(good)):
-        values = observations.rewards[observations.site == index]
-        good[index] = values.quantile(0.5) >= 0.0
-    own = (same & good).any(-1)
-    if not _is_modelled(one):
-        return own
-    with torch.no_grad():
-        return own | same.any(-1) & (one.prospect(sites) >= _PROBABLE)
+    """Mask (s,) of measured sites most of whose values keep a limit."""
+    kept = one.margin.observations.sites[~one.broken]
+    return (sites[:, None] == kept).all(-1).any(-1)
 
 
 def _why(names: list[str], measured: int, survives: bool) -> str:

@@ -34,6 +34,7 @@ _OF_95 = 1.96  # standard deviations of a 95 % interval
 _FAR_WITHIN = 8.0  # median absolute deviations of values on a level
 _FEW = 2  # sites on a level, which outliers may share
 _AGREED = 0.99  # probability that a limit holds where the values are on such a level
+_LOCAL = 2.0  # power of distances, by which a doubt does not reach past the sites around
 _SURPRISING = 2.0  # standard deviations of the noise
 
 
@@ -108,9 +109,15 @@ class ConstraintBelief:
         """
         return self._scaled(self.probability(points))
 
-    def assured_prospect(self, points: Tensor) -> Tensor:
-        """The prospect (n,), on the same scale."""
-        return self._scaled(self.prospect(points))
+    def safety(self, points: Tensor) -> Tensor:
+        """The probability (n,) to measure by where the limit must not be broken, on that scale.
+
+        A site whose values break the limit where the model has it hold may be an outlier or beyond
+        the edge of what is safe, with even odds, however large the noise is thought to be. That is
+        so as far as the function is correlated with it, and not at other sites.
+        """
+        chance = self.prospect(points)
+        return self._scaled(chance * (1.0 - self._unsettled(points)))
 
     def _scaled(self, chance: Tensor) -> Tensor:
         power = math.log(CONFIDENT) / math.log(self.limit.confidence)
@@ -202,12 +209,38 @@ class ConstraintBelief:
         disputed = self._disputed[holds]
         if not bool(disputed.any()):
             return points.new_zeros(len(points))
+        return self._even_odds(points, disputed, 1.0)
+
+    def _even_odds(self, points: Tensor, disputed: Tensor, power: float) -> Tensor:
+        """Half (n,) at disputed sites, as a mask (S,), and 0 at all others.
+
+        In between it goes by a power of the distances to both.
+        """
         kernel, sites = self.margin.fitted.kernel, self.margin.observations.sites
         near, other = (
             -kernels.correlation(kernel, points, some).amax(-1).clamp_min(_TINY).log()
             for some in (sites[disputed], sites[~disputed])
         )
+        near, other = near.pow(power), other.pow(power)
         return 0.5 * other / (near + other).clamp_min(_TINY)
+
+    @cached_property
+    def broken(self) -> Tensor:
+        """Mask (S,) of measured sites of whose values half or more break the limit."""
+        observations = self.margin.observations
+        broke = (observations.rewards < 0.0).to(observations.counts)
+        share = torch.zeros_like(observations.counts).index_add(0, observations.site, broke)
+        return share >= 0.5 * observations.counts
+
+    def _unsettled(self, points: Tensor) -> Tensor:
+        """Probability (n,) that a site breaks the limit where the model has it hold."""
+        sites, kernel = self.margin.observations.sites, self.margin.fitted.kernel
+        with torch.no_grad():
+            unsettled = self.broken & (self._moments(sites)[0] >= self._at_limit)
+        if not bool(unsettled.any()) or bool(unsettled.all()):
+            return 0.5 * unsettled.any().to(points).expand(len(points))
+        near = kernels.correlation(kernel, points, sites[unsettled]).amax(-1)
+        return near * self._even_odds(points, unsettled, _LOCAL)
 
     def _moments(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and deviation (n,) of the margin, as it is transformed.

@@ -567,7 +567,7 @@ class Optimizer:
             share = _GIVEN if space.design.fixed else 1.0  # type: ignore[union-attr]
             belief = replace(belief, space=space, width=share * belief.width)
         location = self.policy.choose(belief, among, self._state)
-        if self._is_safe and among is not None and belief.round % 2 == 0:
+        if self._is_safe and among is not None and belief.round % 4:
             known = self._safe_set(self._told, self.history)
             if known.is_known(location.point):  # little is gained by it
                 far = known.expanding(torch.stack([one.design for one in among])).tolist()
