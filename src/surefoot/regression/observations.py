@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot.regression.row_index import RowIndex
 
 
 class Pull(NamedTuple):
@@ -25,10 +26,13 @@ class Pull(NamedTuple):
 
 
 def grown(buffer: np.ndarray, index: int) -> np.ndarray:
-    """The buffer with room for `index` along its last axis, at least doubled where it is full."""
+    """The buffer with room for `index` along its last axis, longer by half where it is full."""
     if index < buffer.shape[-1]:
         return buffer
-    spare = np.zeros((*buffer.shape[:-1], max(buffer.shape[-1], 64, index)), dtype=buffer.dtype)
+    spare = np.zeros(
+        (*buffer.shape[:-1], max(buffer.shape[-1] // 2, 64, index + 1 - buffer.shape[-1])),
+        dtype=buffer.dtype,
+    )
     return np.concatenate([buffer, spare], -1)
 
 
@@ -36,7 +40,7 @@ def grown(buffer: np.ndarray, index: int) -> np.ndarray:
 class Observations:
     """Raw rewards in order of arrival, with counts and sums at each distinct location (site).
 
-    Buffers lie in main memory and grow by doubling, so that an observation costs O(d) amortized;
+    Buffers lie in main memory and grow by half, so that an observation costs O(d) amortized;
     tensors on a CPU are views of them.
 
     Args:
@@ -61,7 +65,8 @@ class Observations:
     _count: np.ndarray = field(default_factory=lambda: np.zeros(64))
     _sum: np.ndarray = field(default_factory=lambda: np.zeros(64))
     has_errors: bool = False  # whether any standard error is above 0
-    _index: dict[bytes | int, int] = field(default_factory=dict, metadata={"saved": False})
+    _index: dict[int, int] = field(default_factory=dict, metadata={"saved": False})  # of the arms
+    _rows: RowIndex = field(default_factory=lambda: RowIndex(), metadata={"saved": False})
 
     __repr__ = brief
 
@@ -135,19 +140,7 @@ class Observations:
         Returns:
             The index of the site.
         """
-        if len(self._index) != self._sites_number:
-            self._rebuild_index()
-        key = point.detach().cpu().numpy().tobytes() if arm is None else arm
-        site = self._index.get(key)
-        if site is None:
-            site = self._index[key] = self._sites_number
-            if site == len(self._points):
-                self._points = np.concatenate([self._points, np.zeros_like(self._points)])
-            self._count, self._sum = grown(self._count, site), grown(self._sum, site)
-            self._points[site] = point.detach().cpu().numpy()
-            self._sites_number += 1
-            if arm is not None:
-                self.arms.append(arm)
+        site = self._site_of(point.detach().cpu().numpy(), arm)
         number = self._number
         self._reward, self._site = grown(self._reward, number), grown(self._site, number)
         self._sem, self._time = grown(self._sem, number), grown(self._time, number)
@@ -239,12 +232,29 @@ class Observations:
             self.worker_names.append(worker)
         return self.worker_names.index(worker)
 
-    def _rebuild_index(self) -> None:
-        if self.arms:
-            self._index = {arm: site for site, arm in enumerate(self.arms)}
+    def _site_of(self, row: np.ndarray, arm: int | None) -> int:
+        """The site at a location, a new one if there is none."""
+        if arm is None:
+            self._rows.follow(self._points, self._sites_number)
+            site = self._rows.find(self._points, row)
         else:
-            rows = self._points[: self._sites_number]
-            self._index = {row.tobytes(): site for site, row in enumerate(rows)}
+            if len(self._index) != self._sites_number:
+                self._index = {arm: site for site, arm in enumerate(self.arms)}
+            site = self._index.get(arm, -1)
+        if site >= 0:
+            return site
+        site = self._sites_number
+        if site == len(self._points):
+            self._points = np.concatenate(
+                [self._points, np.zeros_like(self._points[: site // 2 + 1])]
+            )
+        self._count, self._sum = grown(self._count, site), grown(self._sum, site)
+        self._points[site] = row
+        self._sites_number += 1
+        if arm is not None:
+            self._index[arm] = site
+            self.arms.append(arm)
+        return site
 
     def _tensor(self, rows: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(rows)
