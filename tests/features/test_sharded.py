@@ -1,5 +1,6 @@
 """Arms whose table is in parts choose what those of one table choose."""
 
+import copy
 import gc
 import importlib.util
 import os
@@ -177,6 +178,18 @@ def test_a_saved_run_goes_on_in_new_workers(features: str, tmp_path: Path) -> No
     again = sf.Optimizer.load(tmp_path / "run")
     assert again.space.storage == run.space.storage  # type: ignore[union-attr]
     assert played(again, 8, 8) == played(run, 8, 8)
+
+
+@pytest.mark.parametrize("storage", [sf.spaces.Sharded(2, "local"), sf.spaces.InFile()], ids=str)
+@pytest.mark.parametrize("features", ["exact", "adaptive"])
+def test_a_copy_goes_on_by_itself(features: str, storage: Any) -> None:
+    run = optimizer(storage, features=FEATURES[features]())
+    played(run, 6)
+    other = copy.deepcopy(run)
+    played(other, 3, 40)
+    plain = optimizer(WHOLE, features=FEATURES[features]())
+    played(plain, 6)
+    assert played(run, 4, 6) == played(plain, 4, 6)
 
 
 def test_former_beliefs_remain_what_they_were() -> None:

@@ -52,10 +52,17 @@ class Shards:
         self._parts = [
             partial(_part, arms, first, last, kernel) for first, last in itertools.pairwise(ends)
         ]
-        self._start: Callable[[], Workers] = lambda: workers_of(storage.backend, number)
+        self._start = partial(workers_of, storage.backend, number)
         self._waiting: list[Command] = []
         self._keys = itertools.count()
         self.losses = 0  # of workers, so far
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What workers are made from: a copy has workers of its own, which know nothing yet."""
+        state = vars(self) | {"_waiting": [], "losses": self.losses + 1}
+        for name in ("_workers", "_running"):
+            state.pop(name, None)
+        return state
 
     def key(self, owner: object) -> int:
         """A new key, which workers forget when its owner is gone."""

@@ -6,6 +6,7 @@ import os
 import tempfile
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal, Protocol
 
@@ -167,9 +168,22 @@ class Rows:
     """
 
     def __init__(self, storage: Storage, length: int, device: torch.device) -> None:
-        self._dtype = np.dtype(_DTYPES[storage.precision])
-        self._file = storage.scratch()
-        self._rows = torch.from_numpy(np.zeros((0, length), self._dtype)).to(device)
+        self._storage = storage
+        dtype = np.dtype(_DTYPES[storage.precision])
+        self._rows = torch.from_numpy(np.zeros((0, length), dtype)).to(device)
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        return self._storage.scratch()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The rows themselves: a copy has a file of its own."""
+        return {"_storage": self._storage, "_rows": self._rows.clone()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._storage, rows = state["_storage"], state["_rows"]
+        self._rows = rows[:0]
+        self.first(len(rows))[: len(rows)] = rows
 
     def first(self, number: int) -> Tensor:
         """The first rows (number, length), which are there from now on."""
@@ -182,8 +196,9 @@ class Rows:
         if self._rows.device.type != "cpu":
             self._rows = torch.cat([self._rows, self._rows.new_zeros(number - before, length)])
             return
-        self._file.truncate(number * length * self._dtype.itemsize)
-        grown = np.memmap(self._file, self._dtype, "r+", 0, (number, length))
+        dtype = np.dtype(_DTYPES[self._storage.precision])
+        self._file.truncate(number * length * dtype.itemsize)
+        grown = np.memmap(self._file, dtype, "r+", 0, (number, length))
         self._rows = torch.from_numpy(grown)
 
 
