@@ -1,6 +1,7 @@
 """Pruned, interrupted and restarted trials, and studies of the same name."""
 
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,17 @@ def test_a_small_space_that_has_been_measured_says_so_once(repeated: float, mess
 def test_without_noise_no_configuration_is_repeated_while_others_are_left() -> None:
     study = small_study([one for one in EVERY if one[:2] != (3, "a")] + [(2, "b", 0.0)])
     assert study.ask(SMALL).params == {"k": 3, "mode": "a"}
+
+
+@pytest.mark.parametrize(("high", "notes"), [(1.0, 0), (0.0, 1)])
+def test_a_small_space_is_not_all_where_trials_have_further_parameters(high, notes) -> None:
+    study, x = optuna.create_study(sampler=SurefootSampler(seed=0)), FloatDistribution(0.0, high)
+    for k, mode, value in EVERY:
+        params, distributions = {"k": k, "mode": mode}, dict(SMALL)
+        if mode == "a":  # a conditional parameter, which is not declared
+            params["x"], distributions["x"] = 0.0, x
+        study.add_trial(create_trial(value=value, params=params, distributions=distributions))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        study.ask(SMALL)
+    assert sum("configurations of the search space" in str(one.message) for one in caught) == notes

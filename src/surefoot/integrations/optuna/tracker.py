@@ -185,6 +185,8 @@ class StudyTracker:
             bytes, list[tuple[float, ...]]
         ] = {}  # that were measured, by their points
         self._has_said_so = False
+        self._has_others = False
+        """Whether a trial that was read has a varying parameter that the model has not."""
         self._measured: list[_Place] = []  # of the trials that were read
 
     def matches(self, study: Study, space: SearchSpace) -> bool:
@@ -221,6 +223,7 @@ class StudyTracker:
         for one in readings:
             self._read.add(one.trial.number)
             self._contents[one.trial.number] = _content(one.trial)
+            self._has_others |= self._has_other(one.trial)
             del self._unread[one.trial.number]
             self._release(one.trial.number)
             if one.has_value:
@@ -487,7 +490,12 @@ class StudyTracker:
         return {_key(self.encoding.rounded(point)) for point in listed}
 
     def _not_measured(self) -> set[bytes]:
-        """Configurations of a small space that were not measured; says once that none is left."""
+        """Configurations of a small space that were not measured; says once that none is left.
+
+        None where trials have further parameters: the same point is no repeated configuration.
+        """
+        if self._has_others:
+            return set()
         left = self._every - self._values.keys()
         if self._every and not left and not self._has_said_so:
             self._has_said_so = True
@@ -498,6 +506,12 @@ class StudyTracker:
                 stacklevel=2,
             )
         return left
+
+    def _has_other(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has a varying parameter that is not in the space of the model."""
+        known = self.encoding.space.distributions
+        others = (one for name, one in trial.distributions.items() if name not in known)
+        return not all(one.single() for one in others)
 
     @property
     def _is_noiseless(self) -> bool:
