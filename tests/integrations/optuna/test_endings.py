@@ -156,7 +156,7 @@ def test_a_small_space_that_has_been_measured_says_so_once(repeated: float, mess
     study = small_study([*EVERY, (2, "b", repeated)])
     with pytest.warns(UserWarning, match=f"all 6 configurations .* {message}") as caught:
         [study.ask(SMALL), study.ask(SMALL)]
-    assert len(caught) == 1
+    assert sum(one.category is UserWarning for one in caught) == 1
 
 
 def test_without_noise_no_configuration_is_repeated_while_others_are_left() -> None:
