@@ -89,6 +89,13 @@ def test_an_experimenter_measures_a_batch_over_days(write):
 
 
 @pytest.mark.slow
+def test_fewer_than_were_wanted_are_a_line(write):
+    code, out = surefoot("ask", write(rounds=2), "-n", 3)
+    assert code == 0
+    assert out.splitlines()[-1] == "2 of 3: no further round of the study is left"
+
+
+@pytest.mark.slow
 def test_processes_share_one_initial_design(write):
     path = write()
     asked = [open_ask_tell(path).ask()[0].params for _ in range(8)]

@@ -63,6 +63,8 @@ def ask(
             typer.echo(json.dumps([one.as_dict() for one in asked]))
         else:
             say("\n".join(one.line for one in asked))
+        if len(asked) < count:
+            say(f"{len(asked)} of {count}: no further round of the study is left", err=True)
 
 
 def tell(
