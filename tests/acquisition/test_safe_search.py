@@ -167,3 +167,13 @@ def test_beyond_a_measurement_that_broke_a_limit_nothing_is_safe_and_elsewhere_i
     after = _wave(8)
     assert not bool(after.holds(near).any())
     assert bool(after.holds(elsewhere).all())
+
+
+@pytest.mark.slow
+def test_the_first_steps_go_where_the_objective_is_better():
+    for seed in range(3):
+        box = sf.Box([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+        optimizer = sf.algorithms.robust_ucb(box, outcomes=SAFE, seed=seed)
+        for x in (0.5, 0.47, 0.53, 0.45):
+            optimizer.tell([x, 0.5, 0.5], 10.0 * x, outcomes={"c": 0.0})
+        assert float(optimizer.ask().point[0]) > 0.5

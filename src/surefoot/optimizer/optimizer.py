@@ -599,7 +599,7 @@ class Optimizer:
         return points[self._safe_set(self._told, self.history).holds(points)]
 
     def _safe_locations(self, among: list[Location] | None, space: Space) -> list[Location]:
-        """Safe locations to choose from; one only, where there is none or no model of a limit."""
+        """Safe locations to choose from; far ones only, where there is no model of a limit."""
         known = self._safe_set(self._told, self.history)
         if among is not None:
             points = torch.stack([location.design for location in among])
@@ -623,7 +623,7 @@ class Optimizer:
             )
             found = found if len(found) else again[known.safest(again)].unsqueeze(0)
         elif known.is_starting:
-            found = found[known.distance_of(found).argmax()].unsqueeze(0)
+            found = found[known.expanding(found)]  # of which the best by the objective
         return [space.locate(point) for point in found]
 
     def _choose_first(self, among: list[Location] | None, space: Space | Joint) -> Location:
