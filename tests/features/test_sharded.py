@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
+from surefoot._internal import extras
 from surefoot.features import exact
 from surefoot.regression import sharded
 from surefoot.regression.shard import Command
@@ -245,6 +246,13 @@ class TestIsRefused:
         arms = sf.Arms(POINTS, storage=sf.spaces.Sharded(2, "local"))
         with pytest.raises(sf.InvalidInput, match="`Sharded`"):
             sf.Joint(arms, sf.FiniteEnvironment([[0.0], [1.0]]))
+
+    def test_a_backend_that_is_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(extras, "find_spec", lambda package: None)
+        for backend in ("ray", "ray://host:1", "dask"):
+            name = backend.partition(":")[0]
+            with pytest.raises(sf.NotInstalled, match=rf"pip install 'surefoot\[{name}\]'"):
+                sf.spaces.Sharded(2, backend)
 
     @pytest.mark.parametrize("backend", ["spark", "ray:", "ray://", "", 3])
     def test_another_backend(self, backend: Any) -> None:

@@ -15,9 +15,11 @@ import torch
 from torch import Tensor
 
 from surefoot._internal import checks
+from surefoot._internal.extras import check_installed
 from surefoot.types import InvalidInput
 
 Precision = Literal["float64", "float32"]
+_PACKAGES = {"ray": "ray", "dask": "distributed"}  # of the backends
 _DTYPES = {"float64": np.float64, "float32": np.float32}
 
 
@@ -122,6 +124,7 @@ class Sharded:
 
     Raises:
         InvalidInput: If an argument is out of range.
+        NotInstalled: If the package of the backend is absent.
 
     Example:
         >>> import surefoot as sf
@@ -147,6 +150,8 @@ class Sharded:
                 f"`backend` is {checks.shown(self.backend)}, expected ray, ray://HOST:PORT, dask, "
                 "dask://HOST:PORT or local."
             )
+        if name in _PACKAGES:
+            check_installed(name, _PACKAGES[name])
 
     @property
     def precision(self) -> Precision:
