@@ -69,7 +69,11 @@ def told(rewards: list[float]) -> sf.Optimizer:
 
 @pytest.mark.parametrize(
     ("rewards", "least", "most"),
-    [([1.0, 0.5, -1.0, -0.5], 1.0, 1.0), ([-1.0, -0.5, 1.0, 0.5], 0.0, 0.01)],
+    [
+        ([1.0, 0.5, -1.0, -0.5], 1.0, 1.0),
+        ([1.0, 0.5, 0.5, 1.0], 0.1, 0.4),  # as good as what is far: a quarter
+        ([-1.0, -0.5, 1.0, 0.5], 0.0, 0.01),
+    ],
 )
 def test_the_weight_fades_where_what_is_far_is_better(rewards, least, most) -> None:
     belief = told(rewards).belief()

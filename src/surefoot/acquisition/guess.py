@@ -66,8 +66,9 @@ class Guess:
 class NearGuess:
     r"""A score of designs, weighted by the density of a guess with an exponent that fades.
 
-    After n rounds, :math:`\log \pi(x)` counts with :math:`4 s p / n`: s is the scale of the
-    rewards, and p the probability that the best design near the guess is as good as the best one.
+    After n rounds, :math:`\log \pi(x)` counts with :math:`4 s p^2 / n`: s is the scale of the
+    rewards, and p the probability that the best design measured near the guess is better than the
+    best one elsewhere, so that a guess counts fully once it has proved good.
     So a wrong guess fades as soon as what was measured contradicts it, any guess with the rounds.
 
     Args:
@@ -88,20 +89,19 @@ class NearGuess:
             raise InvalidInput("a guess is for a `Box`, or a `parameters.Space`.")
         with torch.no_grad():
             share = self._support(belief, box)
-        weight = _STRENGTH * belief.posterior.scale * share / max(belief.round, 1)
+        weight = _STRENGTH * belief.posterior.scale * share**2 / max(belief.round, 1)
         return lambda x: score(x) + weight * self.guess.log_density(x, box)
 
     def _support(self, belief: Belief, box: Box) -> float:
-        """Probability that the best design near the guess is as good as the best one, at most 1."""
+        """Probability that the best design near the guess is better than the best one elsewhere."""
         designs = belief.designs
         values = belief.mean(designs)
         near = self.guess.log_density(designs, box) > -_NEAR
-        best = int(values.argmax())
-        if not bool(near.any()) or bool(near[best]):
+        if not bool(near.any()) or bool(near.all()):
             return 1.0
-        other = int(values.masked_fill(~near, -torch.inf).argmax())
-        inputs = belief.space.inputs(designs[[best, other]], belief.z[-1:])
+        pair = [int(values.masked_fill(out, -torch.inf).argmax()) for out in (~near, near)]
+        inputs = belief.space.inputs(designs[pair], belief.z[-1:])
         mean, covariance = belief.joint(inputs)
         deviation = (covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]).clamp_min(0.0)
         gap = float((mean[0] - mean[1]) / deviation.sqrt().clamp_min(1e-300))
-        return 2.0 * float(torch.special.ndtr(torch.tensor(-max(gap, 0.0), dtype=torch.float64)))
+        return float(torch.special.ndtr(torch.tensor(gap, dtype=torch.float64)))
