@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+import typer
 from optuna.trial import TrialState, create_trial
 from typer.testing import CliRunner
 
@@ -451,3 +453,17 @@ def test_a_warning_is_one_line(capsys):
     with one_line_errors():
         warnings.warn("first\nsecond", stacklevel=1)
     assert capsys.readouterr().err == "Warning: first second\n"
+
+
+def test_a_full_disk_behind_standard_output_is_one_line(capfd):
+    with pytest.raises(typer.Exit) as ended, one_line_errors():
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert ended.value.exit_code == STOPPED
+    assert capfd.readouterr().err == (
+        "standard output cannot be written: No space left on device\n"
+    )
+
+
+def test_a_full_disk_of_a_file_is_not_standard_output():
+    with pytest.raises(OSError, match="No space left"), one_line_errors():
+        raise OSError(errno.ENOSPC, "No space left on device", "file")

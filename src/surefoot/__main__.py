@@ -1,5 +1,6 @@
 """The command `surefoot`, also as `python -m surefoot`."""
 
+import os
 import signal
 import sys
 
@@ -10,6 +11,7 @@ def main() -> None:
     # and in an import. So the system ends the process until a run handles its signals.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _open_closed_streams()
     from surefoot.types import NotInstalled
 
     try:
@@ -17,6 +19,20 @@ def main() -> None:
     except NotInstalled as error:
         sys.exit(f"surefoot: {error}")
     app(prog_name="surefoot")
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that are closed lead nowhere.
+
+    Otherwise the next files, such as the study's, would take their numbers.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from typer.testing import CliRunner
 
@@ -219,3 +221,9 @@ def test_a_trial_by_its_number_and_a_table_on_standard_output(write_study, tmp_p
     assert code == 0
     assert out.splitlines()[0].startswith("number,state,params_size")
     assert len(out.splitlines()) == 3
+
+
+def test_a_text_that_the_locale_does_not_have_is_refused(monkeypatch):
+    monkeypatch.setattr(os, "fsencode", lambda text: text.encode("ascii"))
+    with pytest.raises(InvalidCommand, match=r"got '\\xe4', which this locale's encoding"):
+        CommandTemplate.parse("sh b.sh {x}").check({"x": ["\u00e4", "b"]})

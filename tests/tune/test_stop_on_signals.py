@@ -345,3 +345,21 @@ def test_a_run_whose_terminal_goes_away(how):
         assert b"\x1b[?25h" in shown
     _, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (128 + signal.SIGHUP, b"")
+
+
+CLOSED = "import os, sys\nos.closerange(0, 3)\nos.execv(sys.executable, sys.argv[1:])"
+
+
+@pytest.mark.slow
+def test_streams_that_are_closed_lead_nowhere(tmp_path):
+    opened = tmp_path / "opened"
+    program = (
+        "from surefoot.__main__ import _open_closed_streams\n"
+        "import sys\n_open_closed_streams()\n"
+        f"file = open({str(opened)!r}, 'w')\n"
+        "print('lost')\nprint('lost', file=sys.stderr)\n"
+        "file.write(f'{file.fileno()} {sys.stdin.read()!r}')\n"
+    )
+    command = [sys.executable, "-c", CLOSED, sys.executable, "-c", program]
+    assert subprocess.run(command, timeout=60).returncode == 0
+    assert opened.read_text() == "3 ''"

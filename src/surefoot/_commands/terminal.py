@@ -15,7 +15,8 @@ from surefoot._internal.extras import extra
 with extra("tune"):
     import typer
 
-    from surefoot.tune.errors import INTERRUPTED, error_line, exit_code
+    from surefoot.tune.closed_terminal import forget_full_output
+    from surefoot.tune.errors import INTERRUPTED, STOPPED, error_line, exit_code
     from surefoot.tune.plain_text import printable
     from surefoot.types import SurefootError
 
@@ -83,6 +84,12 @@ def one_line_errors() -> Iterator[None]:
     except SurefootError as error:
         typer.echo(error_line(error), err=True)
         raise typer.Exit(exit_code(error)) from None
+    except OSError as error:
+        if not (full := forget_full_output(error)):
+            raise
+        with contextlib.suppress(OSError):
+            typer.echo(full, err=True)
+        raise typer.Exit(STOPPED) from None
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None

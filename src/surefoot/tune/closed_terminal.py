@@ -15,16 +15,33 @@ from typing import Any, TextIO, cast
 from surefoot.tune.system import is_closed_terminal
 
 _OUTPUTS = (1, 2)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk or a quota
 
 
 def forget_closed_terminal() -> None:
     """Let standard output and standard error that lead to a closed terminal lead nowhere."""
     for descriptor in _OUTPUTS:
         if is_closed_terminal(descriptor):
-            with contextlib.suppress(OSError):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, descriptor)
-                os.close(nowhere)
+            _lead_nowhere(descriptor)
+
+
+def forget_full_output(error: OSError) -> str:
+    """Let standard output lead nowhere if that is what could not be written; why, or empty.
+
+    Args:
+        error: The error of a write.
+    """
+    if error.errno not in _FULL or error.filename is not None:
+        return ""
+    _lead_nowhere(_OUTPUTS[0])
+    return f"standard output cannot be written: {error.strerror}"
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
 class StandardOutput:
@@ -57,7 +74,14 @@ class StandardOutput:
         return cast(TextIO, getattr(sys.stdout, "rich_proxied_file", sys.stdout))
 
     def _forget(self, error: OSError) -> None:
-        """Raise the error unless the terminal is closed; what is buffered is written nowhere."""
+        """Raise the error unless the terminal is closed or a disk full, on which a run goes on.
+
+        What is buffered is written nowhere.
+        """
+        if full := forget_full_output(error):
+            with contextlib.suppress(OSError):
+                print(f"{full}; the run goes on without it", file=sys.stderr)
+            return
         if error.errno != errno.EIO:
             raise error
         forget_closed_terminal()

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,9 +252,20 @@ class CommandTemplate:
 def _longest(piece: Piece, examples: Mapping[str, Sequence[Any]]) -> int:
     """The most bytes that a piece takes in an argument."""
     if piece.parameter is None:
-        return len(os.fsencode(piece.text))
+        return _bytes(piece.text)
     values = examples[piece.parameter]
-    return max(len(os.fsencode(piece.fill({piece.parameter: value}))) for value in values)
+    return max(_bytes(piece.fill({piece.parameter: value})) for value in values)
+
+
+def _bytes(text: str) -> int:
+    """The bytes of a text in an argument."""
+    try:
+        return len(os.fsencode(text))
+    except UnicodeEncodeError:
+        raise InvalidCommand(
+            f"got {ascii(text)[:80]}, which this locale's encoding, {sys.getfilesystemencoding()}, "
+            "does not have; run with LC_ALL=C.UTF-8"
+        ) from None
 
 
 def _pieces(word: str, key: str) -> tuple[Piece, ...]:
