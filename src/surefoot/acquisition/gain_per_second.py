@@ -39,6 +39,18 @@ class GainPerSecond:
         Snoek et al. 2012, "Practical Bayesian optimization of machine learning algorithms", Section
         3.2, for gain per second by a model of the logarithm of the duration; Lee et al. 2020,
         "Cost-aware Bayesian optimization", for its failure where the best design takes long.
+
+    Example:
+        >>> import surefoot as sf
+        >>> optimizer = sf.algorithms.robust_ucb(
+        ...     sf.Box([0.0], [1.0]),
+        ...     policy=sf.acquisition.GainPerSecond("log seconds"),
+        ...     outcomes={"log seconds": sf.Watched()},
+        ... )
+        >>> query = optimizer.ask()
+        >>> info = optimizer.tell(query, 1.0, outcomes={"log seconds": 0.5})
+        >>> list(optimizer.belief().outcomes)
+        ['log seconds']
     """
 
     duration: str
