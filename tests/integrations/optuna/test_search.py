@@ -28,6 +28,7 @@ ARGUMENTS = {
     "repeats": lambda: {"repeats": 3},
     "unstable": lambda: {"unstable": 0.2},
     "safe": lambda: {"safe": True},
+    "per_second": lambda: {"per_second": True},
     "constraints['p99'].safe": lambda: {"constraints": {"p99": sf.Constraint(2.0, safe=True)}},
     "environment": lambda: SUBJECTS[InEnvironment],
     "fidelity": lambda: SUBJECTS[AtLevel],
