@@ -30,7 +30,8 @@ def run_on(space: Any, x: torch.Tensor, **options: Any) -> sf.Optimizer:
 def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
     generator = torch.Generator().manual_seed(0)
     values = torch.rand(9, size, dtype=torch.float64, generator=generator)
-    front = _Front((), values, values, _directions(2**13, size, generator), 0.3)
+    exact = torch.zeros_like(values)
+    front = _Front((), values, values, exact, _directions(2**13, size, generator), 0.3)
     reference, extent = front._frame
     volume = hypervolume(((reference - values) / extent).numpy(), torch.zeros(size).numpy())
     mean = float(front.lengths(values).clamp_min(0.0).amax(0).pow(size).mean())
@@ -41,9 +42,19 @@ def test_hypervolume_is_the_mean_over_directions(size: int) -> None:
 def test_the_reference_point_ignores_what_is_hardly_better() -> None:
     values = torch.tensor([[1.0, 0.0], [0.5, 0.7], [0.0, 1.0], [-9.0, 1.01]], dtype=torch.float64)
     weights = _directions(4, 2, torch.Generator().manual_seed(0))
-    reference, extent = _Front((), values, values, weights, 0.1)._frame
+    exact = torch.zeros_like(values)
+    reference, extent = _Front((), values, values, exact, weights, 0.1)._frame
     assert reference.tolist() == pytest.approx([-0.1, -0.1])
     assert extent.tolist() == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize(("deviation", "extents"), [(0.0, [0.01, 2.0]), (0.02, [1.01, 3.0])])
+def test_what_is_within_the_deviation_is_no_extent(deviation: float, extents: list[float]) -> None:
+    """Else the reference point is where nothing but the end of the front is better than it."""
+    values = torch.tensor([[0.0, -1.0], [0.01, -3.0], [-1.0, -4.0]], dtype=torch.float64)
+    weights = _directions(4, 2, torch.Generator().manual_seed(0))
+    front = _Front((), values, values, torch.full_like(values, deviation), weights, 0.1)
+    assert front._frame[1].tolist() == pytest.approx(extents)
 
 
 def test_a_gap_of_the_front_is_filled() -> None:

@@ -47,7 +47,8 @@ class HypervolumeImprovement:
     a share of the front's extent that is drawn in each round, from a tenth to all of it: a close
     one is for the middle of the front, a far one for its ends. Points that are slightly better in
     one objective and clearly worse in all others do not count: else the search would be for the
-    ends of the front.
+    ends of the front. What is within the posterior's deviation is slight, and no extent: where
+    points differ in one objective alone, the front is not theirs.
 
     Constraints count with the probability that they hold; the front is that of points where it is
     likely that they do.
@@ -138,6 +139,7 @@ class _Front:
         objectives: Beliefs of the objectives.
         sites: Points (S, d), measured or pending, where constraints probably hold.
         means: Posterior means (S, k) there.
+        deviations: Posterior deviations (S, k) there.
         weights: Directions (m, k), of unit length.
         beyond: How far the reference point is beyond the front, as a share of its extent.
     """
@@ -145,6 +147,7 @@ class _Front:
     objectives: Sequence[OutcomeBelief]
     sites: Tensor
     means: Tensor
+    deviations: Tensor
     weights: Tensor
     beyond: float
 
@@ -153,12 +156,13 @@ class _Front:
         """The front of a belief."""
         objectives, sites = belief.objectives, belief.likely_sites
         with torch.no_grad():
-            means = torch.stack([one.posterior.mean(sites) for one in objectives], -1)
+            moments = [one.posterior.of_rewards.mean_and_deviation(sites) for one in objectives]
+            means, deviations = (torch.stack(each, -1) for each in zip(*moments, strict=True))
         weights = _directions(directions, len(objectives), generator)
         least, most = _BEYOND
         drawn = float(torch.rand((), dtype=torch.float64, generator=generator))
         beyond = least * (most / least) ** drawn
-        return cls(objectives, sites, means, weights.to(means), beyond)
+        return cls(objectives, sites, means, deviations, weights.to(means), beyond)
 
     def lengths(self, values: Tensor) -> Tensor:
         """Distances (..., m) from the reference point that values (..., k) dominate."""
@@ -177,12 +181,13 @@ class _Front:
     @cached_property
     def _frame(self) -> tuple[Tensor, Tensor]:
         """The reference point (k,) and the extent (k,) of the front."""
-        front = self.means[torch.from_numpy(non_dominated(-self.means.cpu().numpy()))]
-        whole = _extent(self.means)
-        while (worst := _hardly_better(front, _LEAST_WEIGHT * whole)) is not None:
+        on_front = torch.from_numpy(non_dominated(-self.means.cpu().numpy()))
+        front, whole = self.means[on_front], _extent(self.means)
+        resolved = self.deviations[on_front].mean(0)
+        while (worst := _hardly_better(front, _LEAST_WEIGHT * whole, resolved)) is not None:
             front = torch.cat([front[:worst], front[worst + 1 :]])
         extent = _extent(front)
-        extent = torch.where(extent > _LEAST_WEIGHT * whole, extent, whole)
+        extent = torch.where(extent > torch.maximum(_LEAST_WEIGHT * whole, resolved), extent, whole)
         return front.amin(0) - self.beyond * extent, extent
 
 
@@ -241,13 +246,14 @@ def _directions(number: int, size: int, generator: torch.Generator) -> Tensor:
     return weights.clamp_min(_LEAST_WEIGHT)
 
 
-def _hardly_better(front: Tensor, least: Tensor) -> int | None:
+def _hardly_better(front: Tensor, least: Tensor, resolved: Tensor) -> int | None:
     """Index of the point with the worst trade against another one, None if no trade is bad.
 
     Of a bad trade, the gain is slight and the loss is clear, as shares of the extent (k,) of the
-    front (n, k). One point is left out at a time, since the extent is also its own.
+    front (n, k). One point is left out at a time, since the extent is also its own. Differences
+    (k,) that are not resolved are slight.
     """
-    scaled = front / torch.maximum(_extent(front), least)
+    scaled = front / torch.maximum(_extent(front), least).maximum(resolved / _SLIGHTLY)
     ahead = (scaled[:, None] - scaled).amax(-1)  # (i, j), by which i is better than j at most
     gain, loss = ahead.T, ahead
     ratio = torch.where((gain <= _SLIGHTLY) & (loss >= _CLEARLY), gain / loss, torch.inf).amin(0)
