@@ -12,15 +12,19 @@ from surefoot_experiments.harness.store import TrialStore
 
 PACKAGE = Path(surefoot_experiments.__file__).parent
 INTEGRATIONS = ("integrations.botorch", "integrations.optuna", "integrations.sklearn")
-PUBLIC = {f"surefoot.{name}" for name in (*sf.__all__, "types", "tails", *INTEGRATIONS, "tune")}
+PUBLIC = {
+    f"surefoot.{name}"
+    for name in (*sf.__all__, "types", "tails", *INTEGRATIONS, "tune", "tune.report")
+}
 
 
-# What checks and measures single rules of `surefoot.tune` looks at it from within.
+# What checks and measures single rules of `surefoot.tune`, and messages to workers, looks at it
+# from within.
 WITHIN = [
     PACKAGE / "storms" / "study_files.py",
     *(
         PACKAGE / "benchmarks" / f"{name}.py"
-        for name in ("comparing", "confirming", "judging", "pairing", "stopping")
+        for name in ("comparing", "confirming", "judging", "pairing", "stopping", "stored_arms")
     ),
 ]
 BUILT_ON_IT = sorted({*PACKAGE.rglob("*.py")} - {*WITHIN})

@@ -29,7 +29,8 @@ class TestBatches:
         ],
     )
     def test_a_ratio_of_1_asks_what_bkb_asks(self, kernel: str, inclusion: str) -> None:
-        settings = {**SETTINGS, "inclusion": inclusion, "norm_bound": 2.0, "scale": 0.3}
+        width = sf.widths.sketch_determinant(2.0, SETTINGS["noise"], scale=0.3)
+        settings = {**SETTINGS, "inclusion": inclusion, "norm_bound": 2.0, "width": width}
         each_round = bkb(sf.Arms(PLANE), KERNELS[kernel](), **settings)
         in_batches = bbkb(sf.Arms(PLANE), KERNELS[kernel](), ratio=1.0, **settings)
         assert play(each_round, 80) == play(in_batches, 80)

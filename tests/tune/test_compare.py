@@ -403,7 +403,8 @@ class TestNamedSettings:
     @pytest.mark.parametrize(
         ("b", "message"),
         [
-            ("best", "expected `default`, `recommended`, `trial N` or `name=value,...`"),
+            ("bets", "expected `default`, `recommended`, `trial N` or `name=value,...`"),
+            ("best", "run `surefoot tune STUDY.toml` first"),
             ("default", "the parameters have no `default`"),
             ("recommended", "run `surefoot tune STUDY.toml` first"),
             ("trial 3", "run `surefoot tune STUDY.toml` first"),

@@ -94,6 +94,6 @@ def test_a_study_says_how_many_failed_and_why(write_study):
     trials = trials_of(write_study(), rounds=2)
     failure = Failure("exit status 3", "starting\nout of memory", 0.1)
     tune(trials, Scripted([failure] * 2), Stop())
-    assert failure_lines(trials.opened.state()) == (
+    assert failure_lines(trials.opened.state().trials) == (
         "2 of 2 trials failed, the first, trial 0: exit status 3: out of memory.",
     )

@@ -8,11 +8,12 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import AdaptivePartition
+from surefoot.algorithms._defaults import width_or
 from surefoot.algorithms.budgeted import bkb
 from surefoot.estimators import Estimator
 from surefoot.optimizer import Optimizer
 from surefoot.spaces import Box
-from surefoot.widths import Width
+from surefoot.widths import Width, sketch_determinant
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -61,7 +62,8 @@ def ada_bkb(
         accuracy: Relative accuracy epsilon of the sketched variance.
         inclusion: "per-pull" gives a point of n pulls n chances, "per-arm" a single one.
         estimator: Estimator of the coefficients; least squares by default.
-        width: The width in place of `widths.dual_mixture`, whose bounds hold for any dictionary.
+        width: The width in place of `widths.sketch_determinant`, which holds for any dictionary.
+            With narrower bounds, such as those of `dual_mixture`, far more cells are split.
         ridge: Regularisation lambda, in squared reward units.
         scale: Factor of that width and of the variation of f over a cell.
         seed: Seed of all random choices.
@@ -102,10 +104,9 @@ def ada_bkb(
         accuracy=accuracy,
         inclusion=inclusion,
         estimator=estimator,
-        width=width,
+        width=width_or(width, factor, sketch_determinant(norm, noise, delta, factor)),
         policy=AdaptivePartition(kernel, factor * norm, branching, max_depth),
         ridge=ridge,
-        scale=factor,
         seed=seed,
         device=device,
     )

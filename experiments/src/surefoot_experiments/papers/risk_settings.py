@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, Protocol
 
@@ -12,7 +12,6 @@ import torch
 
 from surefoot import Optimizer
 from surefoot.acquisition import By, Lacing, SurrogateBound
-from surefoot.acquisition.neural_surrogate import Surrogate
 from surefoot.algorithms import v_ucb
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.hyperparameters import GAUSSIAN, HyperparameterFit
@@ -59,13 +58,12 @@ class Surrogates:
     """By local neural surrogates."""
 
     starts: int = 8
-    network: Surrogate = field(default_factory=Surrogate)
 
     def __call__(self, lacing: Lacing) -> SurrogateBound:
-        return SurrogateBound(lacing, self.starts, self.network)
+        return SurrogateBound(lacing, self.starts)
 
     def __str__(self) -> str:
-        net = self.network
+        net = SurrogateBound().surrogate
         return (
             f"surrogates from {self.starts} starts; {net.fit_steps} steps of the first fit, "
             f"{net.refit_steps} of the others; at most {net.climb_steps} steps in each of "
