@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "ask_tell"
 ROUNDS = 5
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("client", "program", "package"),
     [

@@ -48,6 +48,7 @@ def drawn(path) -> sf.plot.StudyFigures:
     return sf.plot.study(path)
 
 
+@pytest.mark.long
 def test_figures_are_those_of_the_report(drawn, path):
     assert next(iter(drawn.slices())) == "size"
     assert {"size", "share", "mode"} <= set(drawn.slices())

@@ -48,7 +48,7 @@ def test_a_limit_that_is_met_without_spread_holds(value):
     assert float(best.point) > 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_search_for_a_first_feasible_point_ends_with_it():
     optimizer = _optimizer(lambda x: 4.0 if x > 0.05 else -2.0, number=10)
     assert optimizer.belief().seeks_feasibility

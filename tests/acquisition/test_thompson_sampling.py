@@ -318,7 +318,7 @@ def test_arguments_out_of_range() -> None:
         bkb(arms, KERNEL, noise=1.0, policy="thompson")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_that_cannot_be_drawn_is_refused_with_nothing_changed(tmp_path: Path) -> None:
     rough = sf.kernels.custom(lambda left, right: torch.exp(-100.0 * torch.cdist(left, right)))
     box = sf.Box([0.0, 0.0], [1.0, 1.0])

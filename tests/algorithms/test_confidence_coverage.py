@@ -127,6 +127,7 @@ FOR_LIGHT_TAILS: dict[str, Build] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", FOR_LIGHT_TAILS.values(), ids=FOR_LIGHT_TAILS)
 def test_light_tails_are_covered_by_the_widths_for_them(build: Build) -> None:
     def make(generator: np.random.Generator) -> ArmProblem:

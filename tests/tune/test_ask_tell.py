@@ -67,7 +67,7 @@ def everything(study: AskTell) -> list[object]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_experimenter_measures_a_batch_over_days(write):
     path = write(rounds=7)
     asked = open_ask_tell(path).ask(6)
@@ -388,7 +388,7 @@ def test_whoever_is_killed_loses_nothing(write, monkeypatch, where, after):
     assert values == [5.0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_callers_at_once(write):
     # Without the confirm stage, which measures the best candidates again at any time.
     path = write(f"{SMALL}\n[confirm]\nshare = 0\nevery = 0", rounds=20)

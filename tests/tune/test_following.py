@@ -126,7 +126,7 @@ def test_a_page_reloads_itself_while_there_is_more_to_come(study, tmp_path, monk
     assert any(left.search(each) for each in pages)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_watching_ends_with_the_study(study, tmp_path):
     tune(study, rounds=2)
     output, seen = tmp_path / "page.html", []

@@ -120,7 +120,7 @@ def ended(tmp_path_factory) -> Iterator[dict[str, Future]]:
         yield {name: threads.submit(measure, name) for name in scripts}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_timeout_leaves_no_process(ended):
     """Not the command, not what it started, not even what left its process group."""
     result, folder, _ = ended["timeout"].result()

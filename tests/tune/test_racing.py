@@ -151,7 +151,7 @@ def test_a_comparison_ends_second_runs_that_are_decided(write_study, race):
     assert [bool(run.get("ended early")) for run in runs] == [False, race] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_comparison_in_slices_takes_a_share_of_each_run(write_study):
     bench = (
         "import sys, time\nfor step in range(40):\n"

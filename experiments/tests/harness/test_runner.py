@@ -112,7 +112,7 @@ def test_a_result_holds_figure_numbers_manifest_and_page(tmp_path):
     assert f"--trials {TRIALS} --rounds {ROUNDS} --seed 5" in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_numbers_and_the_same_picture(finished, tmp_path):
     for name, seed in (("same", 5), ("other", 6)):
         run(EXPERIMENT, plan(tmp_path / name, seed=seed))

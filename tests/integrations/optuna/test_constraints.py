@@ -63,6 +63,7 @@ class TestSearch:
         assert 0.47 <= best.params["x"] <= 0.502  # a fifth of the noise beyond the limit
         assert best.feasibility >= 0.95
 
+    @pytest.mark.long
     def test_an_initial_design_in_small_part_feasible(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

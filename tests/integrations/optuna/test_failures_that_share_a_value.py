@@ -6,7 +6,7 @@ import pytest
 from surefoot.integrations.optuna import SurefootSampler
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_category_that_always_fails_costs_a_few_trials():
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0.0, 1.0)

@@ -66,7 +66,7 @@ def test_what_is_given_is_a_condition_on_the_choice(given, values, how):
     np.testing.assert_allclose(chosen, [0.0, 0.5, 1.0], atol=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_given_load_explores_and_is_followed():
     rng, regrets = np.random.default_rng(0), []
     study = optuna.create_study(sampler=SurefootSampler(seed=0))
@@ -80,7 +80,7 @@ def test_a_given_load_explores_and_is_followed():
     assert np.median(regrets[20:]) < 0.02  # at random 0.09
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_given_value_with_rules_and_conditions():
     space = SearchSpace(
         {

@@ -64,7 +64,7 @@ def test_an_enqueued_trial_is_completed_or_refused():
     assert study.trials[-1].state == TrialState.FAIL
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sampler_with_rules_is_pickled():
     study = _study(initial=2)
     study.optimize(_objective, n_trials=3)
