@@ -76,18 +76,21 @@ class _GreedyDictionary:
     size: int
     before: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
     before_sites: int = 0
-    _latest: tuple[int, NystromEmbedding] | None = field(default=None, metadata={"saved": False})
+    chosen: Tensor = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.float64))
+    chosen_sites: int = 0
+    _embedding: NystromEmbedding | None = field(default=None, metadata={"saved": False})
 
     def update(self, pull: Pull) -> None:
         """Sites are counted where they are given."""
 
     def embedding(self, sites: Tensor) -> NystromEmbedding:
-        number = len(sites)
-        if self._latest is None or self._latest[0] != number:
-            if self._latest is not None:
-                self.before_sites, self.before = self._latest[0], self._latest[1].dictionary
-            self._latest = number, self._choose(sites)
-        return self._latest[1]
+        if len(sites) != self.chosen_sites:
+            self.before_sites, self.before = self.chosen_sites, self.chosen
+            self._embedding = None
+        if self._embedding is None:
+            self._embedding = self._choose(sites)
+            self.chosen_sites, self.chosen = len(sites), self._embedding.dictionary
+        return self._embedding
 
     def _choose(self, sites: Tensor) -> NystromEmbedding:
         fresh = len(sites) - self.before_sites
