@@ -14,7 +14,7 @@ from surefoot._internal.brief import brief
 from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Observations, Pull
-from surefoot.regression.posterior import LEAST_VARIANCE, Evaluation, FeaturePosterior
+from surefoot.regression.posterior import LEAST_VARIANCE, AtArms, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Bounds:
 
 
 @dataclass(eq=False)
-class ArmPosterior:
+class ArmPosterior(AtArms):
     """The posterior at all arms after the rewards, and after pulls without rewards.
 
     Each pull lets the variance fall as if its mean had been measured: a rank-one update, with the
@@ -215,10 +215,6 @@ class ArmPosterior:
         """Whether mean and deviation at these very points are looked up."""
         return points is self.points
 
-    def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
-        """Coefficients of functions from the posterior, for standard normal draws."""
-        return self.elsewhere.sample_coefficients(normals)
-
     def path(
         self,
         generator: torch.Generator,
@@ -227,18 +223,6 @@ class ArmPosterior:
     ) -> Path:
         """A function drawn from the posterior, whose values at all arms are one product."""
         return self.elsewhere.path(generator, prior, width)
-
-    def evaluate(self, points: Tensor) -> Evaluation:
-        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
-        return self.elsewhere.evaluate(points)
-
-    def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
-        """Posterior mean at points that were evaluated."""
-        return self.elsewhere.evaluated_mean(at)
-
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
-        """Posterior covariance of the function, in squared reward units."""
-        return self.elsewhere.covariance(left, right)
 
     @cached_property
     def _start_in_reward_units(self) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -330,6 +331,31 @@ class FeaturePosterior:
     def _tensor(self, points: Any) -> Tensor:
         like = self.coefficients
         return torch.as_tensor(points, dtype=like.dtype, device=like.device)
+
+
+class AtArms(ABC):
+    """The part of a posterior at arms that it shares with the one at any points."""
+
+    @property
+    @abstractmethod
+    def elsewhere(self) -> FeaturePosterior:
+        """The posterior at points that need not be arms."""
+
+    def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
+        """Coefficients of functions from the posterior, for standard normal draws."""
+        return self.elsewhere.sample_coefficients(normals)
+
+    def evaluate(self, points: Tensor) -> Evaluation:
+        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
+        return self.elsewhere.evaluate(points)
+
+    def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
+        """Posterior mean at points that were evaluated."""
+        return self.elsewhere.evaluated_mean(at)
+
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
+        """Posterior covariance of the function, in squared reward units."""
+        return self.elsewhere.covariance(left, right)
 
 
 def joint(posterior: Posterior, points: Tensor) -> Moments:

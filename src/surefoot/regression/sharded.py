@@ -17,7 +17,7 @@ from surefoot.regression.arm_values import MOST_STEPS
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
 from surefoot.regression.observations import Observations, Pull
-from surefoot.regression.posterior import Evaluation, FeaturePosterior
+from surefoot.regression.posterior import AtArms, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
 from surefoot.regression.shard import Best, Command, stripped
 from surefoot.regression.shard_workers import Lost, Part, Workers, workers_of
@@ -357,7 +357,7 @@ class ShardedValues:
 
 
 @dataclass(eq=False)
-class ShardedPosterior:
+class ShardedPosterior(AtArms):
     """The posterior at all arms, whose means and variances are in workers.
 
     Args:
@@ -475,25 +475,9 @@ class ShardedPosterior:
         """Never: what is of the size of the arms is in workers."""
         return False
 
-    def sample_coefficients(self, normals: Tensor) -> Tensor:  # (n, m) -> (n, m)
-        """Coefficients of functions from the posterior, for standard normal draws."""
-        return self.elsewhere.sample_coefficients(normals)
-
     def path(self, generator: torch.Generator, prior: Any, width: float = 1.0) -> Path:
         """No draws: they would be of all arms."""
         return _no_draws()
-
-    def evaluate(self, points: Tensor) -> Evaluation:
-        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
-        return self.elsewhere.evaluate(points)
-
-    def evaluated_mean(self, at: Evaluation) -> Tensor:  # (p,)
-        """Posterior mean at points that were evaluated."""
-        return self.elsewhere.evaluated_mean(at)
-
-    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
-        """Posterior covariance of the function, in squared reward units."""
-        return self.elsewhere.covariance(left, right)
 
     @property
     def _needed(self) -> list[Command]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import math
 import sqlite3
@@ -14,8 +13,7 @@ from typing import Any
 import numpy as np
 import optuna
 
-from surefoot import SurefootError
-from surefoot_experiments.storms.storages import STUDY, new_study, steps
+from surefoot_experiments.storms.storages import STUDY, new_study, raw_errors
 
 LIMITS = "\n[constraints]\np99 = {{ max = 20 }}\n"
 VALUES: tuple[Any, ...] = (
@@ -56,18 +54,9 @@ def change(count: int, seed: int = 0) -> list[str]:
         for index in range(count):
             storage = study.parent / "storm.db"
             storage.write_bytes(content)
-            what = _changed(storage, random)
-            altered = storage.read_bytes()
-            for step, action in steps(study, index % _REPORTED == 0).items():
-                storage.write_bytes(altered)
-                try:
-                    with contextlib.redirect_stdout(io.StringIO()):
-                        action()
-                except SurefootError:
-                    continue
-                except Exception as error:
-                    text = f"{step} {what} ({seed} {index}): {type(error).__name__}: {error}"
-                    wrong.append(text[:300])
+            what = f"{_changed(storage, random)} ({seed} {index})"
+            reported = index % _REPORTED == 0
+            wrong += raw_errors(study, storage.read_bytes(), what, continued=reported)
     return wrong
 
 

@@ -53,17 +53,34 @@ def damage(count: int, seed: int = 0) -> list[str]:
         for index in range(count):
             study, content = storages[index % 2]
             kind, changed = damaged(content, random)
-            for step, action in steps(study, index % _CONTINUED == 0).items():
-                (study.parent / "storm.db").write_bytes(changed)
-                try:
-                    with contextlib.redirect_stdout(io.StringIO()):
-                        action()
-                except SurefootError:
-                    continue
-                except Exception as error:
-                    what = f"{step} {study.parent.name} {kind} ({seed} {index})"
-                    wrong.append(f"{what}: {type(error).__name__}: {error}"[:300])
+            what = f"{study.parent.name} {kind} ({seed} {index})"
+            wrong += raw_errors(study, changed, what, continued=index % _CONTINUED == 0)
     return wrong
+
+
+def raw_errors(study: Path, changed: bytes, what: str, *, continued: bool) -> list[str]:
+    """Errors that are not surefoot's, when a study is opened, summarised, exported and continued.
+
+    Args:
+        study: The study file.
+        changed: The content of its storage.
+        what: What was changed, for the descriptions.
+        continued: Whether to measure another round, and write a report, too.
+
+    Returns:
+        Their descriptions.
+    """
+    found = []
+    for step, action in _steps(study, continued).items():
+        (study.parent / "storm.db").write_bytes(changed)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                action()
+        except SurefootError:
+            continue
+        except Exception as error:
+            found.append(f"{step} {what}: {type(error).__name__}: {error}"[:300])
+    return found
 
 
 def new_study(folder: Path, storage: str, text: str = STUDY) -> tuple[Path, bytes]:
@@ -81,13 +98,7 @@ def new_study(folder: Path, storage: str, text: str = STUDY) -> tuple[Path, byte
     return path, (folder / "storm.db").read_bytes()
 
 
-def steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
-    """What is tried with a changed storage, by name.
-
-    Args:
-        study: The study file.
-        continued: Whether to measure another round, too.
-    """
+def _steps(study: Path, continued: bool) -> dict[str, Callable[[], object]]:
     tried: dict[str, Callable[[], object]] = {
         "summarise": lambda: tune.summarise(tune.open_study(study)),
         "export": lambda: tune.export(tune.open_study(study), study.with_name("out.csv")),

@@ -32,6 +32,8 @@ _FOR_ONE_VALUE = dict.fromkeys(
 _SURE_LIMITS = dict.fromkeys(
     ("study.safe", "constraints.*.safe"), "under which a limit is broken by chance"
 )
+_VARYING = {**_FOR_VALUES, **_SURE_LIMITS, "objective.race": _ONE_OF}
+"""What needs measurements of a configuration that are alike."""
 _IN_EACH = "expected it there for each of them"
 
 
@@ -124,9 +126,7 @@ class Given(Scheme):
     table: ClassVar[str] = "environment.control = 'given'"
     excluded: ClassVar[Mapping[str, str]] = {
         "risk": "expected none: a value that is known before the choice has no risk",
-        **_FOR_VALUES,
-        **_SURE_LIMITS,
-        "objective.race": _ONE_OF,
+        **_VARYING,
     }
     is_replayed: ClassVar[bool] = False
     section: EnvironmentSection
@@ -144,9 +144,7 @@ class Random(Scheme):
     excluded: ClassVar[Mapping[str, str]] = {
         "prior": _ONE_OF,
         "objective.log": "expected false: the risk is of values",
-        **_FOR_VALUES,
-        **_SURE_LIMITS,
-        "objective.race": _ONE_OF,
+        **_VARYING,
     }
     is_replayed: ClassVar[bool] = False
     section: EnvironmentSection
@@ -190,9 +188,7 @@ class Level(Scheme):
         "environment": _ONE_OF,
         "risk": "expected none: what counts is the value at the highest level",
         "prior": _ONE_OF,
-        **_FOR_VALUES,
-        **_SURE_LIMITS,
-        "objective.race": _ONE_OF,
+        **_VARYING,
     }
     is_replayed: ClassVar[bool] = False
     section: FidelitySection
