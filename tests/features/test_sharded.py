@@ -16,7 +16,7 @@ import pytest
 import surefoot as sf
 from surefoot._internal import extras
 from surefoot.features import exact
-from surefoot.regression import sharded
+from surefoot.regression import shards
 from surefoot.regression.shard import Command
 from surefoot.regression.shard_workers import LocalWorkers, Lost
 
@@ -132,7 +132,7 @@ def test_choices_of_an_estimator_are_those_of_one_table(estimator: str) -> None:
 def test_lost_workers_change_no_choice(
     features: str, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharded, "workers_of", lambda *_: UnreliableWorkers(every))
+    monkeypatch.setattr(shards, "workers_of", lambda *_: UnreliableWorkers(every))
     make = FEATURES[features]
     parts = optimizer(sf.spaces.Sharded(3, "local"), features=make())
     assert played(parts) == played(optimizer(WHOLE, features=make()))
@@ -142,7 +142,7 @@ def test_lost_workers_change_no_choice(
 @pytest.mark.parametrize("features", ["exact", "adaptive", "every round", "dictionary"])
 def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = DistantWorkers()
-    monkeypatch.setattr(sharded, "workers_of", lambda *_: workers)
+    monkeypatch.setattr(shards, "workers_of", lambda *_: workers)
     points = np.concatenate([POINTS, np.random.default_rng(1).random((10_000, 2))])
     make = FEATURES[features]
     run = optimizer(sf.spaces.Sharded(2, "local"), points=points, features=make())
@@ -155,14 +155,14 @@ def test_messages_do_not_grow_with_the_arms(features: str, monkeypatch: pytest.M
 
 
 def test_workers_that_are_always_lost_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharded, "workers_of", lambda *_: UnreliableWorkers(1))
+    monkeypatch.setattr(shards, "workers_of", lambda *_: UnreliableWorkers(1))
     run = optimizer(sf.spaces.Sharded(2, "local"), features=sf.Dictionary(POINTS[:5]))
     run.tell(run.ask(), 0.0)
     with pytest.raises(sf.InvalidInput, match=r"workers \[0, 1\] of 2 were lost 5 times"):
         run.ask()
 
 
-def _shards(run: sf.Optimizer) -> sharded.Shards:
+def _shards(run: sf.Optimizer) -> shards.Shards:
     regression: Any = run._history.regressor.regression
     return (
         regression.tabulated.table.shards

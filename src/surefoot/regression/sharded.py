@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -16,120 +14,18 @@ from surefoot._internal.brief import brief
 from surefoot.regression.arm_values import MOST_STEPS
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
-from surefoot.regression.observations import Observations, Pull
-from surefoot.regression.posterior import AtArms, FeaturePosterior
 from surefoot.regression.ridge import RidgeFactor
-from surefoot.regression.shard import Best, Command, stripped
-from surefoot.regression.shard_workers import Lost, Part, Workers, workers_of
+from surefoot.regression.shard import Command, stripped
+from surefoot.regression.sharded_posterior import ShardedPosterior
+from surefoot.regression.shards import Shards, no_draws
 from surefoot.regression.units import RewardUnits
-from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
 
     from surefoot.spaces import Arms
-    from surefoot.spaces.storage import Sharded
 
 _NONE = torch.zeros(0, 0, dtype=torch.float64)
-_ATTEMPTS = 5  # of a question whose worker is lost
-
-
-class Shards:
-    """The parts of the arms, to be asked together.
-
-    Commands wait until something is asked, and go out with the question: a round takes one message
-    to each worker. A worker that is lost is replaced by one that is told what the question needs.
-
-    Args:
-        arms: The arms.
-        kernel: The prior covariance.
-    """
-
-    def __init__(self, arms: Arms, kernel: Kernel) -> None:
-        storage: Sharded = arms.storage  # type: ignore[assignment]
-        number = min(storage.workers, len(arms))
-        ends = [len(arms) * index // number for index in range(number + 1)]
-        self._parts = [
-            partial(_part, arms, first, last, kernel) for first, last in itertools.pairwise(ends)
-        ]
-        self._start = partial(workers_of, storage.backend, number)
-        self._waiting: list[Command] = []
-        self._keys = itertools.count()
-        self.losses = 0  # of workers, so far
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What workers are made from: a copy has workers of its own, which know nothing yet."""
-        state = vars(self) | {"_waiting": [], "losses": self.losses + 1}
-        for name in ("_workers", "_running"):
-            state.pop(name, None)
-        return state
-
-    def key(self, owner: object) -> int:
-        """A new key, which workers forget when its owner is gone."""
-        key = next(self._keys)
-        weakref.finalize(owner, self._waiting.append, ("drop", key)).atexit = False
-        return key
-
-    def tell(self, *command: Any) -> None:
-        """Have all workers run a command, before the next question."""
-        self._waiting.append(command)
-
-    def ask(self, question: Command, needed: Sequence[Command]) -> list[Any]:
-        """The answers of all workers.
-
-        Args:
-            question: A command that returns something.
-            needed: Commands by which a worker that has lost everything can answer.
-        """
-        commands = [*self._waiting, question]
-        self._waiting.clear()
-        again = [*needed, question]
-        answers: list[Any] = [None] * len(self._parts)
-        left, sent = list(range(len(self._parts))), commands
-        for _ in range(_ATTEMPTS):
-            pending = [(index, self._submitted(index, sent)) for index in left]
-            for index, result in pending:
-                answers[index] = self._result(index, result)
-            left, sent = [index for index in left if answers[index] is None], again
-            if not left:
-                return answers
-        raise InvalidInput(
-            f"workers {left} of {len(self._parts)} were lost {_ATTEMPTS} times in a row: there may "
-            "be too little memory for their parts; pass more `workers`."
-        )
-
-    @cached_property
-    def _workers(self) -> Workers:
-        return self._start()
-
-    @cached_property
-    def _running(self) -> list[Any]:
-        return [self._workers.start(index, part()) for index, part in enumerate(self._parts)]
-
-    def _submitted(self, index: int, commands: list[Command]) -> Callable[[], Any] | None:
-        try:
-            return self._workers.submit(self._running[index], commands)
-        except Lost:
-            return None
-
-    def _result(self, index: int, result: Callable[[], Any] | None) -> Any:
-        """The answer of a worker, None if it had lost everything; another one if it is gone."""
-        try:
-            answer = None if result is None else result()
-        except Lost:
-            answer = result = None
-        if answer is None:
-            self.losses += 1
-        if result is None:
-            self._running[index] = self._workers.start(index, self._parts[index]())
-        return answer
-
-
-def _part(arms: Arms, first: int, last: int, kernel: Kernel) -> Part:
-    """What a worker starts from; a view of the coordinates would be sent with all of them."""
-    part = arms.part(first, last, arms.storage.storage)  # type: ignore[attr-defined]
-    object.__setattr__(part, "points", part.points.clone())
-    return part, first, kernel
 
 
 @dataclass(eq=False)
@@ -251,14 +147,7 @@ class ShardedTable:
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """No draws: they would be of all arms."""
-        return _no_draws()
-
-
-def _no_draws() -> NoReturn:
-    raise InvalidInput(
-        "functions cannot be drawn at arms whose table is `Sharded`: pass "
-        "`UpperConfidenceBound()` as the policy, or another `storage`."
-    )
+        return no_draws()
 
 
 @dataclass(eq=False)
@@ -354,177 +243,3 @@ class ShardedValues:
         else:
             shards.tell("posterior_of", found.key, self.table.key, coefficients, units, sent)
         return found
-
-
-@dataclass(eq=False)
-class ShardedPosterior(AtArms):
-    """The posterior at all arms, whose means and variances are in workers.
-
-    Args:
-        factor: V of the rewarded pulls and the pulls without rewards.
-        coefficients: theta (m,).
-        units: Prior mean and output scale.
-        table: The feature map at the arms.
-        before: V of the rewarded pulls alone.
-        redrawn: Whether pulls without rewards are conditioned on with their residual.
-        pulls: Pulls without rewards, where they are.
-        pulled: Number of pulls without rewards, where they are not.
-        fallen: (m, m), see `ArmPosterior`.
-        chain: A number that posteriors have in common of which each has a pull more.
-    """
-
-    factor: RidgeFactor
-    coefficients: Tensor
-    units: RewardUnits
-    table: ShardedTable
-    before: RidgeFactor
-    redrawn: bool = False
-    pulls: tuple[Pull, ...] = ()
-    pulled: int = 0
-    fallen: Tensor = _NONE
-    chain: int = 0
-    handle: _Handle = field(init=False)
-
-    derived: ClassVar[bool] = True  # from regression and estimate: not saved
-
-    __repr__ = brief
-
-    def __post_init__(self) -> None:
-        self.handle = _Handle(self.table.shards)
-
-    @property
-    def key(self) -> int:
-        """The key that workers know it by."""
-        return self.handle.key
-
-    @property
-    def embedding(self) -> ShardedTable:
-        """The feature map."""
-        return self.table
-
-    @property
-    def scale(self) -> float:
-        """Output scale, in reward units."""
-        return self.units.scale
-
-    @cached_property
-    def elsewhere(self) -> FeaturePosterior:
-        """The posterior at any points, which are evaluated here."""
-        center, scale = self.units.center, self.units.scale
-        embedding = self.table.embedding
-        return FeaturePosterior(
-            embedding, self.factor, self.coefficients, center, scale, self.pulls
-        )
-
-    def mean(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
-        """Posterior mean, differentiable in the points."""
-        return self.elsewhere.mean(points)
-
-    def variance(self, points: Tensor | Sequence) -> Tensor:  # (n, d) -> (n,)
-        """Posterior variance of the function, without noise."""
-        return self.elsewhere.variance(points)
-
-    def mean_and_deviation(self, points: Tensor | Sequence) -> tuple[Tensor, Tensor]:
-        """Mean (n,) and standard deviation (n,) at points (n, d)."""
-        return self.elsewhere.mean_and_deviation(points)
-
-    def deviation_at(self, observations: Observations) -> Tensor:
-        """Standard deviation (S,) of the arms that were observed."""
-        return self.elsewhere.deviation_at(observations)
-
-    def best_arm(self, width: float, among: Tensor | None = None) -> int:
-        """The arm of largest mean + width * deviation; the first where there are several."""
-        if self.pulls:
-            pulls = tuple(pull._replace(point=pull.point.clone()) for pull in self.pulls)
-            given = replace(self.elsewhere, factor=stripped(self.factor), pulls=pulls)
-            question: Command = ("best_given", given, width, among)
-        else:
-            question = ("best", self.key, width, among, self.pulled, self.fallen, self.chain)
-        best: list[Best] = self.table.shards.ask(question, self._needed)
-        return max(best, key=lambda one: (one.score, -one.arm)).arm
-
-    def top(self, width: float, number: int) -> tuple[Tensor, Tensor]:
-        """The arms (n,) of largest bounds, best first, and these (n,)."""
-        parts = self.table.shards.ask(("top", self.key, width, number), self._needed)
-        scores, arms = (torch.cat(column) for column in zip(*parts, strict=True))
-        order = scores.argsort(descending=True, stable=True)[:number]
-        return arms[order], scores[order]
-
-    def updated(self, pulls: Sequence[Pull]) -> ShardedPosterior:
-        """The posterior as if arms had been pulled with their means as rewards."""
-        if self.redrawn:
-            return self._with(pulls=(*self.pulls, *pulls))
-        posterior = self
-        for pull in pulls:
-            posterior = posterior._after(pull)
-        return posterior
-
-    @property
-    def as_redrawn(self) -> ShardedPosterior:
-        """The same where pulls without rewards are conditioned on with their residual."""
-        return self._with(redrawn=True)
-
-    @property
-    def of_rewards(self) -> ShardedPosterior:
-        """The posterior without the pulls whose rewards are not known."""
-        if not self.pulled and not self.pulls:
-            return self
-        return self._with(factor=self.before, pulls=(), pulled=0, fallen=_NONE)
-
-    def tabulates(self, points: Tensor) -> bool:
-        """Never: what is of the size of the arms is in workers."""
-        return False
-
-    def path(self, generator: torch.Generator, prior: Any, width: float = 1.0) -> Path:
-        """No draws: they would be of all arms."""
-        return _no_draws()
-
-    @property
-    def _needed(self) -> list[Command]:
-        """Commands by which a worker that has lost everything knows the posterior."""
-        table, factor = self.table, stripped(self.before)
-        made = ("posterior_of", self.key, table.key, self.coefficients, self.units, factor)
-        return [table.needed, made]
-
-    def _after(self, pull: Pull) -> ShardedPosterior:
-        feature = self.table.at(pull.arm)  # type: ignore[arg-type]
-        step = self.factor.updated(feature, float(pull.times))
-        number = len(feature)
-        fallen = self.fallen if self.pulled else feature.new_zeros(number, number)
-        drop = step.drop(self.factor.ridge * self.scale**2)
-        return self._with(
-            factor=step.factor,
-            pulled=self.pulled + 1,
-            fallen=torch.addr(fallen, step.solved, step.solved, alpha=drop),
-            chain=self.handle.next_chain(self.chain if self.pulled else None, self.pulled),
-        )
-
-    def _with(self, **changes: Any) -> ShardedPosterior:
-        """The same with changes, known to workers by the same key."""
-        other = replace(self, **changes)
-        other.handle = self.handle
-        return other
-
-
-class _Handle:
-    """The key by which workers know a posterior, and the chains of pulls that follow it.
-
-    Args:
-        shards: The workers.
-    """
-
-    def __init__(self, shards: Shards) -> None:
-        self.key = shards.key(self)
-        self._last: dict[int, int] = {}  # pulls of the longest posterior of each chain
-
-    def next_chain(self, chain: int | None, pulled: int) -> int:
-        """The chain of a posterior after one of so many pulls: its own, or a new one for another.
-
-        Args:
-            chain: The chain of the posterior before; None before the first pull.
-            pulled: Its number of pulls.
-        """
-        if chain is None or self._last[chain] != pulled:
-            chain = len(self._last)
-        self._last[chain] = pulled + 1
-        return chain

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import surefoot as sf
-from surefoot.regression import sharded
+from surefoot.regression import shards
 from surefoot_experiments.benchmarks.fresh_process import in_fresh_process
 from surefoot_experiments.harness.tables import TableOutput, benchmark, ran_on, table_from
 from surefoot_experiments.harness.trial import Case, Rows, Scale, Tables, Trial
@@ -78,13 +78,13 @@ class Memory:
 def run_of(algorithm: str, storage: str, number: int) -> dict[str, Any]:
     """Rounds on so many arms, in this process."""
     sent: list[int] = []
-    ask = sharded.Shards.ask
+    ask = shards.Shards.ask
 
     def counted(self: Any, question: Any, needed: Any) -> Any:
         sent.append(len(pickle.dumps([*self._waiting, question])))
         return ask(self, question, needed)
 
-    sharded.Shards.ask = counted  # type: ignore[method-assign]
+    shards.Shards.ask = counted  # type: ignore[method-assign]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "arms.npy"
         points = np.lib.format.open_memmap(path, "w+", np.float64, (number, 2))

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
     from surefoot.risks import Risk
     from surefoot.spaces import Box, Fidelity
 
-_BY_CHANCE = "under which a limit is broken by chance"
-_OF_ALL = "of which the durations are not modelled"
-_NOT_ALIKE = "under which no two measurements are alike"
+_VARYING = {  # what needs measurements of a configuration that are alike
+    "prior": "expected one of them",
+    "repeats": "under which no two measurements are alike",
+    "unstable": "under which no two measurements are alike",
+    "per_second": "of which the durations are not modelled",
+    "safe": "under which a limit is broken by chance",
+}
 _FOR_ONE_VALUE = dict.fromkeys(
     ("fidelity", "environment", "prior", "repeats", "per_second"), "expected a single one"
 )
@@ -70,11 +74,7 @@ class InEnvironment(Subject):
     name: ClassVar[str] = "environment"
     excluded: ClassVar[Mapping[str, str]] = {
         "log": "but the risk is that of the values",
-        "prior": "expected one of them",
-        "repeats": _NOT_ALIKE,
-        "unstable": _NOT_ALIKE,
-        "per_second": _OF_ALL,
-        "safe": _BY_CHANCE,
+        **_VARYING,
     }
     distribution: StudyEnvironment
     risk: Risk
@@ -101,13 +101,7 @@ class AtLevel(Subject):
     """A trial measures its configuration at a level of fidelity; the highest one counts."""
 
     name: ClassVar[str] = "fidelity"
-    excluded: ClassVar[Mapping[str, str]] = {
-        "prior": "expected one of them",
-        "repeats": _NOT_ALIKE,
-        "unstable": _NOT_ALIKE,
-        "per_second": _OF_ALL,
-        "safe": _BY_CHANCE,
-    }
+    excluded: ClassVar[Mapping[str, str]] = _VARYING
     quantity: str
     levels: Fidelity
 
