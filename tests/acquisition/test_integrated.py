@@ -34,37 +34,36 @@ def test_the_bound_is_that_of_the_mixture_over_samples_one_by_one():
     optimizer = fitted()
     belief = optimizer.belief()
     found = UpperConfidenceBound(integrated=True)(belief, RNG)(NEW)
-    modes = belief.outcome.uncertainty.unit
+    mixture = belief.outcome.uncertainty
     unit = (NEW - BOX.lower) / BOX.span
-    given = [mode.given(*sample).at(unit) for mode, sample in modes._samples]
+    given = [mode.given(*sample).at(unit) for mode, sample in mixture._samples]
     means = torch.stack([one.mean for one in given])
     second = torch.stack([one.variance + one.mean.square() for one in given])
     number = len(optimizer.history)
     variance = (second.mean(0) - means.mean(0).square()) * (number + 1.0) / (number - 1.0)
-    most_likely = modes.modes[0].at_most_likely(unit)
     fit, width = belief.hyperparameters, optimizer.width
-    shift = belief.posterior.mean(NEW) - fit.scale * most_likely.mean
-    expected = shift + fit.scale * (means.mean(0) + width * variance.sqrt())
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+    expected = fit.center + fit.scale * (means.mean(0) + width * variance.sqrt())
+    torch.testing.assert_close(found, expected)
     assert not torch.allclose(found, UpperConfidenceBound()(belief, RNG)(NEW), atol=1e-2)
 
 
 @pytest.mark.slow
 def test_modes_of_kernels_of_different_smoothness_count_together():
     """The moments of batches, one for each kernel, are those of all samples one by one."""
-    modes = fitted().belief().outcome.uncertainty.unit
-    assert {mode.evidence.nu for mode, _ in modes._samples} > {2.5}
+    outcome = fitted().belief().outcome
+    mixture, fit = outcome.uncertainty, outcome.fitted
+    assert {mode.evidence.nu for mode, _ in mixture._samples} > {2.5}
     unit = (NEW - BOX.lower) / BOX.span
-    shares = zip(modes._samples, modes.shares.tolist(), strict=True)
+    shares = zip(mixture._samples, mixture.shares.tolist(), strict=True)
     given = [mode.given(*sample, share).at(unit) for (mode, sample), share in shares]
     means = torch.stack([one.mean for one in given])
-    correction = modes(unit)
-    before = modes.modes[0].at_most_likely(unit)
-    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
     drawn = torch.stack([one.covariance for one in given]).mean(0)
     off = means - means.mean(0)
-    mixture = modes.modes[0].inflation * (drawn + off.T @ off / len(off)) - before.covariance
-    torch.testing.assert_close(modes.covariance(unit), mixture, rtol=1e-6, atol=1e-9)
+    expected = mixture.modes[0].inflation * (drawn + off.T @ off / len(off))
+    found = outcome.integrated.joint(NEW)
+    torch.testing.assert_close(found.mean, fit.center + fit.scale * means.mean(0))
+    torch.testing.assert_close(found.covariance, fit.scale**2 * expected)
+    torch.testing.assert_close(outcome.uncertainty.mean(NEW), found.mean)
 
 
 @pytest.mark.slow
@@ -72,8 +71,8 @@ def test_pending_pulls_lower_the_integrated_deviation_by_the_same_factor():
     belief = fitted().belief()
     integrated = belief.integrated(belief.outcome.uncertainty.smooth)
     pending = belief.with_pending([Pull(NEW[0], None, 1)])
-    lowered = pending.integrated(belief.outcome.uncertainty.smooth).posterior
-    mean, deviation = integrated.posterior.mean_and_deviation(NEW)
+    lowered = pending.integrated(belief.outcome.uncertainty.smooth).predictive
+    mean, deviation = integrated.predictive.mean_and_deviation(NEW)
     mean_after, deviation_after = lowered.mean_and_deviation(NEW)
     torch.testing.assert_close(mean_after, mean)
     ratio = (
@@ -138,8 +137,37 @@ def test_the_fit_keeps_the_optima_of_the_other_kernels():
     assert isinstance(rule, HyperparameterFit)
     found = rule.fit(data)
     assert sorted(one.nu for one in found.others) == [0.5, 1.5]
-    kept, anew = (rule.uncertainty(one, data).unit for one in (found, replace(found, others=())))
+    kept, anew = (rule.uncertainty(one, data) for one in (found, replace(found, others=())))
     torch.testing.assert_close(kept.probabilities, anew.probabilities, rtol=0.0, atol=0.02)
     for left, right in zip(kept.modes, anew.modes, strict=True):
         assert left.bound == pytest.approx(right.bound, abs=0.05)
         assert left.evidence.nu == right.evidence.nu
+
+
+@pytest.mark.slow
+def test_on_arms_the_bound_is_integrated_too():
+    """Not that of the table, which is of the most likely hyperparameters."""
+    optimizer = robust_ucb(sf.Arms(torch.rand(30, 2, dtype=torch.float64, generator=RNG)))
+    optimizer.tell_all(list(range(12)), torch.randn(12, dtype=torch.float64, generator=RNG))
+    belief = optimizer.belief()
+    mean, deviation = belief.outcome.uncertainty.smooth.mean_and_deviation(belief.space.points)
+    score = UpperConfidenceBound(integrated=True)(belief, RNG)
+    torch.testing.assert_close(score(belief.space.points), mean + belief.width * deviation)
+
+
+@pytest.mark.slow
+def test_a_mixture_of_one_process_is_the_exact_posterior():
+    """Where hyperparameters are known and the noise is Gaussian, both models are the same one."""
+    outcome = fitted().belief().outcome
+    known = replace(outcome.fitted, dof=1e9, weights=torch.ones_like(outcome.fitted.weights))
+    model = replace(outcome.model, hyperparameters=HyperparameterFit(dof=1e9))
+    belief = model.belief(outcome.observations, known, torch.Generator())
+    mode = belief.uncertainty.modes[0]
+    process = mode.given(mode.model, mode.weights)
+    at = process.at((NEW - BOX.lower) / BOX.span)
+    mean, deviation = belief.posterior.mean_and_deviation(NEW)
+    # The prior mean is that of the fit here, and estimated there.
+    shifted = at.mean - process.shift * at.unknown_mean * process.inverse.sum().sqrt()
+    torch.testing.assert_close(mean, known.center + known.scale * shifted, rtol=0.0, atol=1e-6)
+    variance = at.variance - at.unknown_mean.square()
+    torch.testing.assert_close(deviation, known.scale * variance.sqrt(), rtol=0.0, atol=1e-6)

@@ -9,7 +9,8 @@ import torch
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
-from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN
 from surefoot.hyperparameters.uncertainty import Certain
 
@@ -73,18 +74,17 @@ def test_modes_count_by_their_evidence():
     """The moments are those of the mixture over samples from both modes."""
     other = replace(MODE, model=OTHER)
     other = replace(other, bound=MODE.log_evidence - other.log_evidence + math.log(3.0))
-    both = HyperparameterUncertainty([MODE, other])
+    both = Mixture([MODE, other])
     np.testing.assert_allclose(both.probabilities.numpy(), [0.25, 0.75], rtol=1e-9)
     samples = [(MODE, one) for one in MODE.samples[:4]]
     samples += [(other, one) for one in other.samples[4:]]
     given = [mode.given(*sample).at(NEW) for mode, sample in samples]
     means = torch.stack([one.mean for one in given])
     second = torch.stack([one.mean.square() + one.variance for one in given])
-    before = MODE.given(MODEL, WEIGHTS).at(NEW, fixed_mean=True)
-    correction = both(NEW)
-    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
+    mean, deviation = both.mean_and_deviation(NEW)
+    torch.testing.assert_close(mean, means.mean(0))
     mixture = (second.mean(0) - means.mean(0).square()) * (NUMBER + 1.0) / (NUMBER - 1.0)
-    torch.testing.assert_close(before.variance + correction.variance, mixture)
+    torch.testing.assert_close(deviation.square(), mixture)
 
 
 def test_an_optimum_without_rivals_is_the_only_mode():
@@ -92,7 +92,7 @@ def test_an_optimum_without_rivals_is_the_only_mode():
     data = TrainingData(x[:, None], torch.sin(6.0 * x), torch.zeros(1), torch.ones(1))
     fitted = HyperparameterFit().fit(data)
     assert not fitted.rivals
-    assert HyperparameterFit().uncertainty(fitted, data).unit.probabilities.tolist() == [1.0]
+    assert HyperparameterFit().uncertainty(fitted, data).probabilities.tolist() == [1.0]
 
 
 def test_rivals_are_less_probable_than_the_optimum():
@@ -104,7 +104,7 @@ def test_rivals_are_less_probable_than_the_optimum():
     data = TrainingData(points, rewards, torch.zeros(1), torch.ones(1))
     fitted = HyperparameterFit().fit(data)
     assert fitted.rivals
-    probabilities = HyperparameterFit().uncertainty(fitted, data).unit.probabilities
+    probabilities = HyperparameterFit().uncertainty(fitted, data).probabilities
     assert len(probabilities) > 1
     assert int(probabilities.argmax()) == 0
 
@@ -122,16 +122,16 @@ def test_what_is_integrated_over_is_bounded(number, kernels):
     if not kernels:
         assert isinstance(uncertainty, Certain)
     else:
-        assert len({mode.evidence.nu for mode in uncertainty.unit.modes}) == kernels
-        assert float(uncertainty(x[:1]).mean) != 0.0
+        assert len({mode.evidence.nu for mode in uncertainty.modes}) == kernels
+        assert float(uncertainty.mean_and_deviation(x[:1])[1]) > 0.0
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
-def test_the_correction_is_differentiable_in_the_points(nu):
+def test_mean_and_deviation_are_differentiable_in_the_points(nu):
     """A policy may maximise bounds that integrate over the hyperparameters."""
-    extra = HyperparameterUncertainty([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
+    mixture = Mixture([replace(MODE, evidence=replace(EVIDENCE, nu=nu))])
     at = NEW.clone().requires_grad_()
-    assert torch.autograd.gradcheck(lambda points: tuple(extra(points)), at)
+    assert torch.autograd.gradcheck(mixture.mean_and_deviation, at)
 
 
 @pytest.mark.parametrize("nu", [None, 0.5, 1.5, 2.5])
@@ -140,13 +140,14 @@ def test_means_at_the_rewards_are_those_at_equal_points(nu, share):
     """There they follow from the rewards and the noise, without a covariance."""
     mode = replace(MODE, evidence=replace(EVIDENCE, nu=nu))
     shares = torch.full((len(mode.samples),), share, dtype=torch.float64)
-    extra = HyperparameterUncertainty([mode], shares)
+    extra = Mixture([mode], shares)
     assert mode.evidence.is_told(POINTS.clone())
     assert not mode.evidence.is_told(POINTS.flip(0))
     torch.testing.assert_close(
         extra.mean(POINTS), extra.mean(POINTS.flip(0)).flip(0), rtol=0.0, atol=1e-11
     )
-    torch.testing.assert_close(extra.mean(POINTS), extra(POINTS).mean, rtol=0.0, atol=1e-11)
+    both = extra.mean(POINTS), extra.mean_and_deviation(POINTS)[0]
+    torch.testing.assert_close(*both, rtol=0.0, atol=1e-11)
 
 
 @pytest.mark.parametrize(("nu", "low", "high"), [(0.5, 0.95, 1.0), (2.5, 0.0, 1e-6)])
@@ -164,7 +165,7 @@ def test_functions_are_as_smooth_as_the_rewards_show(nu, low, high):
     fit = HyperparameterFit(other_nus=(0.5, 1.5))
     fitted = fit.fit(data)
     assert fitted.kernel.base_kernel.nu == nu
-    found = fit.uncertainty(fitted, data).unit
+    found = fit.uncertainty(fitted, data)
     others = [other for other in (2.5, 0.5, 1.5) if other != nu]
     smoothness = [mode.evidence.nu for mode in found.modes]
     assert smoothness == [nu, *others]
@@ -182,8 +183,6 @@ def test_a_cusp_is_nearer_to_the_interval_of_a_mixture_with_rougher_kernels():
     top, deviations = torch.full((1, 1), 0.5, dtype=torch.float64), []
     for fit in (HyperparameterFit(), HyperparameterFit(other_nus=(0.5, 1.5))):
         fitted = fit.fit(data)
-        unit = fit.uncertainty(fitted, data).unit
-        before, correction = unit.modes[0].at_most_likely(top), unit(top)
-        off = fitted.units.transform(top.new_zeros(1)) - before.mean - correction.mean
-        deviations.append(float(off / (before.variance + correction.variance).sqrt()))
+        mean, deviation = fit.uncertainty(fitted, data).mean_and_deviation(top)
+        deviations.append(float((fitted.warp(top.new_zeros(1)) - mean) / deviation))
     assert 0.0 < deviations[1] < 0.7 * deviations[0]

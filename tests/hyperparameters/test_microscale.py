@@ -8,8 +8,9 @@ from scipy import stats
 from surefoot._internal.linalg import same_points
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
-from surefoot.hyperparameters.laplace import SAMPLES, HyperparameterUncertainty, PosteriorMode
+from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
 from surefoot.hyperparameters.microscale import sampled_shares
+from surefoot.hyperparameters.mixture import Mixture
 
 GENERATOR = np.random.default_rng(0)
 SITES = GENERATOR.random((6, 2))
@@ -45,37 +46,37 @@ def test_moments_are_those_of_a_sum_of_two_processes(share):
     np.testing.assert_allclose(found.covariance, expected, atol=1e-5)
 
 
-def test_the_correction_is_the_mixture_over_shares():
+def test_moments_are_those_of_the_mixture_over_shares():
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
     points = torch.from_numpy(NEW)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
     given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     means = torch.stack([one.mean for one in given])
     variances = torch.stack([one.variance for one in given])
-    before = MODE.at_most_likely(points)
-    correction = HyperparameterUncertainty([MODE], shares)(points)
-    torch.testing.assert_close(before.mean + correction.mean, means.mean(0))
+    mean, deviation = Mixture([MODE], shares).mean_and_deviation(points)
+    torch.testing.assert_close(mean, means.mean(0))
     mixture = (variances.mean(0) + means.var(0, correction=0)) * MODE.inflation
-    torch.testing.assert_close(before.variance + correction.variance, mixture)
+    torch.testing.assert_close(deviation.square(), mixture)
 
 
 def test_the_covariance_of_several_values_is_that_of_the_mixture():
-    """Of values together, and no less than at the most likely hyperparameters in any direction."""
     shares = torch.linspace(0.0, 0.9, SAMPLES, dtype=torch.float64)
-    points, extra = torch.from_numpy(NEW), HyperparameterUncertainty([MODE], shares)
+    points, mixture = torch.from_numpy(NEW), Mixture([MODE], shares)
     pairs = zip(MODE.samples, shares.tolist(), strict=True)
     given = [MODE.given(*sample, share).at(points) for sample, share in pairs]
     second = sum(one.covariance + torch.outer(one.mean, one.mean) for one in given) / SAMPLES
     mean = sum(one.mean for one in given) / SAMPLES
-    before = MODE.given(MODEL, MODE.weights).at(points, fixed_mean=True)
-    added = MODE.inflation * (second - torch.outer(mean, mean)) - before.covariance
-    found = extra.covariance(points)
-    assert float(torch.linalg.eigvalsh(found).min()) > -1e-12
-    values, vectors = torch.linalg.eigh(added)
-    torch.testing.assert_close(found, vectors @ values.clamp_min(0.0).diag() @ vectors.T)
-    for index in range(len(points)):  # alone, it is the correction of the variance
-        one = points[index : index + 1]
-        torch.testing.assert_close(extra.covariance(one)[0], extra(one).variance)
+    found = mixture.joint(points)
+    torch.testing.assert_close(found.mean, mean)
+    expected = MODE.inflation * (second - torch.outer(mean, mean))
+    torch.testing.assert_close(found.covariance, expected)
+    by_group = mixture.joint(points.reshape(2, 2, -1))  # the same in groups
+    torch.testing.assert_close(by_group.mean, mean.reshape(2, 2))
+    for group in range(2):
+        part = slice(2 * group, 2 * group + 2)
+        torch.testing.assert_close(by_group.covariance[group], expected[part, part])
+    deviation = mixture.mean_and_deviation(points)[1]
+    torch.testing.assert_close(found.covariance.diagonal().sqrt(), deviation)
 
 
 def test_equal_points_are_found_whatever_their_size():
@@ -149,7 +150,8 @@ def test_intervals_of_a_fit_allow_for_it_until_replicates_show_noise():
         data = TrainingData(points, torch.from_numpy(rewards), *bounds)
         fitted = HyperparameterFit().fit(data)
         fits = (HyperparameterFit(), HyperparameterFit(microscale=0.5))
-        plain, wider = (fit.uncertainty(fitted, data)(new).variance for fit in fits)
+        found = [fit.uncertainty(fitted, data).mean_and_deviation(new)[1] for fit in fits]
+        plain, wider = (deviation.square() for deviation in found)
         more.append(float(wider - plain) / 0.3**2)
     assert 0.3 < more[0] < 0.7
     assert -0.1 < more[1] < 0.5 * more[0]

@@ -10,7 +10,8 @@ from scipy.optimize import approx_fprime
 
 from surefoot.hyperparameters import HyperparameterFit, TrainingData
 from surefoot.hyperparameters.evidence import LENGTHSCALE_PRIORS, Evidence, Hyperparameters
-from surefoot.hyperparameters.laplace import HyperparameterUncertainty, PosteriorMode
+from surefoot.hyperparameters.laplace import PosteriorMode
+from surefoot.hyperparameters.mixture import Mixture
 from surefoot.hyperparameters.nuisance_effects import (
     DriftEffect,
     WorkerEffect,
@@ -106,13 +107,14 @@ def test_drawn_functions_have_the_moments_of_the_mixture(effects):
     model = MODEL if effects else MODEL.moved_to(MODEL.logs)
     evidence = Evidence(POINTS, GROUP, 2.5, LENGTHSCALE_PRIORS["long"], effects=effects)
     mode = PosteriorMode(evidence, model, REWARDS, WEIGHTS, dof=4.0)
-    uncertainty = HyperparameterUncertainty([mode])
+    mixture = Mixture([mode])
     new = torch.tensor([[0.2, 0.4], [0.9, 0.1], [0.2, 0.4]], dtype=torch.float64)
-    drawn = uncertainty.deviations(new, 64_000, torch.Generator().manual_seed(0))
-    variance = mode.at_most_likely(new).variance + uncertainty(new).variance
+    drawn = mixture.draws(new, 64_000, torch.Generator().manual_seed(0))
+    mean, deviation = mixture.mean_and_deviation(new)
+    variance = deviation.square()
     assert drawn.shape == (3, 64_000)
     error = (variance / 64_000).sqrt()
-    assert bool(((drawn.mean(1) - uncertainty(new).mean).abs() < 6.0 * error).all())
+    assert bool(((drawn.mean(1) - mean).abs() < 6.0 * error).all())
     # The variance between the means of the samples is not inflated.
     assert bool((drawn.var(1) < 1.05 * variance).all())
     assert bool((drawn.var(1) > 0.6 * variance).all())

@@ -101,7 +101,7 @@ class UpperConfidenceBound:
         if self.integrated and len(belief.observations) <= _MOST_INTEGRATED:
             belief = belief.integrated(belief.outcome.uncertainty.smooth)
         space = belief.space
-        posterior = belief.posterior
+        posterior = belief.predictive
         tabulated = isinstance(space, Arms) and isinstance(posterior, FoundArms)
         if tabulated and belief.band is SYMMETRIC and belief.feasible.is_certain:
             return ArmBound(space, posterior, belief.width)  # type: ignore[arg-type]

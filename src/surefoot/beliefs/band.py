@@ -14,7 +14,7 @@ from torch import Tensor
 from surefoot.estimators import Estimate
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.regression import Regression
 from surefoot.regression.sample import Sample
 from surefoot.widths import Progress
@@ -42,7 +42,7 @@ class BandEnds(NamedTuple):
 class Band(Protocol):
     """Bounds of the function at each point."""
 
-    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+    def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         """Mean and bounds at points (n, d), differentiable.
 
         Args:
@@ -52,7 +52,7 @@ class Band(Protocol):
         """
         ...
 
-    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+    def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
         """Mean plus a share of the distance of the upper bound, of the lower one if negative."""
         ...
 
@@ -76,12 +76,12 @@ class Band(Protocol):
 class Symmetric:
     """mean +- width * deviation."""
 
-    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+    def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         mean, deviation = posterior.mean_and_deviation(points)
         reach = width * deviation
         return BandEnds(mean, mean - reach, mean + reach)
 
-    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+    def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
         mean, deviation = posterior.mean_and_deviation(points)
         return torch.add(mean, deviation, alpha=share * width)
 
@@ -114,7 +114,7 @@ class Intersection:
     others: Sequence[tuple[Posterior, float]]
     scale: float
 
-    def ends(self, posterior: Posterior, width: float, points: Tensor) -> BandEnds:
+    def ends(self, posterior: Predictive, width: float, points: Tensor) -> BandEnds:
         mean, deviation = posterior.mean_and_deviation(points)
         left: Tensor | float = 1.0
         if posterior.of_rewards is not posterior:
@@ -133,7 +133,7 @@ class Intersection:
             mean, mean - self.scale * (mean - lower), mean + self.scale * (upper - mean)
         )
 
-    def bound(self, posterior: Posterior, width: float, points: Tensor, share: float) -> Tensor:
+    def bound(self, posterior: Predictive, width: float, points: Tensor, share: float) -> Tensor:
         if share == 0.0:
             return posterior.mean(points)
         mean, lower, upper = self.ends(posterior, width, points)

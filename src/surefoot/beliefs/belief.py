@@ -20,14 +20,14 @@ from surefoot.beliefs.band import SYMMETRIC, Band, BandEnds
 from surefoot.beliefs.constraints import NO_CONSTRAINTS, ConstraintBeliefs
 from surefoot.beliefs.differences import difference_of, difference_of_transformed
 from surefoot.beliefs.estimands import LOCATION, Ends, RewardFunctional, estimand_of
-from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.intervals import CONFIDENCE_BOUNDS, Interval
 from surefoot.beliefs.probability import CERTAIN, Probability, Score
 from surefoot.beliefs.shared_values import NOTHING_SHARED, SharedValues
 from surefoot.estimators.student_t import OUTLIER_WEIGHT
+from surefoot.hyperparameters import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.draws import Path
 from surefoot.regression.observations import Pull
-from surefoot.regression.posterior import Moments, Posterior, joint
+from surefoot.regression.posterior import Moments, Posterior, Predictive
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.risks.on_space import on_space
 from surefoot.risks.risk import Risk, support_only
@@ -38,7 +38,7 @@ from surefoot.types import InvalidInput
 
 if TYPE_CHECKING:
     from surefoot.beliefs.outcome import OutcomeBelief
-    from surefoot.hyperparameters import Contrast, CrossValidation, Fitted, Uncertainty
+    from surefoot.hyperparameters import Contrast, CrossValidation, Fitted
     from surefoot.regression.observations import Observations
 
 _STRIP = 2**18  # numbers in temporary arrays: larger ones do not fit the cache
@@ -93,7 +93,8 @@ class Belief:
         shared_failures: Values that failed measurements share, and no success has.
         z: Values (m, dz) that represent the environment; see `sampled`.
         weights_of_z: Their probabilities (m,), or a function of designs; see `weights_at`.
-        band: The bounds at each point, given posterior and width.
+        band: The bounds at each point, given mean, deviation and width.
+        uncertainty: Uncertainty of the hyperparameters that mean and deviation are integrated over.
 
     Example:
         >>> import surefoot as sf
@@ -122,6 +123,7 @@ class Belief:
     z: Tensor = NO_ENVIRONMENT.points
     weights_of_z: Tensor | WeightFunction = NO_ENVIRONMENT.weights
     band: Band = SYMMETRIC
+    uncertainty: Uncertainty = CERTAIN_HYPERPARAMETERS
 
     __repr__ = brief
 
@@ -202,7 +204,7 @@ class Belief:
         Returns:
             Means (..., q) and covariances (..., q, q), without noise.
         """
-        return joint(self.posterior, points)
+        return self.posterior.joint(points)
 
     def components(self, points: Tensor) -> Moments:
         """Joint posteriors under samples of the hyperparameters, differentiable in the points.
@@ -217,7 +219,7 @@ class Belief:
             Means (..., s, q) and covariances (..., s, q, q) of the transformed function, without
             noise; s is 1 where the hyperparameters are taken as known.
         """
-        return self.outcome.uncertainty.components(self.outcome.posterior, points)
+        return self.outcome.integrated.components(points)
 
     @with_own_settings
     def draws(self, designs: Tensor | Sequence, number: int, seed: int = 0) -> Tensor:
@@ -233,7 +235,7 @@ class Belief:
         """
         points, number = self._matrix(designs), checks.count("number", number)
         own = torch.Generator().manual_seed(checks.count("seed", seed, least=0))
-        drawn = self.outcome.uncertainty.draws(self.outcome.posterior, points, number, own)
+        drawn = self.outcome.integrated.draws(points, number, own)
         return self.estimand.values(drawn, self.to_posterior)
 
     @with_own_settings
@@ -269,10 +271,9 @@ class Belief:
         """Difference between two designs (2, dx), of logarithms where `is_ratio`; its interval."""
         reported = self.reported
         with torch.no_grad():
-            covariance = reported.joint(pair).covariance
-            covariance = covariance + self.outcome.uncertainty.covariance(pair)
+            covariance = self.outcome.integrated.joint(pair).covariance
             # Each alone, so that a design does not differ from itself by rounding.
-            mean = torch.cat([reported.posterior.mean(one) for one in pair.split(1)])
+            mean = torch.cat([reported.predictive.mean(one) for one in pair.split(1)])
             if self.outcome.transform.is_affine:
                 ends = difference_of(mean, covariance, reported.width)
             else:
@@ -432,8 +433,13 @@ class Belief:
         return replace(self, posterior=self.posterior.updated(pulls))
 
     def integrated(self, uncertainty: Uncertainty) -> Belief:
-        """The belief whose posterior is integrated over the hyperparameters."""
-        return replace(self, posterior=Integrated(self.posterior, uncertainty))
+        """The belief whose mean and deviation are integrated over the hyperparameters."""
+        return replace(self, uncertainty=uncertainty)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The posterior by which designs are scored, integrated over the uncertainty."""
+        return self.uncertainty.over(self.posterior)
 
     def under(self, risk: Risk) -> Belief:
         """The belief of another risk over the environment."""
@@ -610,7 +616,7 @@ class Belief:
 
     def mean(self, x: Tensor) -> Tensor:
         """The risk of the posterior mean (n,) at designs x (n, dx), differentiable."""
-        return self.bound(x, 0.0) if self.space.has_environment else self.posterior.mean(x)
+        return self.bound(x, 0.0) if self.space.has_environment else self.predictive.mean(x)
 
     def bounds(self, x: Tensor, z: Tensor | None = None) -> Bounds:
         """Bounds for every design (n, dx) with every z (m, dz), differentiable in both."""
@@ -623,7 +629,7 @@ class Belief:
 
     def ends(self, points: Tensor) -> BandEnds:
         """Mean, lower and upper bound (n,) at model inputs (n, d), failures aside."""
-        return self.band.ends(self.posterior, self.width, points)
+        return self.band.ends(self.predictive, self.width, points)
 
     def risks(self, x: Tensor) -> Ends:
         """The risks of mean, lower and upper bound (n,) at designs x (n, dx)."""
@@ -647,10 +653,10 @@ class Belief:
     @cached_property
     def _at_sites(self) -> tuple[Tensor, Tensor]:
         seen = self.space.seen
-        if not isinstance(seen, Arms) or not self.posterior.tabulates(seen.points):
-            return self.posterior.mean_and_deviation(self.sites)
+        if not isinstance(seen, Arms) or not self.predictive.tabulates(seen.points):
+            return self.predictive.mean_and_deviation(self.sites)
         arms = torch.tensor([*self.observations.arms, *self.pending.arms])
-        mean, deviation = self.posterior.mean_and_deviation(seen.points)
+        mean, deviation = self.predictive.mean_and_deviation(seen.points)
         return mean[arms], deviation[arms]
 
     def _bound(self, x: Tensor, width: float, chance: Probability) -> Tensor:
@@ -661,10 +667,10 @@ class Belief:
 
     def _shifted(self, points: Tensor, width: float, below: float, chance: Probability) -> Tensor:
         if width == 0.0:  # a small part of the time where it is integrated
-            bound = self.posterior.mean(points)
+            bound = self.predictive.mean(points)
         else:
             share = width / self.width if self.width > 0.0 else 0.0
-            bound = self.band.bound(self.posterior, self.width, points, share)
+            bound = self.band.bound(self.predictive, self.width, points, share)
         return bound if chance.is_certain else self._discounted(chance(points), bound, below)
 
     def _discounted(self, chance: Tensor, bound: Tensor, width: float) -> Tensor:
@@ -688,7 +694,7 @@ class Belief:
     def _chunks(self, x: Tensor) -> tuple[Tensor, ...]:
         """Designs in chunks that bound the size of arrays over z's and features."""
         space = self.space
-        if space.lists(x, self.z) and self.posterior.tabulates(space.inputs(x, self.z)):
+        if space.lists(x, self.z) and self.predictive.tabulates(space.inputs(x, self.z)):
             return (x,)
         each = len(self.z) * max(self.posterior.embedding.dimension, 1)
         return x.split(max(1, _STRIP // each))

@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from surefoot import kernels
-from surefoot.beliefs.integrated import Integrated
 from surefoot.beliefs.outcome import OutcomeBelief
 from surefoot.beliefs.probability import Probability
 from surefoot.hyperparameters.levels import levels_of
-from surefoot.regression.posterior import Posterior, joint_draws
+from surefoot.regression.posterior import Predictive
 from surefoot.regression.transforms import Affine, Chain
 from surefoot.types import Constraint, Outcome
 
@@ -133,7 +132,7 @@ class ConstraintBelief:
 
     def holds(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
         """Whether the constraint holds (n, number) at inputs (n, d) in functions drawn."""
-        return joint_draws(self.margin.posterior, points, number, generator) >= self._at_limit
+        return self.margin.posterior.draws(points, number, generator) >= self._at_limit
 
     @cached_property
     def _at_limit(self) -> float:
@@ -247,9 +246,9 @@ class ConstraintBelief:
 
         Of a limit that must not be broken they are integrated over the hyperparameters.
         """
-        posterior: Posterior = self.margin.posterior
+        posterior: Predictive = self.margin.posterior
         if self.limit.safe and len(self.margin.observations) <= _MOST_INTEGRATED:
-            posterior = Integrated(posterior, self.margin.uncertainty.smooth)
+            posterior = self.margin.uncertainty.smooth.over(self.margin.posterior)
         mean, deviation = posterior.mean_and_deviation(points)
         return mean, deviation.clamp_min(_LEAST * posterior.scale)
 

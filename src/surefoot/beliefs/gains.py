@@ -25,8 +25,8 @@ def expected(belief: Belief, designs: Tensor, over: Tensor) -> Tensor:
     """Expected improvements (n,) of designs (n, dx) on another one (1, dx), without noise."""
     _check_no_environment(belief)
     with torch.no_grad():
-        reported = belief.reported
-        at = reported.joint(torch.stack([designs, over.expand_as(designs)], 1))  # pairs (n, 2, dx)
+        pairs = torch.stack([designs, over.expand_as(designs)], 1)  # (n, 2, dx)
+        at = belief.outcome.integrated.joint(pairs)
         signs = designs.new_tensor([1.0, -1.0])
         mean = at.mean @ signs
         deviation = ((at.covariance @ signs) @ signs).clamp_min(0.0).sqrt().clamp_min(_LEAST)
@@ -45,11 +45,10 @@ def largest(belief: Belief, over: Tensor) -> Tensor:
         return torch.full((_DRAWS,), torch.inf, dtype=torch.float64)
     reported = belief.reported
     with torch.no_grad():
-        mean, deviation = reported.posterior.mean_and_deviation(points)
+        mean, deviation = reported.predictive.mean_and_deviation(points)
         best = (mean + 3.0 * deviation).topk(min(_DRAWN, len(points))).indices
         points = torch.cat([over, points[best]])
-        outcome = belief.outcome
-        drawn = outcome.uncertainty.draws(outcome.posterior, points, _DRAWS, generator)
+        drawn = belief.outcome.integrated.draws(points, _DRAWS, generator)
         values = belief.comparable(drawn)
         changes = values[1:] - values[:1]
         holds = belief.constraints.draws(points[1:], _DRAWS, generator)

@@ -14,7 +14,7 @@ from surefoot._internal.threads import one_blas_thread
 from surefoot.beliefs.band import Band
 from surefoot.estimators import Estimate
 from surefoot.regression.noise import Noise
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.transforms import Chain
 
 if TYPE_CHECKING:
@@ -141,6 +141,11 @@ class OutcomeBelief:
     def uncertainty(self) -> Uncertainty:
         """Uncertainty of the hyperparameters."""
         return self.model.uncertainty(self.fitted, self.observations)
+
+    @cached_property
+    def integrated(self) -> Predictive:
+        """The posterior integrated over the hyperparameters."""
+        return self.uncertainty.over(self.posterior)
 
     @property
     def cross_validation(self) -> CrossValidation:

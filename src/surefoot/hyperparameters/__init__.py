@@ -9,12 +9,12 @@ from surefoot.hyperparameters.given import GivenHyperparameters
 from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.student_t_fit import GAUSSIAN, HyperparameterFit
 from surefoot.hyperparameters.training_data import TrainingData
-from surefoot.hyperparameters.uncertainty import Correction, Uncertainty
+from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 
 __all__ = [
+    "CERTAIN_HYPERPARAMETERS",
     "GAUSSIAN",
     "Contrast",
-    "Correction",
     "CrossValidation",
     "Fitted",
     "GivenHyperparameters",

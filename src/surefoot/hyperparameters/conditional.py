@@ -87,19 +87,12 @@ class Process:
         stacked = [torch.stack([getattr(one, name) for one in processes]) for name in tensors]
         return cls(getattr(processes[0], evidence), *stacked)
 
-    def at(self, points: Tensor, *, fixed_mean: bool = False) -> Conditional:
-        """The values at points (p, d), differentiable in them.
-
-        Args:
-            points: The points.
-            fixed_mean: Whether the prior mean is taken as known.
-        """
+    def at(self, points: Tensor) -> Conditional:
+        """The values at points (p, d), differentiable in them."""
         across = self._across(points)
         explained = across @ self.inverse
         mean = self._mean(across)
         unknown = (1.0 - explained.sum(-1)) / self.inverse.sum((-1, -2)).sqrt()[..., None]
-        if fixed_mean:
-            unknown = torch.zeros_like(unknown)
         return Conditional(mean, Prior(self, points), across, explained, unknown)
 
     def mean(self, points: Tensor) -> Tensor:

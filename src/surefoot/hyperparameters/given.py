@@ -14,7 +14,7 @@ from surefoot.estimators.spread import robust_spread
 from surefoot.hyperparameters.fitted import Fitted
 from surefoot.hyperparameters.nuisance_effects import Contrast
 from surefoot.hyperparameters.training_data import TrainingData
-from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
+from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.noise import NO_KNOWN_NOISE, KnownNoise, check_known_noise
 
 if TYPE_CHECKING:
@@ -77,4 +77,4 @@ class GivenHyperparameters:
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
         """No correction: kernel and ridge are given."""
-        return Certain()
+        return CERTAIN_HYPERPARAMETERS

@@ -30,14 +30,10 @@ from surefoot.hyperparameters.evidence import (
     weights_beside,
 )
 from surefoot.hyperparameters.fitted import Fitted, LocalOptimum
-from surefoot.hyperparameters.laplace import (
-    SAMPLES,
-    CorrectionInSpace,
-    HyperparameterUncertainty,
-    PosteriorMode,
-)
+from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode
 from surefoot.hyperparameters.levels import apart_from, are_kept, levels_of
 from surefoot.hyperparameters.microscale import sampled_shares
+from surefoot.hyperparameters.mixture import Frame, Mixture
 from surefoot.hyperparameters.nuisance_effects import (
     NO_EFFECTS,
     Contrast,
@@ -47,7 +43,7 @@ from surefoot.hyperparameters.nuisance_effects import (
     screened,
 )
 from surefoot.hyperparameters.training_data import TrainingData
-from surefoot.hyperparameters.uncertainty import Certain, Uncertainty
+from surefoot.hyperparameters.uncertainty import CERTAIN_HYPERPARAMETERS, Uncertainty
 from surefoot.regression.noise import (
     NO_KNOWN_NOISE,
     KnownNoise,
@@ -350,7 +346,7 @@ class HyperparameterFit:
         return best if best.score >= plain.score + _STRONG_EVIDENCE else plain
 
     def uncertainty(self, fitted: Fitted, data: TrainingData) -> Uncertainty:
-        """Change of the posterior by integration over hyperparameters and precisions.
+        """The posterior integrated over hyperparameters and precisions.
 
         Where the fit had rivals of nearly the same bound, they are integrated over too, and so are
         the other kernels with up to 500 rewards.
@@ -360,8 +356,8 @@ class HyperparameterFit:
             data: The observations.
 
         Returns:
-            Function of points (n, d) that gives what to add to the posterior's mean and variance
-            (n,), in units of the rewards as they are transformed. Beyond 1,000 rewards it is 0.
+            The mixture, in units of the rewards as they are transformed; beyond 1,000 rewards the
+            posterior itself.
 
         References:
             MacKay 1992, "A practical Bayesian framework for backpropagation networks", for
@@ -369,7 +365,7 @@ class HyperparameterFit:
         """
         number = len(data.rewards)
         if not 0 < number <= _MAX_INTEGRATED:
-            return Certain()
+            return CERTAIN_HYPERPARAMETERS
         data = _without(fitted.trend, data)
         evidence, model, y, weights = self._evidence_of(fitted, data)
         optima = [LocalOptimum(model, fitted.dof, 0.0, weights)]
@@ -387,11 +383,12 @@ class HyperparameterFit:
                 start = optima[0] if end is None else _on(end, model, y)
                 end = self._ascend(start, other, y, *_NEARBY)
             modes.append(_mode(end, other, y))
-        extra = HyperparameterUncertainty(modes)
-        if self.microscale:
-            shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
-            extra = replace(extra, shares=shares)
-        return CorrectionInSpace(extra, data.lower, data.span, fitted.scale)
+        frame = Frame(data.lower, data.span, fitted.center, fitted.scale, fitted.trend)
+        mixture = Mixture(modes, frame=frame)
+        if not self.microscale:
+            return mixture
+        shares = sampled_shares(evidence, model, y, weights, SAMPLES, self.microscale)
+        return replace(mixture, shares=shares)
 
     def contrasts(self, fitted: Fitted, data: TrainingData) -> dict[str, Contrast]:
         """The effects of conditions on the rewards, for the most likely hyperparameters.

@@ -62,13 +62,50 @@ class Moments(NamedTuple):
     covariance: Tensor
 
 
-class Posterior(Protocol):
-    """The distribution of the unknown function given the rewards."""
+class Predictive(Protocol):
+    """Distribution of the values of the unknown function at points, given the rewards."""
 
     @property
     def scale(self) -> float:
         """Reward units in one unit of the model."""
         ...
+
+    def mean(self, points: Tensor) -> Tensor:
+        """Posterior mean (n,) at points (n, d), in reward units."""
+        ...
+
+    def variance(self, points: Tensor) -> Tensor:
+        """Posterior variance (n,) of the function at points (n, d), without noise."""
+        ...
+
+    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean (n,) and standard deviation (n,) at points (n, d)."""
+        ...
+
+    @property
+    def of_rewards(self) -> Predictive:
+        """The same without the pulls whose rewards are not known."""
+        ...
+
+    def tabulates(self, points: Tensor) -> bool:
+        """Whether mean and deviation at these very points are looked up."""
+        ...
+
+    def joint(self, points: Tensor) -> Moments:
+        """Joint moments (..., q) at points (..., q, d), differentiable in them."""
+        ...
+
+    def components(self, points: Tensor) -> Moments:
+        """Joint moments (..., s, q) of the s equally probable parts of a mixture; else of one."""
+        ...
+
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Values (n, number) at points (n, d) of functions drawn from it."""
+        ...
+
+
+class Posterior(Predictive, Protocol):
+    """Distribution of the unknown function given the rewards, at some hyperparameters."""
 
     @property
     def embedding(self) -> Embedding:
@@ -85,18 +122,6 @@ class Posterior(Protocol):
         """theta (m,), in the units of the model."""
         ...
 
-    def mean(self, points: Tensor) -> Tensor:
-        """Posterior mean (n,) at points (n, d), in reward units."""
-        ...
-
-    def variance(self, points: Tensor) -> Tensor:
-        """Posterior variance (n,) of the function at points (n, d), without noise."""
-        ...
-
-    def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean (n,) and standard deviation (n,) at points (n, d)."""
-        ...
-
     def deviation_at(self, observations: Observations) -> Tensor:
         """Standard deviation (S,) at the sites of observations."""
         ...
@@ -108,10 +133,6 @@ class Posterior(Protocol):
     @property
     def of_rewards(self) -> Posterior:
         """The posterior without the pulls whose rewards are not known."""
-        ...
-
-    def tabulates(self, points: Tensor) -> bool:
-        """Whether mean and deviation at these very points are looked up."""
         ...
 
     def sample_coefficients(self, normals: Tensor) -> Tensor:
@@ -154,8 +175,50 @@ class Posterior(Protocol):
         ...
 
 
+class Gaussian(ABC):
+    """The part of a Gaussian posterior that follows from its means and covariances."""
+
+    @abstractmethod
+    def mean(self, points: Tensor) -> Tensor:
+        """Posterior mean (n,) at points (n, d)."""
+
+    @abstractmethod
+    def evaluate(self, points: Tensor) -> Evaluation:
+        """Points (p, d) as `covariance` and `evaluated_mean` need them."""
+
+    @abstractmethod
+    def evaluated_mean(self, at: Evaluation) -> Tensor:
+        """Posterior mean (p,) at points that were evaluated."""
+
+    @abstractmethod
+    def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:
+        """Posterior covariance (..., p, r) of the function."""
+
+    def joint(self, points: Tensor) -> Moments:
+        """Joint moments (..., q) at points (..., q, d), differentiable in them."""
+        flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
+        groups = self.evaluate(flat).groups(number)
+        covariance = self.covariance(groups, groups)
+        return Moments(
+            self.mean(flat).reshape(points.shape[:-1]),
+            covariance.reshape(*points.shape[:-1], number),
+        )
+
+    def components(self, points: Tensor) -> Moments:
+        """The joint moments (..., 1, q) themselves: it is no mixture."""
+        return self.joint(points.unsqueeze(-3))
+
+    def draws(self, points: Tensor, number: int, generator: torch.Generator) -> Tensor:
+        """Values (n, number) at points (n, d) of functions drawn from it."""
+        with torch.no_grad():
+            at = self.evaluate(points)
+            root = square_root(self.covariance(at, at))
+            normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
+            return self.evaluated_mean(at)[:, None] + root @ normals.to(root)
+
+
 @dataclass(frozen=True, eq=False)
-class FeaturePosterior:
+class FeaturePosterior(Gaussian):
     r"""Ridge regression in features, in reward units.
 
     .. math::
@@ -333,7 +396,7 @@ class FeaturePosterior:
         return torch.as_tensor(points, dtype=like.dtype, device=like.device)
 
 
-class AtArms(ABC):
+class AtArms(Gaussian):
     """The part of a posterior at arms that it shares with the one at any points."""
 
     @property
@@ -356,23 +419,3 @@ class AtArms(ABC):
     def covariance(self, left: Evaluation, right: Evaluation) -> Tensor:  # (..., p, r)
         """Posterior covariance of the function, in squared reward units."""
         return self.elsewhere.covariance(left, right)
-
-
-def joint(posterior: Posterior, points: Tensor) -> Moments:
-    """Joint moments (..., q) of a posterior at inputs (..., q, d), differentiable in them."""
-    flat, number = points.reshape(-1, points.shape[-1]), points.shape[-2]
-    mean = posterior.mean(flat).reshape(points.shape[:-1])
-    groups = posterior.evaluate(flat).groups(number)
-    covariance = posterior.covariance(groups, groups)
-    return Moments(mean, covariance.reshape(*points.shape[:-1], number))
-
-
-def joint_draws(
-    posterior: Posterior, points: Tensor, number: int, generator: torch.Generator
-) -> Tensor:
-    """Values (n, number) of functions drawn from a posterior at inputs (n, d)."""
-    with torch.no_grad():
-        at = posterior.evaluate(points)
-        root = square_root(posterior.covariance(at, at))
-        normals = torch.randn(len(points), number, dtype=torch.float64, generator=generator)
-        return posterior.evaluated_mean(at)[:, None] + root @ normals.to(root)
