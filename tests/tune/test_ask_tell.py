@@ -176,20 +176,38 @@ def test_the_same_may_be_told_again(write):
     assert everything(study) == before
 
 
-def test_a_forgotten_value_may_come_late_once(write):
+def test_a_forgotten_value_may_come_late_once_under_its_own_id(write):
     study = open_ask_tell(write())
     asked = study.ask(2)
     assert [one.id for one in study.forget([0])] == [0]
     assert [one.id for one in study.forget([0])] == [0]
     assert study.status().finished == 0
     late = study.tell(0, 4.0)
-    assert (study.tell(0, 4.0).id, late.finished) == (late.id, 1)
-    assert study.opened.state().trials[late.id].params == asked[0].params
-    with pytest.raises(InvalidInput, match="has the value 4 already"):
+    assert (late.id, late.finished) == (0, 1)
+    assert late.trial > 1
+    assert study.tell(0, 4.0) == study.tell(late.trial, 4.0) == late
+    assert late.line == f"trial 0 has the value 4, as trial {late.trial} (1 of 8 rounds)"
+    assert study.opened.state().trials[late.trial].params == asked[0].params
+    with pytest.raises(InvalidInput, match="trial 0 has the value 4 already"):
         study.tell(0, 5.0)
-    with pytest.raises(InvalidInput, match="has the value 4, which cannot be forgotten"):
-        study.forget([1, late.id])
+    for known in (0, late.trial):
+        with pytest.raises(InvalidInput, match="trial 0 has the value 4, which cannot be forgo"):
+            study.forget([1, known])
     assert [one.id for one in study.status().asked] == [1]
+
+
+def test_a_late_value_that_was_not_recorded_keeps_its_id(write, monkeypatch):
+    study = open_ask_tell(write())
+    study.ask()
+    study.forget([0])
+    with monkeypatch.context() as patch:  # ended between the two steps
+        patch.setattr(type(study.trials), "record", lambda *given: study.ask(0))
+        with pytest.raises(InvalidInput):
+            study.tell(0, 4.0)
+    assert [one.id for one in study.status().asked] == [0]
+    study.forget([0])
+    assert study.tell(0, 4.0) == study.tell(0, 4.0)
+    assert (study.tell(0, 4.0).id, study.status().finished) == (0, 1)
 
 
 @pytest.mark.slow

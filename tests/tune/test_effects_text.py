@@ -33,6 +33,8 @@ def test_the_drift_in_words(minimize, word):
     line = drift_line(StudyDrift(list(range(3, 15)), mean, mean, mean), minimize, Units("ms"))
     assert f"from trial 10 on, the same configuration is 30 % {word} than before" in line
     assert "between 10 and 13 ms;" in line
+    tiny = drift_line(StudyDrift(list(range(3, 15)), *[mean + 1e6] * 3), minimize, Units("ms"))
+    assert f"the same configuration is 3 ms {word} than before" in tiny  # not 0 %
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import numpy as np
 import pytest
 from optuna.trial import TrialState, create_trial
 
@@ -12,7 +13,7 @@ from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune import StudyFile, StudyFileError
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trials as trials_module
-from surefoot.tune.study.time_budget import seconds_spent
+from surefoot.tune.study.time_budget import latest_run, seconds_spent, seconds_to_end
 from surefoot.tune.study.trial_attributes import OWNER
 from surefoot.tune.study.trial_owner import this_process
 from surefoot.tune.workers.worker_loop import tune
@@ -49,6 +50,29 @@ def trial(run: str | None, began: float, ended: float | None, **attributes: bool
 )
 def test_the_time_of_each_run_counts_without_the_pauses(trials, seconds):
     assert seconds_spent(trials, "now", START + timedelta(seconds=100)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("trials", "run", "seconds"),
+    [
+        ([trial("a", 0, 10), trial("a", 10, 40)], "a", 2 * 30.0 - 60.0 + 20.0),
+        ([trial("a", 0, 10), trial("a", 10, 40)], "b", np.nan),  # of an earlier run
+        ([trial("a", 0, 10), trial("b", 70, 80), trial("b", 80, 90)], "b", 10.0),
+        ([trial("a", 0, 80), trial("b", 70, 90)], "b", np.nan),
+        ([trial(None, 0, 40), trial("a", 0, 50), trial(None, 0, 80)], "", 60.0),
+        ([trial("a", 0, 10), trial("a", 10, 20)], "a", np.nan),  # it would have ended long ago
+        ([trial("a", 0, 70), trial("a", 0, 75, **{INTERRUPTED: True})], "a", np.nan),
+    ],
+)
+def test_the_time_to_the_end_is_of_the_run_that_goes_on(trials, run, seconds):
+    now = START + timedelta(seconds=100 if run != "a" else 80)
+    assert seconds_to_end(trials, run, 2, now) == pytest.approx(seconds, nan_ok=True)
+
+
+def test_the_latest_run_has_begun_the_latest_trial():
+    assert latest_run([]) == ""
+    assert latest_run([trial("a", 0, 10), trial("b", 20, None), trial("a", 5, 30)]) == "b"
+    assert latest_run([trial("a", 0, 10), trial(None, 20, 30)]) == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from optuna.trial import FrozenTrial, Trial
 
 from surefoot.tune.estimate_text import estimate_texts
-from surefoot.tune.study.trial_attributes import failure_reason, trial_environment
+from surefoot.tune.study.trial_attributes import asked_id, failure_reason, trial_environment
 
 if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
@@ -23,7 +23,7 @@ class Asked:
     """A configuration to measure.
 
     Args:
-        id: Its id, the number of its trial.
+        id: Its id, the number of the trial in which it was asked for first.
         params: Values by parameter name.
         environment: Values of the environment to measure under, by name; empty if there is none or
             it is observed.
@@ -38,7 +38,8 @@ class Asked:
     @classmethod
     def of(cls, trial: Trial | FrozenTrial) -> Self:
         """The configuration of a trial."""
-        return cls(trial.number, trial.params, trial_environment(trial), trial.datetime_start)
+        environment = trial_environment(trial)
+        return cls(asked_id(trial), trial.params, environment, trial.datetime_start)
 
     @property
     def line(self) -> str:
@@ -57,7 +58,8 @@ class Told:
     """The recorded outcome of a configuration.
 
     Args:
-        id: Number of its trial.
+        id: Its id.
+        trial: Number of the trial that has the outcome: another one if it came after `forget`.
         value: The measurement, None for a failure.
         failure: Why there is none; empty for a measurement.
         finished: Rounds of the study that are measured.
@@ -65,6 +67,7 @@ class Told:
     """
 
     id: int
+    trial: int
     value: float | None
     failure: str
     finished: int
@@ -73,7 +76,8 @@ class Told:
     @classmethod
     def of(cls, trial: FrozenTrial, finished: int, rounds: int) -> Self:
         """The outcome of a finished trial."""
-        return cls(trial.number, trial.value, failure_reason(trial), finished, rounds)
+        reason = failure_reason(trial)
+        return cls(asked_id(trial), trial.number, trial.value, reason, finished, rounds)
 
     @property
     def outcome(self) -> str:
@@ -83,12 +87,15 @@ class Told:
     @property
     def line(self) -> str:
         """The outcome, and how far the study is."""
-        return f"trial {self.id} has {self.outcome} ({self.finished} of {self.rounds} rounds)"
+        late = f", as trial {self.trial}" if self.trial != self.id else ""
+        progress = f"{self.finished} of {self.rounds} rounds"
+        return f"trial {self.id} has {self.outcome}{late} ({progress})"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON values; `failure` only where there is one."""
         found: dict[str, Any] = {
             "id": self.id,
+            "trial": self.trial,
             "value": self.value,
             "finished": self.finished,
             "rounds": self.rounds,

@@ -28,6 +28,8 @@ from surefoot.tune.study import trial_owner
 from surefoot.tune.study.opened_study import OpenedStudy, create_study
 from surefoot.tune.study.trial_attributes import (
     ASKED,
+    LATE,
+    asked_id,
     failure_reason,
     is_asked,
     is_interrupted,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from surefoot.integrations.optuna import StudyRecommendation
 
 Result = TypeVar("Result")
-LATE = "surefoot:late"
-"""User attribute of a trial that has the value of a forgotten one: which one."""
 MOST = 1000  # configurations at once
 
 
@@ -212,7 +212,7 @@ class AskTell:
             return self._told_before(trial, result)
         if not is_asked(trial):
             raise InvalidInput(
-                f"trial {trial.number} is being measured by another program, expected one that "
+                f"trial {shown(id)} is being measured by another program, expected one that "
                 f"was asked for; `surefoot status {self.study_file.path.name}` lists them"
             )
         began = trial.datetime_start or datetime.now()
@@ -230,7 +230,7 @@ class AskTell:
         if same:
             return before
         raise InvalidInput(
-            f"trial {trial.number} has {before.outcome} already, which cannot be changed; got {now}"
+            f"trial {before.id} has {before.outcome} already, which cannot be changed; got {now}"
         )
 
     def _begun_anew(self, trial: FrozenTrial) -> FrozenTrial:
@@ -241,23 +241,25 @@ class AskTell:
                 state=TrialState.RUNNING,
                 params=trial.params,
                 distributions=trial.distributions,
-                user_attrs={**environment, ASKED: True, LATE: trial.number},
+                user_attrs={**environment, ASKED: True, LATE: asked_id(trial)},
             )
         )
         return _standing_for(trial, self.opened.read().trials)
 
     def _forget(self, ids: Sequence[int]) -> list[Asked]:
         trials = self.opened.read().trials
-        chosen = [self._trial(trials, id) for id in ids]
+        chosen = [_standing_for(self._trial(trials, id), trials) for id in ids]
         for trial in chosen:
             if is_interrupted(trial) and ASKED in trial.user_attrs:
                 continue
             if trial.state.is_finished():
                 outcome = Told.of(trial, *self._progress()).outcome
-                raise InvalidInput(f"trial {trial.number} has {outcome}, which cannot be forgotten")
+                raise InvalidInput(
+                    f"trial {asked_id(trial)} has {outcome}, which cannot be forgotten"
+                )
             if not is_asked(trial):
                 raise InvalidInput(
-                    f"trial {trial.number} is being measured by another program, expected one "
+                    f"trial {asked_id(trial)} is being measured by another program, expected one "
                     "that was asked for"
                 )
         for trial in chosen:
@@ -269,7 +271,7 @@ class AskTell:
             trial = trials[id]
             if trial.state != TrialState.WAITING:
                 return trial
-        known = ", ".join(str(one.number) for one in trials if is_asked(one))
+        known = ", ".join(str(asked_id(one)) for one in trials if is_asked(one))
         wanted = f"one of {known}" if known else "one that `ask` gave"
         raise InvalidInput(f"{self.study_file.path.name}: no id {shown(id)}, expected {wanted}")
 
@@ -330,5 +332,6 @@ def _is_counted(trial: FrozenTrial) -> bool:
 
 
 def _standing_for(trial: FrozenTrial, trials: Sequence[FrozenTrial]) -> FrozenTrial:
-    """The trial that has the value of a forgotten one, or the trial itself."""
-    return next((one for one in trials if one.user_attrs.get(LATE) == trial.number), trial)
+    """The latest trial under the same id: that with the value of a forgotten one, or itself."""
+    id = asked_id(trial)
+    return next((one for one in reversed(trials) if one.user_attrs.get(LATE) == id), trial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,18 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from surefoot.tune.display import Display
+from surefoot.tune.display import Display, format_seconds
 from surefoot.tune.following.followers import Follower, NewTrials
 from surefoot.tune.report import check_report, write_state
 from surefoot.tune.study.opened_study import OpenedStudy, open_study
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
-from surefoot.tune.study.trial_attributes import is_round
+from surefoot.tune.study.time_budget import latest_run, seconds_to_end
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import NotReady
 
 POLL = 2.0  # seconds between looks at the study
-RECENT = 10  # ends of trials by which the pace is estimated
 
 
 def live_page(path: Path) -> Follower:
@@ -67,23 +67,25 @@ class _LivePage:
         return None
 
     def write(self, state: StudyState, ended: bool = False) -> bool:
-        return write_page(state, self.path, self.rounds, ended)
+        return write_page(state, self.path, self.rounds, self.new.trials.run, ended)
 
 
-def write_page(state: StudyState, path: Path, rounds: int, ended: bool = False) -> bool:
+def write_page(state: StudyState, path: Path, rounds: int, run: str, ended: bool = False) -> bool:
     """Write the report, which reloads itself unless the study has ended.
 
     Args:
         state: The study.
         path: The HTML file.
         rounds: Rounds to reach.
+        run: Name of the run that goes on.
         ended: Whether nothing more is to come.
 
     Returns:
         Whether there is a report; there is none before the first measurement.
     """
+    left = "" if ended else time_left(state, rounds, run, datetime.now())
     try:
-        write_state(state, path, progress_text(state, rounds), reloads=not ended)
+        write_state(state, path, f"{progress_text(state, rounds)}{left}", reloads=not ended)
     except NotReady:
         return False
     return True
@@ -111,7 +113,7 @@ def watch(
         ended = state.finished >= Schedule(state, rounds).target()
         if state.finished != seen or ended:
             seen = state.finished
-            if write_page(state, path, rounds, ended):
+            if write_page(state, path, rounds, latest_run(state.trials), ended):
                 wrote(state)
         if ended:
             return
@@ -119,19 +121,12 @@ def watch(
 
 
 def progress_text(state: StudyState, rounds: int) -> str:
-    """How far a study is, and when it will end at the pace of its latest trials."""
-    target = Schedule(state, rounds).target()
-    text = f"{state.finished} of {target} rounds"
-    ends = sorted(one.datetime_complete or datetime.min for one in state.trials if is_round(one))
-    ends = ends[-RECENT:]
-    left = target - state.finished
-    if left <= 0 or len(ends) < 2:
-        return text
-    seconds = left * (ends[-1] - ends[0]).total_seconds() / (len(ends) - 1)
-    return f"{text}, about {_duration(seconds)} left at {ends[-1]:%H:%M}"
+    """How far a study is."""
+    return f"{state.finished} of {Schedule(state, rounds).target()} rounds"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+def time_left(state: StudyState, rounds: int, run: str, now: datetime) -> str:
+    """When a study will end at the pace of a run; empty where that is unknown."""
+    left = Schedule(state, rounds).target() - state.finished
+    seconds = seconds_to_end(state.trials, run, left, now)
+    return "" if math.isnan(seconds) else f", about {format_seconds(seconds)} left at {now:%H:%M}"

@@ -71,8 +71,8 @@ def largest_change(values: np.ndarray) -> tuple[int, float, float]:
 
 
 def _change(before: float, after: float, units: Units) -> str:
-    if before * after > 0.0 and abs(after / before) < 10.0:
-        return f"{abs(100.0 * (after / before - 1.0)):.0f} %"
+    if before * after > 0.0 and 0.5 <= (percent := abs(100.0 * (after / before - 1.0))) < 900.0:
+        return f"{percent:.0f} %"
     return units.of_value(f"{abs(after - before):.3g}")
 
 

@@ -1,14 +1,17 @@
-"""The time that the runs of a study have taken."""
+"""The time that the runs of a study have taken, and their pace."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
 from optuna.trial import FrozenTrial
 
-from surefoot.tune.study.trial_attributes import is_interrupted
+from surefoot.tune.study.trial_attributes import is_interrupted, is_round
 from surefoot.tune.study.trial_owner import owner_of
+
+RECENT = 10  # rounds by which the pace of a run is estimated
 
 
 def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: datetime) -> float:
@@ -24,12 +27,43 @@ def seconds_spent(trials: Sequence[FrozenTrial], run: str, now: datetime) -> flo
     """
     ends: dict[str, tuple[datetime, datetime]] = {}
     for trial in trials:
-        owner, began = owner_of(trial), trial.datetime_start
-        if owner is None or began is None:
+        name, began = run_of(trial), trial.datetime_start
+        if not name or began is None:
             continue
-        name = owner["run"]
         ended = None if is_interrupted(trial) else trial.datetime_complete
         first, last = ends.get(name, (began, began))
         last = now if name == run else max(last, ended or began)
         ends[name] = min(first, began), last
     return sum(max((last - first).total_seconds(), 0.0) for first, last in ends.values())
+
+
+def run_of(trial: FrozenTrial) -> str:
+    """Name of the run that a trial belongs to, empty where it was measured from outside."""
+    return (owner_of(trial) or {"run": ""})["run"]
+
+
+def latest_run(trials: Sequence[FrozenTrial]) -> str:
+    """Name of the run that has begun the latest trial, empty before the first one."""
+    begun = [one for one in trials if one.datetime_start is not None]
+    return run_of(max(begun, key=lambda one: one.datetime_start)) if begun else ""
+
+
+def seconds_to_end(trials: Sequence[FrozenTrial], run: str, rounds: int, now: datetime) -> float:
+    """Seconds until further rounds have ended at the pace of a run's latest ones.
+
+    The time between two runs does not count. NaN while the run has fewer than two rounds, and once
+    the time is over, as when the run has died.
+
+    Args:
+        trials: Trials of the study.
+        run: Name of the run.
+        rounds: Number of further rounds.
+        now: The present time.
+    """
+    own = [one for one in trials if is_round(one) and run_of(one) == run]
+    ends = sorted(one.datetime_complete for one in own if one.datetime_complete)[-RECENT:]
+    if len(ends) < 2:
+        return math.nan
+    pace = (ends[-1] - ends[0]).total_seconds() / (len(ends) - 1)
+    left = rounds * pace - (now - ends[-1]).total_seconds()
+    return left if left > 0.0 else math.nan

@@ -25,6 +25,7 @@ PAIR = "surefoot:pair"  # its measurement and its companion's, as they came
 RACE = "surefoot:race"  # of a trial: when its measurement is lost
 ENDED_EARLY = "surefoot:ended early"
 ASKED = "surefoot:asked"  # of a trial that is measured from outside, until its value is told
+LATE = "surefoot:late"  # of a trial that has the value of a forgotten one: which one
 FAILURE, OUTPUT, SECONDS = "failure", "output", "seconds"
 IMPORTED = "imported"  # identifies a row of an imported table
 LEFT_BEHIND = "left behind"  # a line about processes that had to be ended
@@ -59,6 +60,12 @@ def is_interrupted(trial: FrozenTrial) -> bool:
 def is_asked(trial: FrozenTrial) -> bool:
     """Whether a trial was asked for, and its value has not been told."""
     return trial.state == TrialState.RUNNING and bool(trial.user_attrs.get(ASKED))
+
+
+def asked_id(trial: FrozenTrial | Trial) -> int:
+    """The id under which a configuration was asked for: of the forgotten trial, if it is late."""
+    late = trial.user_attrs.get(LATE)
+    return late if isinstance(late, int) else trial.number
 
 
 def failure_reason(trial: FrozenTrial) -> str:
