@@ -55,7 +55,7 @@ def test_a_normal_load(write):
     np.testing.assert_allclose(
         np.quantile(drawn, [0.1, 0.5, 0.9]), wanted.ppf([0.1, 0.5, 0.9]), atol=0.005
     )
-    assert study_file.scheme.measure.functional() == sf.VaR(0.1)
+    assert study_file.scheme.arguments(study_file.scheme)["risk"] == sf.VaR(0.1)
     assert "load" not in study_file.distributions
 
 

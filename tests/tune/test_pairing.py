@@ -12,10 +12,11 @@ from optuna.trial import TrialState
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
-from surefoot.tune.display import NoDisplay, result_of
+from surefoot.tune.display import result_of
 from surefoot.tune.following.event_log import event_log
 from surefoot.tune.measuring.beside import Companion
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
+from surefoot.tune.observer import SILENT
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.opened_study import create_study, open_study
 from surefoot.tune.study.pairing import PILOTS, Pairing, Repeats, companion_of
@@ -133,8 +134,8 @@ def test_a_failure_of_the_companion_is_not_the_configuration_s(order, which):
 
 def test_the_log_of_events_has_both_measurements(write_study, tmp_path):
     study_trials = trials_of(write_study(*paired()), rounds=2)
-    with event_log(tmp_path / "events")(study_trials, NoDisplay()) as log:
-        tune(study_trials, Machine(itertools.repeat(2.0)), Stop(), finished=log.finished)
+    with event_log(tmp_path / "events")(study_trials, SILENT) as log:
+        tune(study_trials, Machine(itertools.repeat(2.0)), Stop(), log)
     events = [json.loads(line) for line in (tmp_path / "events").open()]
     pairs = [one.get("pair") for one in events if one["event"] == "measured"]
     assert pairs == [None, all_of(study_trials)[1].user_attrs[PAIR]]

@@ -23,6 +23,7 @@ from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune.definition.command_template import CommandTemplate
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
+from surefoot.tune.observer import SILENT, Observer
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.workers.worker_loop import tune
 
@@ -201,7 +202,7 @@ def test_a_signal_within_a_weakref_callback_ends_the_loop(write_study, when):
     if when == "measuring":
         objective.before = send_it
     with pytest.raises(SystemExit) as caught, stop_on_signals(stop):
-        tune(trials, objective, stop, began=send_it if when == "choosing" else lambda: None)
+        tune(trials, objective, stop, Observer(began=send_it) if when == "choosing" else SILENT)
     assert caught.value.code == 143
     (trial,) = all_of(trials)
     # A measurement that has come is recorded.

@@ -121,7 +121,7 @@ def foreign_owners() -> list[object]:
 def test_a_foreign_owner_of_a_trial(write_study, state):
     path = write_study()
     trials = trials_of(path, rounds=3)
-    tune(trials, Scripted(), Stop(), finished=lambda: None)
+    tune(trials, Scripted(), Stop())
     asked = [
         trials.opened.study.ask(fixed_distributions=trials.study_file.distributions)
         for _ in foreign_owners()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution, IntDistribution
 from typer.testing import CliRunner
 
 from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.cli import app
+from surefoot.parameters import Float, Int
 from surefoot.tune import StudyFile, export, import_table, open_study
 from surefoot.tune.comparison.named_settings import named_setting
 from surefoot.tune.definition.parameters import value_of
@@ -194,7 +194,7 @@ measure = "mean"
         (HEAD + "512,0.5,OFF,1\n511,0.5,OFF,1\n", "line 3: got '511' in column 'size', expected a"),
         (HEAD + "600.5,0.5,OFF,1\n", "'600.5' in column 'size', expected a whole number"),
         (HEAD + "512,x,OFF,1\n", "'x' in column 'share', expected a number from 0 to 1"),
-        (HEAD + "512,0.5,off,1\n", "'off' in column 'mode', expected one of its choices"),
+        (HEAD + "512,0.5,off,1\n", "'off' in column 'mode', expected one of OFF, NORMAL, FULL"),
         (HEAD + "512,0.5,OFF,nan\n", "'nan' in column 'value', expected a finite number"),
         (
             HEAD + "512,0.5\n",
@@ -376,16 +376,16 @@ def test_two_columns_of_one_parameter_are_refused(write_study, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "distribution", "value"),
+    ("text", "parameter", "value"),
     [
-        ("0.30000001192092896", FloatDistribution(0.0, 0.3), 0.3),
-        ("0.10000000149011612", FloatDistribution(0.1, 0.7, step=0.1), 0.1),
-        ("0.6000000238418579", FloatDistribution(0.1, 0.7, step=0.1), 0.6),
-        ("0.3000001", FloatDistribution(0.0, 0.3), None),
-        ("1.0000001", IntDistribution(1, 4), None),
+        ("0.30000001192092896", Float(0.0, 0.3), 0.3),
+        ("0.10000000149011612", Float(0.1, 0.7, step=0.1), 0.1),
+        ("0.6000000238418579", Float(0.1, 0.7, step=0.1), 0.6),
+        ("0.3000001", Float(0.0, 0.3), None),
+        ("1.0000001", Int(1, 4), None),
     ],
 )
-def test_a_bound_that_float32_has_rounded_is_the_bound(text, distribution, value):
-    read = value_of(text, distribution)
+def test_a_bound_that_float32_has_rounded_is_the_bound(text, parameter, value):
+    read = value_of(text, parameter)
     assert read == (value if value is None else pytest.approx(value, rel=1e-12))
-    assert read is None or distribution.low <= read <= distribution.high
+    assert read is None or parameter.low <= read <= parameter.high

@@ -11,6 +11,7 @@ from optuna.trial import TrialState, create_trial
 from support.study_doubles import Scripted, trials_of
 from surefoot.integrations.optuna import INTERRUPTED
 from surefoot.tune import StudyFile, StudyFileError
+from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trials as trials_module
 from surefoot.tune.study.time_budget import latest_run, seconds_spent, seconds_to_end
@@ -101,7 +102,7 @@ def test_a_run_ends_with_its_time_and_so_does_the_run_that_resumes_it(write_stud
         def finished() -> None:
             spent[0] += 25.0
 
-        tune(trials, objective, Stop(), finished=finished)
+        tune(trials, objective, Stop(), Observer(finished=finished))
         assert len(objective.asked) == more
         state = trials.opened.state()
         assert trials.is_complete()

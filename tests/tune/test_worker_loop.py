@@ -19,6 +19,7 @@ from support.study_doubles import Scripted, all_of, trials_of
 from surefoot.integrations.optuna import INTERRUPTED, WORKER
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.measuring.measurement import Failure, Measurement
+from surefoot.tune.observer import Observer
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner, waiting
 from surefoot.tune.study.heartbeat import SILENCE, SilentTrials, heartbeats
@@ -176,7 +177,7 @@ def test_a_run_that_waits_for_another_machine_says_so(write_study, monkeypatch):
         sleeps.append(seconds)
 
     sleeps: list[float] = []
-    tune(study_trials, Scripted(), stop, note=notes.append, sleep=sleep)
+    tune(study_trials, Scripted(), stop, Observer(note=notes.append), sleep=sleep)
     (note,) = notes  # once
     assert note.startswith("waiting for trial 0, which the machine ")
     assert "counts as lost" in note
@@ -192,7 +193,7 @@ def test_a_run_that_waits_for_a_process_of_this_machine_says_nothing(write_study
     def sleep(seconds: float) -> None:
         stop.requested = True
 
-    tune(study_trials, Scripted(), stop, note=notes.append, sleep=sleep)
+    tune(study_trials, Scripted(), stop, Observer(note=notes.append), sleep=sleep)
     assert notes == []
 
 

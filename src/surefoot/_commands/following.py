@@ -10,7 +10,7 @@ import typer
 from surefoot._commands.terminal import say
 
 if TYPE_CHECKING:
-    from surefoot.tune.following.followers import Follower
+    from surefoot.tune.observer import Follower
     from surefoot.tune.study.state import StudyState
 
 PageOption = Annotated[

@@ -112,7 +112,7 @@ class Float:
 
     def describe(self) -> str:
         """The values in words."""
-        return _described(self, "a number")
+        return described(self, whole=False)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Int:
 
     def describe(self) -> str:
         """The values in words."""
-        return _described(self, "a whole number")
+        return described(self, whole=True)
 
 
 @dataclass(frozen=True)
@@ -349,8 +349,7 @@ def _check_range(number: Number) -> None:
         )
     if number.log and number.step not in (None, 1):
         raise InvalidParameter("", "step", "given together with `log`, expected one of the two")
-    steps = (high - low) / (number.step or 1)
-    if number.step is not None and abs(steps - round(steps)) > NEAR * max(1.0, steps):
+    if not is_on_grid(high, low, number.step):
         raise InvalidParameter(
             "",
             "step",
@@ -369,13 +368,19 @@ def contains(number: Any, value: Any) -> bool:
         return False
     if not number.low <= value <= number.high:  # nor is NaN
         return False
-    if number.step is None:
-        return True
-    steps = (value - number.low) / number.step
+    return is_on_grid(value, number.low, number.step)
+
+
+def is_on_grid(value: float, low: float, step: float | None) -> bool:
+    """Whether a value is a whole number of steps above `low`; true without a step."""
+    steps = 0.0 if step is None else (value - low) / step
     return abs(steps - round(steps)) <= NEAR * max(1.0, abs(steps))
 
 
-def _described(number: Number, kind: str) -> str:
-    steps = "" if number.step in (None, 1) else f" in steps of {number.step:g}"
+def described(number: Any, whole: bool) -> str:
+    """The values of a number in words: a `Float` or `Int`, or anything with their fields."""
+    unsaid = (None, 1) if whole else (None,)
+    steps = "" if number.step in unsaid else f" in steps of {number.step:g}"
     special = "".join(f", or {value:g}" for value in number.special)
-    return f"{kind} from {number.low:g} to {number.high:g}{steps}{special}"
+    kind = "whole number" if whole else "number"
+    return f"a {kind} from {number.low:g} to {number.high:g}{steps}{special}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import Any
 import optuna
 
 from surefoot.tune.comparison.named_settings import NamedSetting, given_values, named_setting
-from surefoot.tune.definition.command_template import InvalidCommand, shell_notes
+from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.constraint_text import limit_words
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement, positive
-from surefoot.tune.measuring.objective import objective_of
-from surefoot.tune.measuring.setup_commands import check_programs, set_up
+from surefoot.tune.measuring.objective import usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import default_sampler
@@ -114,16 +112,11 @@ def check(
     if environment is not None and not environment.observed:
         under = environment.decode(environment.draw(study_file.study.seed))
     with (
-        keep_until_end(note) as kept,
-        contextlib.closing(objective_of(study_file, kept)) as objective,
+        usable_objective(study_file, note) as (objective, kept),
+        stop_on_signals(stop),
+        set_up(study_file, kept, stop, note),
     ):
-        try:
-            objective.check()
-            check_programs(study_file)
-        except InvalidCommand as error:
-            raise study_file.error(error.key, str(error)) from None
-        with stop_on_signals(stop), set_up(study_file, kept, stop, note):
-            result = objective.measure({**setting.params, **under}, stop)
+        result = objective.measure({**setting.params, **under}, stop)
     if isinstance(result, Measurement):
         result = in_study_units(result, declared_units(study_file), {})
     if study_file.objective.log:

@@ -6,8 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console, Group, RenderableType
@@ -22,6 +21,7 @@ from surefoot.tune.closed_terminal import StandardOutput
 from surefoot.tune.definition.constraint_text import beyond_text, probability_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.estimate_text import estimate_text, estimate_texts, quantity
+from surefoot.tune.observer import SILENT, NewTrials, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.early_stop import stored_stop
@@ -53,56 +53,31 @@ NOT_FEASIBLE = "no feasible configuration yet"
 MEASURED = 12  # largest initial design: the first fits call almost any value an outlier
 
 
-class Display(Protocol):
-    """Shows a run."""
-
-    def began(self) -> None:
-        """This process is about to measure a trial."""
-
-    def finished(self) -> None:
-        """Trials may have been recorded."""
-
-    def note(self, text: str) -> None:
-        """Show a message that stays on the screen."""
-
-
-class NoDisplay:
-    """Shows nothing."""
-
-    def began(self) -> None:
-        return None
-
-    def finished(self) -> None:
-        return None
-
-    def note(self, text: str) -> None:
-        return None
-
-
 def console_of(quiet: bool) -> Console:
     """The console of standard output, which goes nowhere once its terminal is closed."""
     return Console(file=cast(TextIO, StandardOutput()), quiet=quiet)
 
 
 @contextlib.contextmanager
-def display_of(trials: StudyTrials, console: Console, quiet: bool, stop: Stop) -> Iterator[Display]:
+def display_of(
+    trials: StudyTrials, console: Console, quiet: bool, stop: Stop
+) -> Iterator[Observer]:
     """A panel in a terminal, lines elsewhere, nothing if `quiet`."""
     if quiet:
-        yield NoDisplay()
+        yield SILENT
         return
     location, study_file = trials.opened.location, trials.study_file
     progress = Progress(trials, stop)
-    title = f"{study_file.study.name}: {study_file.scheme.goal(study_file.study.direction)}"
+    title = f"{study_file.study.name}: {study_file.scheme.goal}"
     if not console.is_terminal:
-        lines = PlainLines(progress, console)
         rounds = rounds_text(progress.finished_before, trials.rounds)
-        lines.note(f"{title}, {rounds}, in {location.label}")
-        yield lines
+        show(console, f"{title}, {rounds}, in {location.label}")
+        yield plain_lines(progress, console)
         return
     panel = LivePanel(progress, console, title)
     # A low refresh rate: the machine is busy with what is being measured.
     with Live(get_renderable=panel.render, console=console, refresh_per_second=2):
-        yield panel
+        yield Observer(panel.update, panel.finished, panel.note)
 
 
 class Progress:
@@ -114,17 +89,15 @@ class Progress:
     """
 
     def __init__(self, trials: StudyTrials, stop: Stop) -> None:
-        self._trials, self._stop, state = trials, stop, trials.opened.state()
-        self._seen = {trial.number for trial in state.trials if trial.state.is_finished()}
+        self._trials, self._stop, self._new = trials, stop, NewTrials(trials)
         self._start = time.monotonic()
         self._fitted = -1  # measurements in the model
-        self._said_left_behind = False
         self._said: set[str] = set()  # kinds of messages
         self._notes: list[str] = []
         self.rounds = trials.rounds
         self.study_file = trials.study_file
         self.units = trials.study_file.units
-        self.finished_before = state.finished  # rounds of earlier runs
+        self.finished_before = self._new.state.finished  # rounds of earlier runs
         self.finished = self.finished_before
         self.failures = 0
         self.outliers: int | None = None
@@ -137,11 +110,13 @@ class Progress:
 
     def update(self) -> list[FrozenTrial]:
         """Read the study; returns the trials that have finished since, in order of their end."""
-        state = self._trials.opened.state()
-        ended = [trial for trial in state.trials if trial.state.is_finished()]
-        new = [trial for trial in ended if trial.number not in self._seen]
-        self._seen.update(trial.number for trial in new)
-        measured = sum(trial.state == TrialState.COMPLETE for trial in ended)
+        new = self._new.look()
+        state = self._new.state
+        for trial in new:
+            if text := str(trial.user_attrs.get(LEFT_BEHIND, "")):
+                keep = "`keep = true` in [objective] would keep them"
+                self._say("left behind", f"trial {trial.number}: {text}; {keep}")
+        measured = sum(trial.state == TrialState.COMPLETE for trial in state.trials)
         if measured != self._fitted:
             self._fitted = measured
             self._use(state)
@@ -154,7 +129,7 @@ class Progress:
             pace = (time.monotonic() - self._start) / done
             left = min(left, pace * max(0, self.rounds - self.finished))
         self.seconds_left = left if left < math.inf and not self._stop.requested else None
-        return sorted(new, key=lambda trial: trial.datetime_complete or datetime.min)
+        return new
 
     @property
     def quantity(self) -> str:
@@ -162,14 +137,6 @@ class Progress:
         study_file = self._trials.study_file
         risk = study_file.scheme.risk
         return quantity(study_file.objective.estimand, None if risk is None else risk.name)
-
-    def left_behind(self, trial: FrozenTrial) -> str:
-        """A line about processes that were ended after a trial; empty after the first time."""
-        text = str(trial.user_attrs.get(LEFT_BEHIND, ""))
-        if not text or self._said_left_behind:
-            return ""
-        self._said_left_behind = True
-        return f"trial {trial.number}: {text}; `keep = true` in [objective] would keep them"
 
     def _use(self, state: StudyState) -> None:
         """Show the recommendation of a state, and note its contradictions."""
@@ -190,19 +157,17 @@ class Progress:
         earlier[len(model.trials)] = state.recommendation
         stop = stored_stop(state, self._trials.rounds)
         for text in effect_lines(state):
-            if (kind := f"effect: {text.split()[0]}") not in self._said:
-                self._said.add(kind)
-                self._notes.append(text)
-        for kind, text in ((text.split()[0], text) for text in doubts):
-            if kind not in self._said:
-                self._said.add(kind)
-                self._notes.append(f"warning: {text}")
-        if (note := exhausted_note(state)) and "exhausted" not in self._said:
-            self._said.add("exhausted")
-            self._notes.append(note)
-        if stop is not None and "stop" not in self._said:
-            self._said.add("stop")
-            self._notes.append(str(stop))
+            self._say(f"effect: {text.split()[0]}", text)
+        for text in doubts:
+            self._say(text.split()[0], f"warning: {text}")
+        self._say("exhausted", exhausted_note(state))
+        self._say("stop", "" if stop is None else str(stop))
+
+    def _say(self, kind: str, text: str) -> None:
+        """Have a message shown, if it is the first of its kind and not empty."""
+        if text and kind not in self._said:
+            self._said.add(kind)
+            self._notes.append(text)
 
     def notes(self) -> list[str]:
         """Messages that have not been shown yet."""
@@ -210,34 +175,22 @@ class Progress:
         return new
 
 
-class PlainLines:
+def plain_lines(progress: Progress, console: Console) -> Observer:
     """A line for every trial, for logs and pipes."""
 
-    def __init__(self, progress: Progress, console: Console) -> None:
-        self._progress = progress
-        self._console = console
+    def note(text: str) -> None:
+        show(console, text)
 
-    def began(self) -> None:
-        return None
-
-    def finished(self) -> None:
-        progress = self._progress
+    def finished() -> None:
         new = progress.update()
         for trial in new:
-            parts = [
-                result_of(trial, progress.study_file),
-                f"{progress.finished} of {progress.rounds}",
-            ]
-            if trial is new[-1]:
-                parts += _summary(progress)
-            self.note("  |  ".join(parts))
-            if text := progress.left_behind(trial):
-                self.note(text)
+            count = f"{progress.finished} of {progress.rounds}"
+            summary = _summary(progress) if trial is new[-1] else []
+            note("  |  ".join([result_of(trial, progress.study_file), count, *summary]))
         for text in progress.notes():
-            self.note(text)
+            note(text)
 
-    def note(self, text: str) -> None:
-        show(self._console, text)
+    return Observer(finished=finished, note=note)
 
 
 class LivePanel:
@@ -251,7 +204,7 @@ class LivePanel:
         self._since: dict[int, float] = {}
         progress.update()
 
-    def began(self) -> None:
+    def update(self) -> None:
         self._progress.update()
 
     def finished(self) -> None:
@@ -259,8 +212,6 @@ class LivePanel:
             self._last = trial
             if trial.state != TrialState.COMPLETE:
                 self.note(result_of(trial, self._progress.study_file))
-            if text := self._progress.left_behind(trial):
-                self.note(text)
         for text in self._progress.notes():
             self.note(text)
 

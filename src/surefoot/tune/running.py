@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from rich.console import Console
 
 from surefoot._internal import checks
 from surefoot.tune.comparison.named_settings import given_values
-from surefoot.tune.definition.command_template import InvalidCommand, shell_notes
+from surefoot.tune.definition.command_template import shell_notes
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.display import Display, console_of, display_of, show
-from surefoot.tune.following.followers import Follower, followed
-from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
-from surefoot.tune.measuring.objective import Objective, objective_of
-from surefoot.tune.measuring.setup_commands import check_programs, set_up
+from surefoot.tune.display import console_of, display_of, show
+from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.measuring.objective import Objective, usable_objective
+from surefoot.tune.measuring.setup_commands import set_up
+from surefoot.tune.observer import Follower, Observer, followed
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model, open_study
 from surefoot.tune.study.schedule import Schedule
@@ -104,25 +103,18 @@ def run(
     study_file = StudyFile.load(path)
     under = given_values(study_file, given or {})
     stop, console = Stop(), console_of(quiet) if console is None else console
-    with (
-        keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
-        contextlib.closing(objective_of(study_file, kept)) as objective,
-    ):
-        try:
-            if backend == LOCAL:
-                objective.check()
-                options: list[list[str]] = [[]] * (workers or 1)
-            else:
-                try:
-                    names = check_workers(backend, study_file, workers)
-                except ClusterFailed:
-                    if not _has_its_rounds(study_file, rounds):
-                        raise
-                    names = []
-                options = [[f"--backend={backend}", f"--name={name}"] for name in names]
-            check_programs(study_file)
-        except InvalidCommand as error:
-            raise study_file.error(error.key, str(error)) from None
+    with usable_objective(
+        study_file, lambda line: show(console, f"{line} at the end of the run"), backend == LOCAL
+    ) as (objective, kept):
+        options: list[list[str]] = [[]] * (workers or 1)
+        if backend != LOCAL:
+            try:
+                names = check_workers(backend, study_file, workers)
+            except ClusterFailed:
+                if not _has_its_rounds(study_file, rounds):
+                    raise
+                names = []
+            options = [[f"--backend={backend}", f"--name={name}"] for name in names]
         opened = create_study(study_file, sampler)
         trials = StudyTrials(
             opened=opened,
@@ -191,20 +183,11 @@ def _tune(
     options: list[list[str]],
     stop: Stop,
     kept: KeptProcesses,
-    display: Display,
+    display: Observer,
 ) -> None:
     with set_up(trials.study_file, kept, stop, display.note):
         if options == [[]]:
-            tune(
-                trials,
-                objective,
-                stop,
-                began=display.began,
-                finished=display.finished,
-                note=display.note,
-            )
+            tune(trials, objective, stop, display)
         else:
             objective.close()  # each worker has its own
-            tune_with_workers(
-                trials, options, stop, kept, finished=display.finished, note=display.note
-            )
+            tune_with_workers(trials, options, stop, kept, display)

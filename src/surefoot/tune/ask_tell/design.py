@@ -51,20 +51,12 @@ def initial_design(study_file: StudyFile) -> list[dict[str, Any]]:
     import torch
 
     from surefoot.algorithms._defaults import initial_design_size
-    from surefoot.integrations.optuna.encoding import Encoding
 
     space = study_file.space
-    encoding = Encoding.of(space)
-    if encoding is None:
-        return []
+    encoding = space.named.encoding
     number = study_file.study.initial or initial_design_size(encoding.box)
     generator = torch.Generator().manual_seed(study_file.study.seed)
-    fixed = {
-        name: one.to_external_repr(getattr(one, "low", 0))
-        for name, one in space.distributions.items()
-        if one.single()
-    }
     return [
-        space.restricted({**fixed, **encoding.decode(location.point)})
+        space.restricted(encoding.decode(location.point))
         for location in encoding.box.spread(number, generator)
     ]

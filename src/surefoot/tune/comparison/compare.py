@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,16 +30,14 @@ from surefoot.tune.comparison.comparison_file import (
 from surefoot.tune.comparison.measured_limits import measured_limits
 from surefoot.tune.comparison.named_settings import NamedSetting, first_setting, named_setting
 from surefoot.tune.comparison.paired_test import PairedTest
-from surefoot.tune.definition.command_template import InvalidCommand
 from surefoot.tune.definition.constraint_text import beyond_text
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.display import console_of, objectives_text, show
-from surefoot.tune.measuring.kept_processes import keep_until_end
 from surefoot.tune.measuring.measured_units import declared_units, in_study_units
 from surefoot.tune.measuring.measurement import VALUE, Failure, Measurement
-from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.measuring.objective import Objective, usable_objective
 from surefoot.tune.measuring.race import Decided, Ending, First, Slice
-from surefoot.tune.measuring.setup_commands import check_programs, set_up
+from surefoot.tune.measuring.setup_commands import set_up
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.units import Units
@@ -219,31 +216,27 @@ def compare(
     console = console_of(quiet) if console is None else console
     stop = Stop(note=lambda: show(console, STOPPING))
     with (
-        keep_until_end(lambda line: show(console, f"{line} at the end of the run")) as kept,
-        contextlib.closing(objective_of(study_file, kept)) as objective,
+        usable_objective(
+            study_file, lambda line: show(console, f"{line} at the end of the run")
+        ) as (objective, kept),
+        comparison_record(study_file, _identity(comparing), new) as record,
     ):
-        try:
-            objective.check()
-            check_programs(study_file)
-        except InvalidCommand as error:
-            raise study_file.error(error.key, str(error)) from None
-        with comparison_record(study_file, _identity(comparing), new) as record:
-            if not quiet:
-                _introduce(comparing, record, console)
-            if comparing.finished(record.pairs):
-                return comparing.result(record.pairs)
-            with (
-                stop_on_signals(stop),
-                set_up(study_file, kept, stop, lambda text: show(console, text)),
-            ):
-                try:
-                    measure_pairs(comparing, record, objective, stop, console, quiet)
-                except SystemExit:  # after SIGTERM
-                    for line in [] if quiet else comparing.result(record.pairs).lines():
-                        show(console, line)
-                    raise
-            stopped = stop.requested and not comparing.finished(record.pairs)
-            return comparing.result(record.pairs, stopped)
+        if not quiet:
+            _introduce(comparing, record, console)
+        if comparing.finished(record.pairs):
+            return comparing.result(record.pairs)
+        with (
+            stop_on_signals(stop),
+            set_up(study_file, kept, stop, lambda text: show(console, text)),
+        ):
+            try:
+                measure_pairs(comparing, record, objective, stop, console, quiet)
+            except SystemExit:  # after SIGTERM
+                for line in [] if quiet else comparing.result(record.pairs).lines():
+                    show(console, line)
+                raise
+        stopped = stop.requested and not comparing.finished(record.pairs)
+        return comparing.result(record.pairs, stopped)
 
 
 def measured_verdict(study_file: StudyFile, best: dict[str, Any]) -> str:
@@ -356,7 +349,7 @@ def _design(study_file: StudyFile, comparison: int, pair: int) -> tuple[list[str
 def _identity(comparing: Comparing) -> dict[str, Any]:
     """Everything that must be equal for runs to belong to the same comparison."""
     study_file = comparing.study_file
-    objective, tables = study_file.objective, study_file.scheme.definition()
+    objective, tables = study_file.objective, study_file.scheme.definition
     value = {} if objective.value is None else {"value": objective.value}
     return {
         **value,

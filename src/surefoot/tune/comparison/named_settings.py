@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optuna.distributions import CategoricalDistribution
-
-from surefoot.tune.definition.grid import range_text
-from surefoot.tune.definition.parameters import value_of
+from surefoot.integrations.optuna import SearchSpace
+from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.opened_study import open_study
@@ -68,11 +66,7 @@ def given_values(
             + " ".join(f"--given {name}=VALUE" for name in missing)
         )
     space = study_file.space
-    values = {
-        name: _value(name, str(given[name]), space.scales[name], space.special.get(name, ()))
-        for name in names
-        if name in given
-    }
+    values = {name: _value(str(given[name]), name, space) for name in names if name in given}
     if space.require and values:
         space.named.encoding.part(space.named.encoding.box, values)  # raises where none is left
     return values
@@ -176,7 +170,7 @@ def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[st
             raise InvalidInput(
                 f"{shown(text)}: {shown(name)} is not a parameter, expected {', '.join(known)}"
             )
-        params[name] = _value(name, value, known[name], space.special.get(name, ()))
+        params[name] = _value(value, name, space)
     active = space.active(params)
     if missing := [name for name in active if name not in params]:
         raise InvalidInput(
@@ -195,16 +189,9 @@ def configuration_of(study_file: StudyFile, given: Mapping[str, str]) -> dict[st
     return params
 
 
-def _value(name: str, text: str, distribution: Any, special: Sequence[float]) -> Any:
-    value = value_of(text.strip(), distribution, special)
+def _value(text: str, name: str, space: SearchSpace) -> Any:
+    parameter = space.named.parameters[name]
+    value = value_of(text.strip(), parameter)
     if value is None:
-        raise InvalidInput(
-            f"{name}: got {shown(text)}, expected {_described(distribution, special)}"
-        )
+        raise InvalidInput(f"{name}: got {shown(text)}, expected {written(parameter)}")
     return value
-
-
-def _described(distribution: Any, special: Sequence[float]) -> str:
-    if isinstance(distribution, CategoricalDistribution):
-        return f"one of {', '.join(str(choice) for choice in distribution.choices)}"
-    return range_text(distribution, special)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from surefoot.tune.definition.environment import DiscreteVariable
 from surefoot.tune.definition.schema import RiskDescription
 from surefoot.tune.definition.section import InvalidKey, Section, is_finite
 
@@ -38,6 +37,12 @@ class LevelsSection(Section):
             raise self.invalid("cost", self.cost)
         return self
 
+    def fidelity(self) -> Fidelity:
+        """The levels and costs, for the model."""
+        from surefoot.spaces import Fidelity
+
+        return Fidelity(self.levels, self.cost)
+
 
 class FidelitySection(Section):
     """The one quantity whose level each measurement chooses."""
@@ -57,34 +62,13 @@ class FidelitySection(Section):
         return self
 
     @property
-    def name(self) -> str:
-        """What the levels are of."""
-        return next(iter(self.__pydantic_extra__))
-
-    @property
-    def variables(self) -> dict[str, DiscreteVariable]:
-        """The quantity with its levels, as a variable of the environment."""
-        return {name: DiscreteVariable(values=one.levels) for name, one in self._named}
-
-    @property
-    def observed(self) -> bool:
-        """Whether the objective reports the level: no, it is told it."""
-        return False
-
-    def fidelity(self) -> Fidelity:
-        """The levels and costs, for the model."""
-        from surefoot.spaces import Fidelity
-
-        ((_, one),) = self._named
-        return Fidelity(one.levels, one.cost)
-
-    def named(self) -> dict[str, Fidelity]:
-        """The levels and costs by what they are of, for the sampler."""
-        return {self.name: self.fidelity()}
+    def quantity(self) -> tuple[str, LevelsSection]:
+        """What the levels are of, and these."""
+        return next(iter(self.__pydantic_extra__.items()))
 
     def describe(self) -> RiskDescription:
         """A recommended value in words."""
-        ((name, one),) = self._named
+        name, one = self.quantity
         lower = ", ".join(map(str, one.levels[:-1]))
         return RiskDescription(
             "fidelity",
@@ -98,8 +82,5 @@ class FidelitySection(Section):
         """The levels, of which a recommendation is for the highest."""
         from surefoot.integrations.optuna import StudyEnvironment
 
-        return StudyEnvironment.of_fidelity(self.name, self.fidelity())
-
-    @property
-    def _named(self) -> list[tuple[str, LevelsSection]]:
-        return list(self.__pydantic_extra__.items())
+        name, one = self.quantity
+        return StudyEnvironment.of_fidelity(name, one.fidelity())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -15,14 +16,16 @@ from optuna.distributions import (
 )
 from pydantic import Field, model_validator
 
-from surefoot.tune.definition.grid import contains, is_on_grid, range_text, unrounded
+from surefoot.parameters import Choice
+from surefoot.parameters import Parameter as SpaceParameter
+from surefoot.parameters.parameter import Number, contains, described
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
-    UNIT,
+    Finite,
     InvalidKey,
     Section,
+    UnitText,
     check_range,
-    check_unit,
     is_finite,
 )
 from surefoot.tune.measuring.quantity import plain_number
@@ -34,7 +37,12 @@ _Integer = Annotated[
         ge=-LARGEST_INTEGER, le=LARGEST_INTEGER, description="a whole number from -2**53 to 2**53"
     ),
 ]
-_Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
+_OF_RANGE = "from low to high, or special"
+_Whole = Annotated[int | None, Field(description=f"a whole number {_OF_RANGE}")]
+_Real = Annotated[
+    float | None, Field(allow_inf_nan=False, description=f"a finite number {_OF_RANGE}")
+]
+_Choice = Annotated[str | bool | int | float | None, Field(description="one of the choices")]
 
 
 def texts_of(choice: Any) -> set[str]:
@@ -43,28 +51,35 @@ def texts_of(choice: Any) -> set[str]:
     return {written, json.dumps(choice)}
 
 
-def choice_of(text: str, choices: Sequence[Any]) -> Any:
-    """The choice that a text stands for; None for a text of no choice."""
-    return next((one for one in choices if text in texts_of(one)), None)
-
-
-def value_of(text: str, distribution: BaseDistribution, special: Sequence[float] = ()) -> Any:
+def value_of(text: str, parameter: SpaceParameter) -> Any:
     """The value of a parameter that a text stands for; None for a text of none.
 
     Numbers are those of `plain_number`, and not those of Python, such as 1_0.
-
-    Args:
-        text: The text.
-        distribution: The values that the parameter may have.
-        special: Special values of the parameter beside them.
     """
-    if isinstance(distribution, CategoricalDistribution):
-        return choice_of(text, distribution.choices)
+    if isinstance(parameter, Choice):
+        return next((one for one in parameter.choices if text in texts_of(one)), None)
     number = plain_number(text)
-    if number is None:
-        return None
-    value = number if number in special else unrounded(distribution, number)
-    return int(value) if value is not None and isinstance(distribution, IntDistribution) else value
+    if number is None or number in parameter.special:
+        return None if number is None else parameter.cast(number)
+    value = _unrounded(parameter, number)
+    return None if value is None else parameter.cast(value)
+
+
+def _unrounded(parameter: Number, value: float) -> float | None:
+    """The value that a number is, or that float32 has rounded to it; None for one of none."""
+    if contains(parameter, value):
+        return value
+    near = [parameter.low, parameter.high]
+    if parameter.low <= value <= parameter.high and parameter.levels:
+        near.append(parameter.nth(parameter.index(value)))
+    return next((one for one in near if float(np.float32(one)) == value), None)
+
+
+def written(parameter: SpaceParameter) -> str:
+    """The values of a parameter in words, as they are written in a table or a command."""
+    if isinstance(parameter, Choice):
+        return f"one of {', '.join(map(str, parameter.choices))}"
+    return parameter.describe()
 
 
 class ParameterSection(Section):
@@ -88,6 +103,9 @@ class ParameterSection(Section):
 class NumberParameter(ParameterSection):
     """A number from `low` to `high`, both included."""
 
+    ordered: ClassVar[bool] = False
+    whole: ClassVar[bool] = False
+
     low: float
     high: float
     log: bool = Field(default=False, description="true or false")
@@ -95,7 +113,7 @@ class NumberParameter(ParameterSection):
     default: float | None
     guess: float | None
     special: Sequence[float]
-    unit: str | None = Field(default=None, description=UNIT)
+    unit: UnitText = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -103,13 +121,7 @@ class NumberParameter(ParameterSection):
         self._check_step()
         self._check_value("default", self.default)
         self._check_value("guess", self.guess)
-        check_unit(self.unit)
         return self
-
-    @property
-    def ordered(self) -> bool:
-        """Whether it has ordered choices: no, since it has none."""
-        return False
 
     def _check_step(self) -> None:
         if self.step is None:
@@ -117,21 +129,15 @@ class NumberParameter(ParameterSection):
         if self.log:
             raise InvalidKey("step", "given together with log = true; expected one of the two")
         width = self.high - self.low
-        if self.step > width or not is_on_grid(self.high, self.low, self.step):
+        if self.step > width or not contains(self, self.high):
             raise InvalidKey(
                 "step", f"got {shown(self.step)}, expected one that divides high - low = {width:g}"
             )
 
     def _check_value(self, key: str, value: float | None) -> None:
-        scale = self.distribution()
-        if value is None or value in self.special or contains(scale, value):
+        if value is None or value in self.special or contains(self, value):
             return
-        wanted = (
-            range_text(scale, self.special)
-            if scale.step or self.special
-            else "a finite number from low to high"
-        )
-        raise InvalidKey(key, f"got {shown(value)}, expected {wanted}")
+        raise InvalidKey(key, f"got {shown(value)}, expected {described(self, self.whole)}")
 
     def distribution(self) -> FloatDistribution | IntDistribution:
         """Its scale, without the special values."""
@@ -145,16 +151,14 @@ class NumberParameter(ParameterSection):
 class IntParameter(NumberParameter):
     """An integer from `low` to `high`, both included."""
 
+    whole: ClassVar[bool] = True
+
     type: Literal["int"]
     low: _Integer
     high: _Integer
     step: int | None = Field(default=None, ge=1, description="a whole number of at least 1")
-    default: int | None = Field(
-        default=None, description="a whole number from low to high, or special"
-    )
-    guess: int | None = Field(
-        default=None, description="a whole number from low to high, or special"
-    )
+    default: _Whole = None
+    guess: _Whole = None
     special: list[_Integer] = Field(
         default_factory=list, description="a list of whole numbers that are apart from the scale"
     )
@@ -168,22 +172,14 @@ class FloatParameter(NumberParameter):
     """A real number from `low` to `high`, both included."""
 
     type: Literal["float"]
-    low: _Finite
-    high: _Finite
+    low: Finite
+    high: Finite
     step: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="a finite number above 0"
     )
-    default: float | None = Field(
-        default=None,
-        allow_inf_nan=False,
-        description="a finite number from low to high, or special",
-    )
-    guess: float | None = Field(
-        default=None,
-        allow_inf_nan=False,
-        description="a finite number from low to high, or special",
-    )
-    special: list[_Finite] = Field(
+    default: _Real = None
+    guess: _Real = None
+    special: list[Finite] = Field(
         default_factory=list, description="a list of finite numbers that are apart from the scale"
     )
 
@@ -191,12 +187,15 @@ class FloatParameter(NumberParameter):
 class CategoricalParameter(ParameterSection):
     """One of a list of values, unordered unless said otherwise."""
 
+    special: ClassVar[Sequence[float]] = ()  # every choice is apart from the others
+    unit: ClassVar[None] = None
+
     type: Literal["categorical"]
     choices: list[str | bool | int | float] = Field(
         description="a list of at least 2 different strings, numbers or booleans"
     )
-    default: str | bool | int | float | None = Field(default=None, description="one of the choices")
-    guess: str | bool | int | float | None = Field(default=None, description="one of the choices")
+    default: _Choice = None
+    guess: _Choice = None
     ordered: bool = Field(default=False, description="true or false")
 
     @model_validator(mode="after")
@@ -217,16 +216,6 @@ class CategoricalParameter(ParameterSection):
             if value is not None and [type(one) for one in same] != [type(value)]:
                 raise self.invalid(key, value)
         return self
-
-    @property
-    def special(self) -> list[float]:
-        """Its special values: none, since every choice is apart from the others."""
-        return []
-
-    @property
-    def unit(self) -> None:
-        """Its unit: none."""
-        return None
 
     def distribution(self) -> BaseDistribution:
         """Its choices."""

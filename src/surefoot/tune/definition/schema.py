@@ -13,13 +13,13 @@ from pydantic import BeforeValidator, Field, model_validator
 from surefoot._internal.estimands import Estimand
 from surefoot.tune.definition.section import (
     LARGEST_INTEGER,
-    UNIT,
+    Direction,
     InvalidKey,
+    PrintedName,
     Section,
-    check_unit,
-    check_value_name,
+    Share,
+    UnitText,
 )
-from surefoot.tune.definition.value_name import VALUE
 from surefoot.tune.plain_text import shown, shown_storage
 from surefoot.types import Constraint, Objective
 
@@ -47,9 +47,7 @@ class StudySection(Section):
     name: str = Field(
         description="a name of letters, digits, spaces, '.', '_' and '-', of at most 200 characters"
     )
-    direction: Literal["minimize", "maximize"] = Field(
-        default="minimize", description="'minimize' or 'maximize'"
-    )
+    direction: Direction = "minimize"
     rounds: int = Field(ge=1, le=LARGEST_INTEGER, description="a whole number of at least 1")
     budget: str | None = Field(
         default=None, description="a time such as '2h', '90min', '45s' or '1d'"
@@ -115,8 +113,8 @@ class ObjectiveSection(Section):
     )
     keep: bool = Field(default=False, description="true or false")
     race: bool = Field(default=False, description="true or false")
-    value: str | None = Field(default=None, description=VALUE)
-    unit: str | None = Field(default=None, description=UNIT)
+    value: PrintedName = None
+    unit: UnitText = None
     log: bool = Field(default=False, description="true or false")
     effects: list[Literal["worker", "drift"]] = Field(
         default=["worker", "drift"], description="a list of 'worker' and 'drift', or of neither"
@@ -155,8 +153,6 @@ class ObjectiveSection(Section):
             raise InvalidKey(
                 "race", "true, expected a `command` that prints `samples:` line by line, no `value`"
             )
-        check_value_name(self.value)
-        check_unit(self.unit)
         return self
 
 
@@ -212,10 +208,8 @@ class PairingSection(Section):
 class StopSection(Section):
     """`[stop]`: when the search ends before its last round."""
 
-    gain: float = Field(default=0.01, gt=0, lt=1, description="a number strictly between 0 and 1")
-    confidence: float = Field(
-        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
-    )
+    gain: Share = 0.01
+    confidence: Share = 0.95
 
 
 class ConstraintSection(Section):
@@ -231,12 +225,10 @@ class ConstraintSection(Section):
         allow_inf_nan=False,
         description="a finite number, its unit in `unit` (or `max`)",
     )
-    confidence: float = Field(
-        default=0.95, gt=0, lt=1, description="a number strictly between 0 and 1"
-    )
+    confidence: Share = 0.95
     safe: bool = Field(default=False, description="true or false")
-    value: str | None = Field(default=None, description=VALUE)
-    unit: str | None = Field(default=None, description=UNIT)
+    value: PrintedName = None
+    unit: UnitText = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -244,8 +236,6 @@ class ConstraintSection(Section):
             raise InvalidKey("max", "missing; expected a finite number (or `min` instead)")
         if self.max is not None and self.min is not None:
             raise InvalidKey("min", "given together with `max`; expected one of the two")
-        check_value_name(self.value)
-        check_unit(self.unit)
         return self
 
     def limit(self) -> Constraint:
@@ -262,15 +252,9 @@ class PriorSection(Section):
 class ObjectivesSection(Section):
     """One of several objectives, in `[objectives]`."""
 
-    direction: Literal["minimize", "maximize"] = Field(description="'minimize' or 'maximize'")
-    value: str | None = Field(default=None, description=VALUE)
-    unit: str | None = Field(default=None, description=UNIT)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_value_name(self.value)
-        check_unit(self.unit)
-        return self
+    direction: Direction
+    value: PrintedName = None
+    unit: UnitText = None
 
     @property
     def goal(self) -> Objective:

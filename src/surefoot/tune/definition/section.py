@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 from surefoot.tune.definition.value_name import VALUE, wrong_value_name
 from surefoot.tune.plain_text import shown
 
 LARGEST_INTEGER = 2**53  # float64 has all integers up to it
-UNIT = "a text such as 'MB', of at most 20 characters"
+_UNIT = "a text such as 'MB', of at most 20 characters"
 _NARROWEST = 1e-300  # of a range: below it, float64 loses digits
 
 
@@ -52,16 +53,27 @@ def check_range(low: float, high: float, log: bool = False) -> None:
         raise InvalidKey("low", f"got {shown(low)}, expected more than 0, since log = true")
 
 
-def check_unit(unit: str | None) -> None:
+def _check_unit(unit: str | None) -> str | None:
     """Raise `InvalidKey` unless a unit can be shown in a line."""
     if unit is not None and not (unit.strip() and unit.isprintable() and len(unit) <= 20):
-        raise InvalidKey("unit", f"got {shown(unit)}, expected {UNIT}")
+        raise InvalidKey("", f"got {shown(unit)}, expected {_UNIT}")
+    return unit
 
 
-def check_value_name(text: str | None) -> None:
+def _check_value_name(text: str | None) -> str | None:
     """Raise `InvalidKey` unless a text, if any, names a printed number."""
     if text is not None and (wrong := wrong_value_name(text)):
-        raise InvalidKey("value", f"got {shown(text)}, {wrong}; expected {VALUE}")
+        raise InvalidKey("", f"got {shown(text)}, {wrong}; expected {VALUE}")
+    return text
+
+
+Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
+Share = Annotated[float, Field(gt=0, lt=1, description="a number strictly between 0 and 1")]
+Direction = Annotated[
+    Literal["minimize", "maximize"], Field(description="'minimize' or 'maximize'")
+]
+UnitText = Annotated[str | None, AfterValidator(_check_unit), Field(description=_UNIT)]
+PrintedName = Annotated[str | None, AfterValidator(_check_value_name), Field(description=VALUE)]
 
 
 def is_finite(value: float) -> bool:

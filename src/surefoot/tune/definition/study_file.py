@@ -7,8 +7,9 @@ import keyword
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from optuna.distributions import BaseDistribution
 from pydantic import Field, ValidationError, model_validator
@@ -34,7 +35,14 @@ from surefoot.tune.definition.schema import (
     StopSection,
     StudySection,
 )
-from surefoot.tune.definition.schemes import Beside, Given, Level, Random, Scheme, Several
+from surefoot.tune.definition.schemes import (
+    Scheme,
+    at_levels,
+    beside,
+    of_several,
+    over_environment,
+    under_given,
+)
 from surefoot.tune.definition.section import InvalidKey, Section
 from surefoot.tune.passwords import secrets_of, without_any_password, without_passwords
 from surefoot.tune.plain_text import printable, shown, shown_storage
@@ -71,14 +79,7 @@ _ELSEWHERE = {
 _UNQUOTED = re.compile(r"\s*([\w\"'.-]+)\s*=\s*([A-Za-z./][^#\"'=\[\]]*?)\s*(?:#.*)?")
 _UNQUOTED_INSIDE = re.compile(r"[{,]\s*([\w-]+)\s*=\s*([A-Za-z][\w.-]*)\s*(?=[,}])")
 _TOML_WORDS = ("true", "false", "inf", "nan")
-_TABLES: dict[str, type[Section]] = {  # whose keys people write in another one
-    "study": StudySection,
-    "objective": ObjectiveSection,
-    "confirm": ConfirmSection,
-    "repeats": RepeatsSection,
-    "pairing": PairingSection,
-    "stop": StopSection,
-}
+_TABLES = ("study", "objective", "confirm", "repeats", "pairing", "stop")  # whose keys are mixed up
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -188,18 +189,19 @@ class Contents(Section):
                 CommandTemplate.parse(line, f"objective.{key}").check_fixed()
         return self
 
-    @property
+    @cached_property
     def scheme(self) -> Scheme:
         """What a trial measures."""
+        direction = self.study.direction
         if self.objectives:
-            return Several(self.objectives)
+            return of_several(self.objectives)
         if self.fidelity is not None:
-            return Level(self.fidelity)
+            return at_levels(direction, self.fidelity)
         if self.environment is not None and self.environment.given:
-            return Given(self.environment)
+            return under_given(direction, self.environment)
         if self.environment is not None and self.risk is not None:
-            return Random(self.environment, self.risk, self.study.direction)
-        return Scheme() if self.pairing is None else Beside(self.pairing)
+            return over_environment(direction, self.environment, self.risk)
+        return Scheme(direction) if self.pairing is None else beside(direction, self.pairing)
 
     def _at(self, *keys: str) -> Iterator[tuple[str, Any]]:
         """What the file has at some keys, each of which may be one of every line of a table."""
@@ -591,28 +593,22 @@ def _section(path: list[Any], raw: dict[str, Any]) -> type[Section] | None:
     """The model of the table at `path`."""
     if not path:
         return Contents
-    if path[0] in ("constraints", "objectives"):
-        section = ConstraintSection if path[0] == "constraints" else ObjectivesSection
-        return section if len(path) > 1 else None
-    if len(path) == 1 or path[0] not in ("parameters", "environment"):
-        tables: dict[str, type[Section]] = {
-            "study": StudySection,
-            "objective": ObjectiveSection,
-            "environment": EnvironmentSection,
-            "fidelity": FidelitySection if len(path) == 1 else LevelsSection,
-            "risk": RiskSection,
-            "confirm": ConfirmSection,
-            "repeats": RepeatsSection,
-            "pairing": PairingSection,
-            "require": RequireSection,
-            "prior": PriorSection,
-            "stop": StopSection,
-        }
-        return tables.get(path[0])
-    table = raw[path[0]][path[1]]
-    if path[0] == "environment":
-        return variable_type(table)
-    return PARAMETER_TYPES[table["type"]]
+    if path[0] in ("parameters", "environment") and len(path) > 1:
+        table = raw[path[0]][path[1]]
+        is_variable = path[0] == "environment"
+        return variable_type(table) if is_variable else PARAMETER_TYPES[table["type"]]
+    if path[0] == "fidelity" and len(path) > 1:
+        return LevelsSection
+    if path[0] in ("constraints", "objectives") and len(path) == 1:
+        return None
+    return _table(path[0])
+
+
+def _table(name: str) -> type[Section] | None:
+    """The model of a table, or of the lines of one; None where they are of several."""
+    kind = Contents.keys()[name].annotation if name in Contents.keys() else None  # noqa: SIM118
+    models = [one for one in (kind, *get_args(kind)) if isinstance(one, type)]
+    return next((one for one in models if issubclass(one, Section)), None)
 
 
 def _got(value: object) -> str:
@@ -622,7 +618,8 @@ def _got(value: object) -> str:
 def _nearest(given: str, known: list[str]) -> str:
     word = given.lower().replace("-", "_")
     words, tables = (*_WORDS.get(word, ()), word), list(Contents.keys())
-    keys = [(key, name) for name, section in _TABLES.items() for key in section.keys()]  # noqa: SIM118
+    sections = [(name, _table(name)) for name in _TABLES]
+    keys = [(key, name) for name, section in sections if section for key in section.keys()]  # noqa: SIM118
     places = [(key, name) for key, name in keys if key in words]
     near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
     hint = ""

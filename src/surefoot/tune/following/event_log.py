@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from surefoot.tune.display import Display
-from surefoot.tune.following.followers import Follower, NewTrials
+from surefoot.tune.observer import Follower, NewTrials, Observer
 from surefoot.tune.output_file import WriteFailed, check_output
 from surefoot.tune.study.trial_attributes import (
     PAIR,
@@ -42,48 +40,32 @@ def event_log(path: Path) -> Follower:
     """
     check_output(path)
 
-    def follow(trials: StudyTrials, display: Display) -> AbstractContextManager[Display]:
-        return _log(path, trials)
+    @contextmanager
+    def follow(trials: StudyTrials, display: Observer) -> Iterator[Observer]:
+        try:
+            stream = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
+        new, study = NewTrials(trials), trials.study_file.study
+
+        def write(event: str, **content: Any) -> None:
+            now = datetime.now().isoformat(timespec="milliseconds")
+            stream.write(json.dumps({"time": now, "event": event, **content}) + "\n")
+            stream.flush()
+
+        def finished() -> None:
+            for trial in new.look():
+                write(_event(trial), **_content(trial))
+
+        with stream:
+            write("started", study=study.name, direction=study.direction, rounds=trials.rounds)
+            try:
+                yield Observer(finished=finished, note=lambda text: write("note", text=text))
+            finally:
+                finished()
+                write("ended", finished=new.state.finished, failed=new.state.failed)
 
     return follow
-
-
-@contextmanager
-def _log(path: Path, trials: StudyTrials) -> Iterator[Display]:
-    try:
-        stream = path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise WriteFailed(f"{path}: cannot be written: {error.strerror or error}") from None
-    with stream:
-        log, study = _EventLog(stream, NewTrials(trials)), trials.study_file.study
-        log.write("started", study=study.name, direction=study.direction, rounds=trials.rounds)
-        try:
-            yield log
-        finally:
-            log.finished()
-            state = trials.opened.state()
-            log.write("ended", finished=state.finished, failed=state.failed)
-
-
-@dataclass(frozen=True)
-class _EventLog:
-    stream: IO[str]
-    new: NewTrials
-
-    def write(self, event: str, **content: Any) -> None:
-        now = datetime.now().isoformat(timespec="milliseconds")
-        self.stream.write(json.dumps({"time": now, "event": event, **content}) + "\n")
-        self.stream.flush()
-
-    def began(self) -> None:
-        return None
-
-    def finished(self) -> None:
-        for trial in self.new.look()[1]:
-            self.write(_event(trial), **_content(trial))
-
-    def note(self, text: str) -> None:
-        self.write("note", text=text)
 
 
 def _event(trial: FrozenTrial) -> str:

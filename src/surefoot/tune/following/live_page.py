@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from surefoot.tune.display import Display, format_seconds
-from surefoot.tune.following.followers import Follower, NewTrials
+from surefoot.tune.display import format_seconds
+from surefoot.tune.observer import Follower, NewTrials, Observer
 from surefoot.tune.report import check_report, write_state
-from surefoot.tune.study.opened_study import OpenedStudy, open_study
+from surefoot.tune.study.opened_study import open_study
 from surefoot.tune.study.schedule import Schedule
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.time_budget import latest_run, seconds_to_end
@@ -34,40 +33,25 @@ def live_page(path: Path) -> Follower:
     """
     check_report(path)
 
-    def follow(trials: StudyTrials, display: Display) -> AbstractContextManager[Display]:
-        return _writing(_LivePage(path, trials.rounds, NewTrials(trials)))
+    @contextmanager
+    def follow(trials: StudyTrials, display: Observer) -> Iterator[Observer]:
+        new = NewTrials(trials)
+
+        def write(ended: bool = False) -> None:
+            write_page(new.state, path, trials.rounds, trials.run, ended)
+
+        def finished() -> None:
+            if new.look():
+                write()
+
+        write()
+        try:
+            yield Observer(finished=finished)
+        finally:
+            new.look()
+            write(ended=True)
 
     return follow
-
-
-@contextmanager
-def _writing(page: _LivePage) -> Iterator[Display]:
-    page.write(page.new.look()[0])
-    try:
-        yield page
-    finally:
-        page.write(page.new.look()[0], ended=True)
-
-
-@dataclass(frozen=True)
-class _LivePage:
-    path: Path
-    rounds: int
-    new: NewTrials
-
-    def began(self) -> None:
-        return None
-
-    def finished(self) -> None:
-        state, new = self.new.look()
-        if new:
-            self.write(state)
-
-    def note(self, text: str) -> None:
-        return None
-
-    def write(self, state: StudyState, ended: bool = False) -> bool:
-        return write_page(state, self.path, self.rounds, self.new.trials.run, ended)
 
 
 def write_page(state: StudyState, path: Path, rounds: int, run: str, ended: bool = False) -> bool:
@@ -106,7 +90,7 @@ def watch(
         As `write_report`; but a study without a measurement is waited for.
     """
     check_report(path)
-    opened: OpenedStudy = open_study(study_file)
+    opened = open_study(study_file)
     rounds, seen = opened.study_file.study.rounds, -1
     while True:
         state = opened.state()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
 from optuna.trial import FrozenTrial
 
 from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
-from surefoot.tune.display import Display
-from surefoot.tune.following.followers import Follower, NewTrials
 from surefoot.tune.measuring.measurement import describe_exit
+from surefoot.tune.observer import Follower, NewTrials, Observer
 from surefoot.tune.study.trial_attributes import failure_reason, is_round
 from surefoot.tune.study.trials import StudyTrials
 from surefoot.types import InvalidInput
@@ -49,54 +47,39 @@ def trial_command(line: str, study_file: StudyFile) -> Follower:
             f"--on-trial: {{{unknown[0]}}} is not known, expected one of {', '.join(known)}"
         )
 
-    def follow(trials: StudyTrials, display: Display) -> AbstractContextManager[Display]:
-        return _running(_TrialCommand(template, study_file.folder, NewTrials(trials), display))
+    @contextmanager
+    def follow(trials: StudyTrials, display: Observer) -> Iterator[Observer]:
+        new = NewTrials(trials)
+
+        def finished() -> None:
+            for trial in filter(is_round, new.look()):
+                if wrong := _run(template, study_file.folder, trial):
+                    display.note(f"--on-trial, trial {trial.number}: {wrong}")
+
+        try:
+            yield Observer(finished=finished)
+        finally:
+            finished()
 
     return follow
 
 
-@contextmanager
-def _running(command: _TrialCommand) -> Iterator[Display]:
+def _run(template: CommandTemplate, folder: Path, trial: FrozenTrial) -> str:
+    """Run the command; why it failed, empty if it did not."""
+    values = {"number": trial.number, "failure": failure_reason(trial)}
+    values |= {} if trial.value is None else {"value": trial.value}
     try:
-        yield command
-    finally:
-        command.finished()
-
-
-@dataclass(frozen=True)
-class _TrialCommand:
-    template: CommandTemplate
-    folder: Path
-    new: NewTrials
-    display: Display
-
-    def began(self) -> None:
-        return None
-
-    def finished(self) -> None:
-        for trial in self.new.look()[1]:
-            if is_round(trial) and (wrong := self._run(trial)):
-                self.display.note(f"--on-trial, trial {trial.number}: {wrong}")
-
-    def note(self, text: str) -> None:
-        return None
-
-    def _run(self, trial: FrozenTrial) -> str:
-        """Run the command; why it failed, empty if it did not."""
-        values = {"number": trial.number, "failure": failure_reason(trial)}
-        values |= {} if trial.value is None else {"value": trial.value}
-        try:
-            done = subprocess.run(
-                self.template.fill({**trial.params, **values}),
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"ended after {TIMEOUT:g} s"
-        except (OSError, ValueError) as error:
-            return str(error)
-        return describe_exit(done.returncode) if done.returncode else ""
+        done = subprocess.run(
+            template.fill({**trial.params, **values}),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"ended after {TIMEOUT:g} s"
+    except (OSError, ValueError) as error:
+        return str(error)
+    return describe_exit(done.returncode) if done.returncode else ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from surefoot.tune.definition.command_template import CommandTemplate
+from surefoot.tune.definition.command_template import CommandTemplate, InvalidCommand
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.definition.value_name import ValueName
 from surefoot.tune.measuring.command_objective import CommandObjective
 from surefoot.tune.measuring.function_objective import FunctionObjective
-from surefoot.tune.measuring.kept_processes import KeptProcesses
+from surefoot.tune.measuring.kept_processes import KeptProcesses, keep_until_end
 from surefoot.tune.measuring.measurement import Failure, Measurement, ObservedVariables
 from surefoot.tune.measuring.race import NO_RACE, Ending
+from surefoot.tune.measuring.setup_commands import check_programs
 from surefoot.tune.stopping import Stop
 from surefoot.tune.system import check_processes
 
@@ -79,6 +81,33 @@ def objective_of(study_file: StudyFile, kept: KeptProcesses) -> Objective:
         study_file.inactive,
         _named(section.value),
     )
+
+
+@contextlib.contextmanager
+def usable_objective(
+    study_file: StudyFile, ended: Callable[[str], None], is_here: bool = True
+) -> Iterator[tuple[Objective, KeptProcesses]]:
+    """The objective of a study file with the processes that it keeps, until the end of the block.
+
+    Args:
+        study_file: The study file.
+        ended: Gets a line about processes that are ended at the end.
+        is_here: Whether it is used on this machine, where it is checked.
+
+    Raises:
+        StudyFileError: If the objective, `setup` or `teardown` cannot be started at all.
+    """
+    with (
+        keep_until_end(ended) as kept,
+        contextlib.closing(objective_of(study_file, kept)) as objective,
+    ):
+        try:
+            if is_here:
+                objective.check()
+            check_programs(study_file)
+        except InvalidCommand as error:
+            raise study_file.error(error.key, str(error)) from None
+        yield objective, kept
 
 
 def _named(text: str | None) -> ValueName | None:

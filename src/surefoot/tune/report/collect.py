@@ -10,15 +10,10 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import SearchSpace, StudyBelief
+from surefoot.parameters import Choice
 from surefoot.tails import TailDiagnosis, diagnose
 from surefoot.tune.comparison.compare import measured_verdict
 from surefoot.tune.definition.constraint_text import constraint_lines
@@ -35,6 +30,7 @@ from surefoot.tune.report.contents import (
     Slice,
     Trial,
 )
+from surefoot.tune.study.best_by_given import values_along
 from surefoot.tune.study.early_stop import probability_left
 from surefoot.tune.study.effects_text import effect_lines
 from surefoot.tune.study.failures import failure_lines
@@ -192,7 +188,10 @@ def slices(
         space: The search space.
         others: Values of parameters that become active along a slice.
     """
-    every = {name: _lowest(space.scale(name)) for name in space.scales} | {**others}
+    every = {
+        name: one.choices[0] if isinstance(one, Choice) else one.scale.low
+        for name, one in space.named.parameters.items()
+    } | {**others}
     values = {name: _values(space, name, recommended[name]) for name in recommended}
     settings = [
         space.completed(recommended | {name: value}, every)
@@ -242,11 +241,10 @@ def _trial(
 
 
 def _parameter(space: SearchSpace, name: str) -> Parameter:
-    distribution = space.scales[name]
-    if isinstance(distribution, CategoricalDistribution):
-        return Parameter(name, choices=tuple(distribution.choices))
-    log = bool(getattr(distribution, "log", False))
-    return Parameter(name, log=log, special=tuple(space.special.get(name, ())))
+    one = space.named.parameters[name]
+    if isinstance(one, Choice):
+        return Parameter(name, choices=tuple(one.choices))
+    return Parameter(name, log=one.log, special=tuple(one.special))
 
 
 def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, Any]:
@@ -258,28 +256,12 @@ def _best_values(model: StudyBelief, measured: list[FrozenTrial]) -> dict[str, A
     return values
 
 
-def _lowest(distribution: BaseDistribution) -> Any:
-    """The lowest value of a number, the first of the choices of a category."""
-    if isinstance(distribution, FloatDistribution | IntDistribution):
-        return distribution.low
-    return distribution.choices[0] if isinstance(distribution, CategoricalDistribution) else None
-
-
 def _values(space: SearchSpace, name: str, recommended: Any) -> tuple[Any, ...]:
     """The values of a parameter at which its slice is predicted."""
-    distribution, special = space.scale(name), space.special.get(name, ())
-    if isinstance(distribution, CategoricalDistribution):
-        return tuple(distribution.choices)
-    if not isinstance(distribution, FloatDistribution | IntDistribution):
-        return (recommended,)
-    low, high, step = distribution.low, distribution.high, distribution.step
-    spread = np.geomspace if distribution.log else np.linspace
-    grid = [min(max(float(value), low), high) for value in spread(low, high, SLICE_POINTS)]
-    if step is not None:
-        grid = [low + round((value - low) / step) * step for value in grid]
-    integer = isinstance(distribution, IntDistribution)
-    exact = [*grid, recommended, *special]
-    return tuple(sorted({int(value) if integer else value for value in exact}))
+    parameter = space.named.parameters[name]
+    along = values_along(parameter, np.linspace(0.0, 1.0, SLICE_POINTS))
+    is_choice = isinstance(parameter, Choice)
+    return tuple(along if is_choice else sorted({*along, recommended}))
 
 
 def _noise(residuals: np.ndarray, downweighted: int) -> tuple[tuple[tuple[str, str], ...], str]:

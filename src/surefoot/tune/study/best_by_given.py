@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from surefoot.parameters import Choice
@@ -36,7 +36,10 @@ def best_by_given(state: StudyState) -> list[StudyRecommendation]:
         NotReady: If the study has no measurement.
     """
     belief, space = state.belief, state.study_file.space
-    along = {name: _several(space.named.parameters[name]) for name in state.study_file.scheme.given}
+    along = {
+        name: values_along(space.named.parameters[name], _POSITIONS)
+        for name in state.study_file.scheme.given
+    }
     if math.prod(map(len, along.values())) <= MOST:
         every = [dict(zip(along, one, strict=True)) for one in itertools.product(*along.values())]
     else:
@@ -67,12 +70,17 @@ def by_given_lines(state: StudyState, found: Sequence[StudyRecommendation]) -> l
     ]
 
 
-def _several(parameter: Parameter) -> list[Any]:
-    """Values of a given variable: all choices, or numbers from the lowest to the highest."""
+def values_along(parameter: Parameter, positions: Iterable[float]) -> list[Any]:
+    """Values of a parameter: all choices, or special values and numbers of a scale.
+
+    Args:
+        parameter: The parameter.
+        positions: Where the numbers are on the scale, from 0 to 1.
+    """
     if isinstance(parameter, Choice):
         return list(parameter.choices)
     scale, special = NumberScale(parameter), tuple(parameter.special)
-    return [*special, *dict.fromkeys(scale.value_near(one, special) for one in _POSITIONS)]
+    return [*special, *dict.fromkeys(scale.value_near(one, special) for one in positions)]
 
 
 def _text(value: object) -> str:

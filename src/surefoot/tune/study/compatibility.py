@@ -9,7 +9,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from surefoot.integrations.optuna import ENVIRONMENT
-from surefoot.tune.definition.grid import is_on_grid
+from surefoot.parameters.parameter import is_on_grid
 from surefoot.tune.definition.study_file import StudyFile, StudyFileError
 from surefoot.tune.plain_text import shown
 from surefoot.tune.study.trial_attributes import OWNER
@@ -28,7 +28,7 @@ def definition(study_file: StudyFile) -> dict[str, Any]:
     """Definition of a study, as JSON values: equal for equal studies, and stored with them."""
     objective = study_file.objective
     return {
-        **study_file.scheme.definition(),
+        **study_file.scheme.definition,
         "direction": study_file.study.direction,
         "parameters": {
             name: one.model_dump(

@@ -68,7 +68,8 @@ def _adopted(
         params[missing[0]] = _default(study_file, missing[0], file)
     params = space.restricted(params)
     distributions = {name: space.distributions[name] for name in params}
-    if not all(_contains(study_file, name, value) for name, value in params.items()):
+    known = space.named.parameters
+    if not all(known[name].contains(value) for name, value in params.items()):
         return None
     if space.violated(params):
         return None
@@ -100,8 +101,3 @@ def _default(study_file: StudyFile, name: str, file: Path) -> Any:
             "`default`: the value that it had in the earlier measurements"
         )
     return default
-
-
-def _contains(study_file: StudyFile, name: str, value: Any) -> bool:
-    parameter = study_file.space.named.parameters.get(name)
-    return parameter is None or parameter.contains(value)

@@ -12,13 +12,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from surefoot.integrations.optuna import CONSTRAINTS, ENVIRONMENT, STANDARD_ERROR, TIME, WORKER
 from surefoot.tune.definition.environment import Variable
-from surefoot.tune.definition.grid import range_text
-from surefoot.tune.definition.parameters import value_of
+from surefoot.tune.definition.parameters import value_of, written
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.quantity import plain_number
 from surefoot.tune.plain_text import shown, storable
@@ -224,7 +222,7 @@ class _Rows:
         params: dict[str, Any] = {}
         for name in space.order:
             if space.is_active(name, params):
-                params[name] = self._parameter(line, name, row, space.scales[name])
+                params[name] = self._parameter(line, name, row)
         if violated := space.violated(params):
             values = ", ".join(f"{name} = {shown(one)}" for name, one in params.items())
             raise InvalidInput(
@@ -311,16 +309,12 @@ class _Rows:
         except (ValueError, OverflowError, OSError):
             raise self._wrong(line, column, text, EXPECTED_TIME) from None
 
-    def _parameter(
-        self, line: int, name: str, row: list[str], distribution: BaseDistribution
-    ) -> Any:
+    def _parameter(self, line: int, name: str, row: list[str]) -> Any:
         cell = _unquoted(_cell(row, self._parameters[name]))
-        special = self._study_file.space.special.get(name, ())
-        value = value_of(cell, distribution, special)
+        parameter = self._study_file.space.named.parameters[name]
+        value = value_of(cell, parameter)
         if value is None:
-            categorical = isinstance(distribution, CategoricalDistribution)
-            expected = "one of its choices" if categorical else range_text(distribution, special)
-            raise self._wrong(line, name, cell, expected)
+            raise self._wrong(line, name, cell, written(parameter))
         return value
 
     def _observed(self, line: int, name: str, cell: str, variable: Variable) -> float:

@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
@@ -324,10 +323,10 @@ class StudyTrials:
         """Fault of a configuration that the user has queued, empty if it can be measured."""
         space = self.study_file.space
         for name, value in params.items():
-            if name not in space.scales:
-                return f"{shown(name)} is not a parameter"
             parameter = space.named.parameters.get(name)
-            if parameter is not None and not parameter.contains(value):
+            if parameter is None:
+                return f"{shown(name)} is not a parameter"
+            if not parameter.contains(value):
                 return f"{name} is {shown(value)}, expected {parameter.describe()}"
         missing = [name for name in space.active(params) if name not in params]
         violated = () if missing else space.violated(params)
@@ -400,14 +399,6 @@ class StudyTrials:
 
 def suggest_all(trial: Trial, space: SearchSpace) -> None:
     """Give a trial values of all parameters that are active in it."""
-    distributions = space.distributions
     for name in space.order:
-        if not space.is_active(name, trial.params):
-            continue
-        one = distributions[name]
-        if isinstance(one, CategoricalDistribution):
-            trial.suggest_categorical(name, one.choices)
-        elif isinstance(one, IntDistribution):
-            trial.suggest_int(name, one.low, one.high, step=one.step, log=one.log)
-        elif isinstance(one, FloatDistribution):
-            trial.suggest_float(name, one.low, one.high, step=one.step, log=one.log)
+        if space.is_active(name, trial.params):
+            trial._suggest(name, space.distributions[name])

@@ -20,6 +20,7 @@ import torch
 from surefoot.tune.definition.study_file import StudyFile
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.objective import Objective, objective_of
+from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop, stop_on_signals
 from surefoot.tune.study.opened_study import create_study, import_model
@@ -71,7 +72,7 @@ def main(given: Sequence[str]) -> int:
                 objective = objective_of(study_file, kept)
             else:
                 objective = ClusterObjective(arguments.backend, arguments.name, study_file)
-            tune(trials, objective, stop, note=_say)
+            tune(trials, objective, stop, Observer(note=_say))
     except SurefootError as error:
         print(error, file=sys.stderr)
         return TooManyFailures.exit_code if isinstance(error, TooManyFailures) else 1

@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, Trial
 from surefoot.tune.measuring.measurement import Failure, Measurement
 from surefoot.tune.measuring.objective import Objective
 from surefoot.tune.measuring.race import Race
+from surefoot.tune.observer import SILENT, Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
@@ -57,10 +58,8 @@ def tune(
     trials: StudyTrials,
     objective: Objective,
     stop: Stop,
+    observer: Observer = SILENT,
     *,
-    began: Callable[[], None] = lambda: None,
-    finished: Callable[[], None] = lambda: None,
-    note: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Run trials until the study has its rounds, or until `stop` is requested.
@@ -72,9 +71,8 @@ def tune(
         trials: The study's trials.
         objective: Measures a configuration.
         stop: Ends the loop after the running trial.
-        began: Called when a trial is about to be measured.
-        finished: Called when a trial has been recorded.
-        note: Shows a message, if the run has to wait for other machines.
+        observer: Called before and after each trial, and with a message if the run has to wait
+            for other machines.
         sleep: Waits for other processes, in seconds.
 
     Raises:
@@ -84,7 +82,7 @@ def tune(
         KeyboardInterrupt: After a second Ctrl-C.
         SystemExit: After SIGTERM or SIGHUP.
     """
-    waiting, measured = WaitingNote(trials, note), False
+    waiting, measured = WaitingNote(trials, observer.note), False
     try:
         while True:
             stop.check()
@@ -98,12 +96,12 @@ def tune(
                 waiting.look()
                 sleep(PAUSE)
                 continue
-            waiting = WaitingNote(trials, note)
+            waiting = WaitingNote(trials, observer.note)
             if stop.requested:
                 trials.interrupt_own("stopped before it began")
                 return
             with stop.interruptible():
-                began()
+                observer.began()
             with heartbeats(partial(trials.beat, trial)):
                 result = measure(objective, trial, stop)
             if isinstance(result, Failure) and result.unclear and not measured:
@@ -111,7 +109,7 @@ def tune(
             trials.record(trial, result)
             measured |= isinstance(result, Measurement)
             with stop.interruptible():
-                finished()
+                observer.finished()
             if isinstance(result, Failure):
                 streak = trials.failures_in_a_row()
                 if len(streak) >= MAX_FAILURES:

@@ -17,6 +17,7 @@ from pathlib import Path
 from surefoot.tune.measuring.kept_processes import KeptProcesses
 from surefoot.tune.measuring.measurement import describe_exit
 from surefoot.tune.measuring.supervised_process import Tail
+from surefoot.tune.observer import Observer
 from surefoot.tune.plain_text import printable
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study.server_outage import OUTAGES
@@ -116,9 +117,7 @@ def tune_with_workers(
     options: Sequence[Sequence[str]],
     stop: Stop,
     kept: KeptProcesses,
-    *,
-    finished: Callable[[], None],
-    note: Callable[[str], None],
+    observer: Observer,
 ) -> None:
     """Run worker processes until the study is complete or `stop` is requested.
 
@@ -127,8 +126,8 @@ def tune_with_workers(
         options: Options of `surefoot.tune.workers.worker` for each worker.
         stop: Ends the run after the running trials.
         kept: Where commands' processes are kept.
-        finished: Called every now and then, when trials may have been recorded.
-        note: Shows a message: if a worker dies, it is noted and the others continue.
+        observer: Called every now and then, when trials may have been recorded, and with a
+            message: if a worker dies, it is noted and the others continue.
 
     Raises:
         TooManyFailures: If a worker ends for this reason.
@@ -136,7 +135,10 @@ def tune_with_workers(
     """
     workers: list[Worker] = []
     forwarded = False
-    alone, OUTAGES.say = OUTAGES.say, once_in_a_while(note)  # all processes see the same outages
+    alone, OUTAGES.say = (
+        OUTAGES.say,
+        once_in_a_while(observer.note),
+    )  # all processes see the same outages
     try:
         for index, own in enumerate(options):
             stop.check()
@@ -144,13 +146,13 @@ def tune_with_workers(
                 workers.append(Worker(trials, index, len(options), kept, own))
             except OSError as error:
                 raise WorkersFailed(f"no worker can be started: {error.strerror}") from None
-        alive, waiting = list(workers), WaitingNote(trials, note)
+        alive, waiting = list(workers), WaitingNote(trials, observer.note)
         while alive:
             with stop.interruptible():
                 time.sleep(POLL)
                 for text in [text for one in workers for text in one.messages()]:
                     OUTAGES.say(text)
-                finished()
+                observer.finished()
                 waiting.look()
             if stop.requested and not forwarded:
                 forwarded = True
@@ -159,8 +161,8 @@ def tune_with_workers(
             for one in [one for one in alive if not one.alive]:
                 alive.remove(one)
                 if not stop.requested:
-                    _check_exit(one, alive, note)
-        finished()
+                    _check_exit(one, alive, observer.note)
+        observer.finished()
         if not stop.requested and not trials.is_complete():
             raise WorkersFailed(f"no worker is left; the last error: {workers[-1].last_error}")
     finally:
