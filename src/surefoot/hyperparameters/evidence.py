@@ -248,10 +248,11 @@ class Evidence:
 
     def between(
         self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         """Covariances (..., p, r) between function values at points (p, d) and at others (r, d).
 
-        Differentiable in the points.
+        The second tensor is their derivative in the squared distance in lengthscales. Both are
+        differentiable in the points.
 
         Args:
             lengthscales: Lengthscales (..., g).
@@ -268,8 +269,8 @@ class Evidence:
             once = distances.between(left[..., columns], right[..., columns])
             squared = squared + once / lengthscales[..., group, None, None].square()
         squared = squared.clamp_min(_SQUARED_FLOOR)
-        values: Tensor = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])[0]
-        return values
+        values, slope = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])
+        return values, slope
 
     @cached_property
     def same(self) -> Tensor:

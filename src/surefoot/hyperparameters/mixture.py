@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
@@ -105,12 +107,8 @@ class Mixture:
 
     def mean_and_deviation(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (n,) and standard deviation (n,) at points (n, d)."""
-        given = self._given(self.frame.unit(points))
-        means = torch.cat([one.mean for one in given])
-        variances = torch.cat([one.variance for one in given])
-        variance = self._inflation * (variances.mean(0) + means.var(0, correction=0))
-        deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt().to(points)
-        mean = means.mean(0).to(points)
+        unit = self.frame.unit(points)
+        mean, deviation = (one.to(points) for one in _MeanAndDeviation.apply(unit, self))
         return self.frame.level(points) + self.frame.scale * mean, self.frame.scale * deviation
 
     def joint(self, points: Tensor) -> Moments:
@@ -198,6 +196,34 @@ class Mixture:
         chosen = torch.searchsorted(self.probabilities.cumsum(0), levels)
         modes = [self.modes[index] for index in chosen.clamp_max(len(self.modes) - 1).tolist()]
         return [(mode, mode.samples[number]) for number, mode in enumerate(modes)]
+
+
+class _MeanAndDeviation(torch.autograd.Function):
+    """Mean and deviation (p,) of a mixture at points (p, d) of the unit cube, standardised."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, mixture: Mixture) -> tuple[Tensor, Tensor]:
+        given = mixture._given(points)
+        means = torch.cat([one.mean for one in given])
+        variances = torch.cat([one.variance for one in given])
+        variance = mixture._inflation * (variances.mean(0) + means.var(0, correction=0))
+        mean, deviation = means.mean(0), variance.clamp_min(_LEAST_VARIANCE).sqrt()
+        ctx.mixture, ctx.given, ctx.found = mixture, given, (means, mean, deviation)
+        return mean, deviation
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_mean: Tensor, by_deviation: Tensor) -> tuple[Tensor, None]:
+        means, mean, deviation = ctx.found
+        share = 1.0 / len(means)
+        by_variance = share * ctx.mixture._inflation * by_deviation / (2.0 * deviation)
+        by_means = share * by_mean + 2.0 * by_variance * (means - mean)
+        slopes, first = torch.zeros_like(ctx.given[0].prior.points), 0
+        for process, at in zip(ctx.mixture._processes, ctx.given, strict=True):
+            rows = slice(first, first + len(at.mean))
+            slopes += process.slopes(at, by_means[rows], by_variance.expand_as(at.mean))
+            first = rows.stop
+        return slopes, None
 
 
 @dataclass(frozen=True, eq=False)
