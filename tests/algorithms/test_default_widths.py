@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import surefoot as sf
+from surefoot.acquisition import Guarded, ScorePolicy
 from surefoot.widths import dual_mixture, sketch_determinant, srinivas
 
 KERNEL = sf.kernels.squared_exponential(0.2)
@@ -30,6 +31,13 @@ class TestByNoise:
         assert width_of(make(noise=0.1, delta=0.05)) == dual_mixture(None, 0.1, 0.05)
         assert width_of(make()) == srinivas()
         assert width_of(make(delta=0.05, scale=0.5)) == srinivas(0.05, 0.5)
+
+    def test_they_guard_the_heuristic_of_the_same_level(self, name):
+        policy = BY_NOISE[name](noise=0.1, delta=0.05).policy
+        assert isinstance(policy, Guarded)
+        assert policy.heuristic == srinivas(0.05)
+        make = BY_NOISE[name]
+        assert make(width=dual_mixture(2.0, 0.1)).policy == make().policy == ScorePolicy()
 
     def test_half_of_what_they_need_is_refused(self, name):
         with pytest.raises(sf.InvalidInput, match="`norm_bound` came without `noise`"):

@@ -11,13 +11,27 @@ import surefoot as sf
 ARMS = sf.Arms(np.linspace(0.0, 1.0, 40)[:, None])
 KERNEL = sf.kernels.squared_exponential(0.2)
 HEAVY = {"moment": sf.Moment(alpha=0.4, bound=12.0), "norm_bound": 2.0}
-MAKES = [sf.algorithms.tgp_ucb, sf.algorithms.ata_gp_ucb]
+
+
+def truncated(*given: Any, scale: float = 1.0, **known: Any) -> sf.Optimizer:
+    """TGP-UCB by its bounds alone."""
+    width = sf.widths.truncated_uniform(known["moment"], known["norm_bound"], scale=scale)
+    return sf.algorithms.tgp_ucb(*given, width=width, **known)
+
+
+MAKES = [truncated, sf.algorithms.ata_gp_ucb]
 
 
 @pytest.mark.parametrize("make", MAKES)
 def test_bounds_wider_than_the_range_of_f_are_told(make: Any) -> None:
     with pytest.warns(UserWarning, match="cannot separate any two points in 10,000 rounds"):
         make(ARMS, KERNEL, **HEAVY)
+
+
+def test_bounds_that_guard_a_heuristic_are_not_told() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sf.algorithms.tgp_ucb(ARMS, KERNEL, **HEAVY)
 
 
 def test_the_horizon_is_that_of_the_run() -> None:

@@ -10,6 +10,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ BATCHES = (1, 3)
 POLICIES: dict[str, Callable[[], Any]] = {
     "bound": sf.acquisition.UpperConfidenceBound,
     "draw": sf.acquisition.ThompsonSampling,
+    "guarded": partial(sf.acquisition.Guarded, heuristic=sf.widths.constant(0.5)),
 }
 
 

@@ -6,6 +6,7 @@ from surefoot.acquisition.argmax import diverse, maximise
 from surefoot.acquisition.ascent import ascend
 from surefoot.acquisition.gain_per_cost import GainPerCost
 from surefoot.acquisition.gain_per_second import GainPerSecond
+from surefoot.acquisition.guarded import Guarded
 from surefoot.acquisition.hypervolume_improvement import HypervolumeImprovement
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.largest_gap import LargestGap
@@ -32,6 +33,7 @@ __all__ = [
     "Evaluation",
     "GainPerCost",
     "GainPerSecond",
+    "Guarded",
     "HypervolumeImprovement",
     "Instability",
     "Interval",

@@ -10,6 +10,8 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
+from surefoot.acquisition import Guarded, Policy, ScorePolicy
+from surefoot.acquisition.lacing import Lacing
 from surefoot.optimizer.arguments import check_space
 from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.box import as_space
@@ -67,6 +69,12 @@ def bounds_or_heuristic(
             "`noise` came without a `kernel`: pass both, of which bounds are proved."
         )
     return dual_mixture(norm_bound, noise, delta, scale)
+
+
+def optimism(*, proved: bool, delta: float, lacing: Lacing = "prob") -> Policy:
+    """The upper confidence bound: where bounds are proved, a narrow one that they guard."""
+    policy = ScorePolicy(lacing=lacing)
+    return Guarded(policy, heuristic=srinivas(delta), lacing=lacing) if proved else policy
 
 
 def warn_if_vacuous(

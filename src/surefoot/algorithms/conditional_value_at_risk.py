@@ -9,7 +9,7 @@ import torch
 from surefoot.acquisition import ScorePolicy, ThompsonSampling
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import bounds_or_heuristic
+from surefoot.algorithms._defaults import bounds_or_heuristic, optimism
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
 from surefoot.features import Features
@@ -61,7 +61,9 @@ def cvar_ucb(
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+            known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
+            choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
+            as `width`.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
@@ -103,7 +105,7 @@ def cvar_ucb(
         space,
         kernel,
         CVaR(level),
-        ScorePolicy(lacing=lacing),
+        optimism(proved=noise is not None, delta=delta, lacing=lacing),
         features=features,
         estimator=estimator,
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),

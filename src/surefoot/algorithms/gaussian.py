@@ -8,7 +8,7 @@ import torch
 
 from surefoot._internal import checks
 from surefoot.acquisition import ThompsonSampling
-from surefoot.algorithms._defaults import bounds_or_heuristic, placed, width_or
+from surefoot.algorithms._defaults import bounds_or_heuristic, optimism, placed, width_or
 from surefoot.estimators import Estimator, LeastSquares
 from surefoot.features import Exact, Features
 from surefoot.optimizer import Optimizer
@@ -35,16 +35,18 @@ def gp_ucb(
 ) -> Optimizer:
     r"""GP-UCB: maximises :math:`\mu(x) + \beta_t \sigma(x)`, by least squares.
 
-    Rewards are not centred or scaled, and there is no initial design. With `noise` the bounds are
-    proved, and about as narrow as those of the heuristic that is the default without it: the width
-    of Srinivas et al. for a single point. For a simultaneous bound over D arms under a Gaussian
-    process prior pass `delta` / D.
+    Rewards are not centred or scaled, and there is no initial design. Without `noise` the width is
+    a heuristic, that of Srinivas et al. for a single point; for a simultaneous bound over D arms
+    under a Gaussian process prior pass `delta` / D. With `noise` the bounds are proved, and points
+    are chosen by that heuristic as long as they certify it (`acquisition.Guarded`): regret is that
+    of the heuristic in practice, and at most 5 times the bound of the theorem.
 
     Args:
         space: `Arms` or `Box`.
         kernel: The prior covariance.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it is known: the width
-            is then `widths.dual_mixture`, whose bounds are proved.
+            is then `widths.dual_mixture`, whose bounds are proved. To choose by these alone, pass
+            them as `width`.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the bounds may fail.
         features: The feature map; exact by default.
@@ -82,6 +84,7 @@ def gp_ucb(
         features=Exact() if features is None else features,
         estimator=LeastSquares(),
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),
+        policy=optimism(proved=noise is not None, delta=delta),
         ridge=ridge,
         seed=seed,
     )

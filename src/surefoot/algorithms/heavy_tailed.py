@@ -8,7 +8,7 @@ import torch
 
 from surefoot import kernels
 from surefoot._internal import checks
-from surefoot.algorithms._defaults import placed, warn_if_vacuous, width_or
+from surefoot.algorithms._defaults import optimism, placed, warn_if_vacuous, width_or
 from surefoot.estimators import AdaptiveTruncation, Truncation, TuningFreeTruncation
 from surefoot.features import Exact, Features, LeverageSampling, Nystrom, QuadratureFourier
 from surefoot.optimizer import Optimizer
@@ -43,14 +43,17 @@ def tgp_ucb(
 ) -> Optimizer:
     """TGP-UCB: GP-UCB on rewards that are set to zero beyond a growing threshold.
 
+    The bounds are proved, and wide. Points are chosen by the width `widths.srinivas(delta)` as long
+    as they certify it (`acquisition.Guarded`): regret is at most 5 times the bound of the theorem.
+
     Args:
         space: `Arms` or `Box`.
         kernel: The prior covariance, with k(x, x) <= 1.
         moment: The moment E|y|^(1 + alpha) <= v that is assumed, in reward units.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling.
         delta: Probability with which the bounds may fail.
-        width: The width in place of `widths.truncated_uniform`; `widths.truncated` is that of
-            Theorem 1.
+        width: The width in place of `widths.truncated_uniform`, by which alone points are chosen;
+            `widths.truncated` is that of Theorem 1.
         ridge: Regularisation lambda, in squared reward units. The bounds hold for any; up to
             b_T^2 / B^2, with the threshold b_T of the last round, larger ones explore less.
         scale: Factor of the theorem's width.
@@ -78,13 +81,15 @@ def tgp_ucb(
     """
     _require_bounded(kernel, space)
     bounds = width_or(width, scale, truncated_uniform(moment, norm_bound, delta, scale))
-    warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, None)
+    if width is not None:
+        warn_if_vacuous(bounds, kernel, as_space(space), ridge, norm_bound, None)
     return Optimizer(
         placed(space, device),
         kernel,
         features=Exact(),
         estimator=Truncation(moment),
         width=bounds,
+        policy=optimism(proved=width is None, delta=delta),
         ridge=ridge,
         seed=seed,
     )

@@ -11,12 +11,11 @@ from surefoot._internal import checks
 from surefoot.acquisition import (
     LargestGap,
     Policy,
-    ScorePolicy,
     SurrogateBound,
 )
 from surefoot.acquisition.lacing import Lacing
 from surefoot.acquisition.recommendation import By
-from surefoot.algorithms._defaults import bounds_or_heuristic
+from surefoot.algorithms._defaults import bounds_or_heuristic, optimism
 from surefoot.algorithms._risk_averse import risk_averse
 from surefoot.estimators import Estimator
 from surefoot.features import Features
@@ -75,7 +74,9 @@ def v_ucb(
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+            known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
+            choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
+            as `width`.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
@@ -122,7 +123,9 @@ def v_ucb(
     """
     several = isinstance(level, Sequence) and not isinstance(level, str)
     risk: Risk = WeightedVaR(level) if several else VaR(level)  # type: ignore[arg-type]
-    policy: Policy = LargestGap(lacing) if several else ScorePolicy(lacing=lacing)
+    policy: Policy = optimism(proved=noise is not None, delta=delta, lacing=lacing)
+    if several:
+        policy = LargestGap(lacing)
     if isinstance(search, SurrogateBound):
         policy = search
     elif checks.choice("search", search, "quantiles", "surrogate") == "surrogate":
@@ -175,7 +178,9 @@ def stable_opt(
             kernel is fitted.
         estimator: Estimator of the coefficients; least squares by default.
         noise: Sub-Gaussian constant R of the noise, in reward units, where it and the kernel are
-            known: the width is then `widths.dual_mixture`, whose bounds are proved.
+            known: the width is then `widths.dual_mixture`, whose bounds are proved, and guard a
+            choice by the default width (`acquisition.Guarded`). To choose by them alone, pass them
+            as `width`.
         norm_bound: Bound B on the norm of f, in reward units; None finds it by doubling, from R.
         delta: Probability with which the bounds may fail.
         width: The width in place of `widths.srinivas(delta, scale)`, which is
@@ -217,7 +222,7 @@ def stable_opt(
         space,
         kernel,
         WorstCase(),
-        ScorePolicy(),
+        optimism(proved=noise is not None, delta=delta),
         features=features,
         estimator=estimator,
         width=bounds_or_heuristic(width, scale, kernel, noise, norm_bound, delta),

@@ -16,6 +16,7 @@ from surefoot.estimators import Estimate
 from surefoot.regression.noise import Noise
 from surefoot.regression.posterior import Posterior, Predictive
 from surefoot.regression.transforms import Chain
+from surefoot.widths import Progress
 
 if TYPE_CHECKING:
     from surefoot.beliefs.model import Model
@@ -67,6 +68,7 @@ class OutcomeBelief:
         inferred: The estimate, posterior and width.
         prior: Draws functions from the prior.
         band: The bounds at each point.
+        progress: State of the run that the width depends on.
     """
 
     model: Model
@@ -76,6 +78,7 @@ class OutcomeBelief:
     inferred: Inferred
     prior: PriorPaths
     band: Band
+    progress: Progress
 
     __repr__ = brief
 

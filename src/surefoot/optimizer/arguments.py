@@ -18,6 +18,7 @@ from surefoot.spaces import Arms, Box, Joint, Space
 from surefoot.spaces.locations import Location
 from surefoot.spaces.names import UNNAMED
 from surefoot.types import OBJECTIVE, InvalidInput, Measurement, Outcome
+from surefoot.widths.progress import check_width
 
 
 def check_space(space: object) -> None:
@@ -29,11 +30,7 @@ def check_space(space: object) -> None:
 def check_parts(space: object, features: object, estimator: object, width: object) -> None:
     """`InvalidInput` for a part that is none, such as its name or its class."""
     check_space(space)
-    if not callable(width) or isinstance(width, type):
-        example = f"constant({width!r})" if isinstance(width, int | float) else "srinivas()"
-        raise InvalidInput(
-            f"`width` is {checks.shown(width)}, expected a width: pass `widths.{example}`."
-        )
+    check_width("width", width)
     if not hasattr(features, "init") or isinstance(features, type):
         raise InvalidInput(f"`features` must be a feature map such as `Exact()`, got {features!r}.")
     right = all(hasattr(estimator, name) for name in ("init", "update", "estimate"))

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from surefoot._internal import checks
+from surefoot.types import InvalidInput
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -45,6 +48,15 @@ class Progress:
     spent: float = 0.0
     unexplained: Callable[[], float] = lambda: 0.0
     misfit: Callable[[], float] = lambda: 0.0
+
+
+def check_width(name: str, width: object) -> None:
+    """`InvalidInput` for what is no width, such as a number or a class."""
+    if not callable(width) or isinstance(width, type):
+        example = f"constant({width!r})" if isinstance(width, int | float) else "srinivas()"
+        raise InvalidInput(
+            f"`{name}` is {checks.shown(width)}, expected a width: pass `widths.{example}`."
+        )
 
 
 class Width(Protocol):

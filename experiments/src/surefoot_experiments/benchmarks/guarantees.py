@@ -12,6 +12,7 @@ import torch
 from scipy import stats
 
 import surefoot as sf
+from surefoot.acquisition import Guarded, ScorePolicy
 from surefoot_experiments.baselines import as_published
 from surefoot_experiments.harness.tables import (
     TableOutput,
@@ -45,22 +46,29 @@ class Known:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds, and the estimator that they are of."""
+    """Bounds, the estimator that they are of, and the policy that chooses by them."""
 
     width: Callable[[Known], Any]
     estimator: Callable[[Known], Any] = lambda known: sf.LeastSquares()
+    policy: Any = field(default_factory=ScorePolicy)
 
 
 EXACT: Mapping[str, Bounds] = {
     "theorem 2 of 2017": Bounds(lambda it: sf.widths.chowdhury_gopalan(it.norm, it.noise, DELTA)),
     "AMM": Bounds(lambda it: sf.widths.analytic_mixture(it.norm, it.noise, DELTA)),
     "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
+    "DMM, guarding": Bounds(
+        lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded()
+    ),
     "heuristic": Bounds(lambda it: sf.widths.srinivas(DELTA)),
 }
 SKETCHED: Mapping[str, Bounds] = {
     "theorem 2 of BKB": Bounds(lambda it: sf.widths.bkb(it.norm, it.noise, DELTA)),
     "sketch determinant": Bounds(lambda it: sf.widths.sketch_determinant(it.norm, it.noise, DELTA)),
     "DMM": Bounds(lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA)),
+    "DMM, guarding": Bounds(
+        lambda it: sf.widths.dual_mixture(it.norm, it.noise, DELTA), policy=Guarded()
+    ),
     "as published": Bounds(lambda it: as_published.BKB(it.norm, it.noise, DELTA)),
 }
 
@@ -73,6 +81,9 @@ TRUNCATED: Mapping[str, Bounds] = {
     "theorem 1": Bounds(lambda it: sf.widths.truncated(it.moment, it.norm, DELTA), _truncation),
     "proposition 3": Bounds(
         lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation
+    ),
+    "proposition 3, guarding": Bounds(
+        lambda it: sf.widths.truncated_uniform(it.moment, it.norm, DELTA), _truncation, Guarded()
     ),
     "proposition 4": Bounds(
         lambda it: sf.widths.leverage_truncated(it.moment, it.norm, DELTA),
@@ -162,6 +173,7 @@ class _Arms:
             features=task.features(),
             estimator=bounds.estimator(known),
             width=bounds.width(known),
+            policy=bounds.policy,
             ridge=task.ridge,
             seed=seed,
         )
@@ -200,9 +212,14 @@ class _Risky:
 
     def optimizer(self, bounds: Bounds, known: Known, task: Task, seed: int) -> sf.Optimizer:
         kernel = sf.kernels.squared_exponential([LENGTHSCALE, LENGTHSCALE])
-        width = bounds.width(known)
-        return sf.algorithms.v_ucb(
-            self.space, kernel, level=LEVEL, width=width, ridge=task.ridge, seed=seed
+        return sf.Optimizer(
+            self.space,
+            kernel,
+            risk=sf.VaR(LEVEL),
+            width=bounds.width(known),
+            policy=bounds.policy,
+            ridge=task.ridge,
+            seed=seed,
         )
 
     def step(self, optimizer: sf.Optimizer, noise: float) -> float:

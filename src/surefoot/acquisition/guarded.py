@@ -1,0 +1,97 @@
+"""A practical choice that is measured as long as bounds with a proof certify it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from surefoot._internal import checks
+from surefoot.acquisition.lacing import Lacing, check_lacing
+from surefoot.acquisition.policy import Policy, ScorePolicy, UpperConfidenceBound, as_policy
+from surefoot.acquisition.scores import PolicyState, ScoreRule
+from surefoot.beliefs import Belief
+from surefoot.risks import Risk
+from surefoot.spaces import Arms, Box, Joint
+from surefoot.spaces.locations import Location
+from surefoot.widths import Width, srinivas
+from surefoot.widths.progress import check_width
+
+
+@dataclass(frozen=True)
+class Guarded:
+    r"""Chooses by narrow heuristic bounds, as long as the bounds of the run certify the choice.
+
+    With l and u the bounds of the run, rho its risk and c the slack, a choice x, z of the policy is
+    measured if
+
+    .. math:: \max_{x'} \rho(u(x', Z)) - \rho(l(x, Z)) \leq (1 + c)\,(u(x, z) - l(x, z)),
+
+    else the upper confidence bound of the run decides. While l and u hold, the left side is at
+    least the regret of x. So the sum of regrets is at most :math:`1 + c` times that of the widths
+    :math:`u - l` of what is measured, by which the regret of GP-UCB and V-UCB is bounded: the bound
+    of their theorems grows by :math:`1 + c` at most, and regret is in practice that of the
+    heuristic. With a slack of 0 every choice is one of the upper confidence bound.
+
+    Args:
+        policy: The policy, or a score; it sees the bounds of the heuristic where these are within
+            those of the run.
+        slack: Factor c, at least 0.
+        heuristic: Width of the narrow bounds.
+        lacing: Lacing value of the choices by the upper confidence bound.
+
+    Raises:
+        InvalidInput: If an argument is out of range.
+
+    References:
+        notes/guarantees.md, Proposition 6. Luo and Bayati 2023, "Geometry-aware approaches for
+        balancing performance and theoretical guarantees in linear bandits", correct a policy by its
+        bounds in a similar way.
+
+    Example:
+        >>> import surefoot as sf
+        >>> space, kernel = sf.Arms([[0.0], [0.5], [1.0]]), sf.kernels.squared_exponential(0.2)
+        >>> width = sf.widths.dual_mixture(norm_bound=2.0, noise=0.1)
+        >>> guarded = sf.acquisition.Guarded(slack=4.0)
+        >>> optimizer = sf.Optimizer(space, kernel, width=width, policy=guarded, ridge=0.01)
+        >>> _ = optimizer.tell_all([0, 2], [1.0, 1.0])
+        >>> optimizer.ask().arm
+        1
+    """
+
+    policy: Policy | ScoreRule = field(default_factory=UpperConfidenceBound)
+    slack: float = 4.0
+    heuristic: Width = field(default_factory=srinivas)
+    lacing: Lacing = "prob"
+
+    def __post_init__(self) -> None:
+        as_policy(self.policy)
+        checks.non_negative("slack", self.slack)
+        check_width("heuristic", self.heuristic)
+        check_lacing(self.lacing)
+
+    def check(self, space: Arms | Box | Joint, risk: Risk) -> None:
+        """Raise what the policy or the upper confidence bound raises."""
+        as_policy(self.policy).check(space, risk)
+        self._optimistic.check(space, risk)
+
+    def choose(self, belief: Belief, among: list[Location] | None, state: PolicyState) -> Location:
+        """The choice of the policy if it is certified, else that of the upper confidence bound."""
+        width = min(belief.width, self.heuristic(belief.outcome.progress))
+        chosen = as_policy(self.policy).choose(replace(belief, width=width), among, state)
+        optimistic = self._optimistic.choose(belief, among, state)
+        return chosen if self._certifies(belief, optimistic, chosen) else optimistic
+
+    @property
+    def _optimistic(self) -> ScorePolicy:
+        return ScorePolicy(lacing=self.lacing)
+
+    def _certifies(self, belief: Belief, best: Location, chosen: Location) -> bool:
+        """Whether the regret of a choice is at most 1 + c times the width of its bounds."""
+        belief = belief.represented
+        with torch.no_grad():
+            upper = float(belief.bound(best.design.unsqueeze(0), belief.width))
+            lower = float(belief.bound(chosen.design.unsqueeze(0), -belief.width))
+            z = None if chosen.environment is None else chosen.environment.unsqueeze(0)
+            at = belief.bounds(chosen.design.unsqueeze(0), z)
+            return upper - lower <= (1.0 + self.slack) * float(at.upper - at.lower)
