@@ -37,7 +37,7 @@ class Guarded:
         policy: The policy, or a score; it sees the bounds of the heuristic where these are within
             those of the run.
         slack: Factor c, at least 0.
-        heuristic: Width of the narrow bounds.
+        heuristic: Width of the narrow bounds, from rounds, information gain and dimension.
         lacing: Lacing value of the choices by the upper confidence bound.
 
     Raises:
@@ -89,9 +89,11 @@ class Guarded:
     def _certifies(self, belief: Belief, best: Location, chosen: Location) -> bool:
         """Whether the regret of a choice is at most 1 + c times the width of its bounds."""
         belief = belief.represented
+        designs = torch.stack([best.design, chosen.design])
         with torch.no_grad():
-            upper = float(belief.bound(best.design.unsqueeze(0), belief.width))
-            lower = float(belief.bound(chosen.design.unsqueeze(0), -belief.width))
-            z = None if chosen.environment is None else chosen.environment.unsqueeze(0)
-            at = belief.bounds(chosen.design.unsqueeze(0), z)
-            return upper - lower <= (1.0 + self.slack) * float(at.upper - at.lower)
+            _, lower, upper = belief.risks(designs)
+            reach = upper[1] - lower[1]
+            if chosen.environment is not None:
+                at = belief.bounds(designs[1:], chosen.environment.unsqueeze(0))
+                reach = (at.upper - at.lower)[0, 0]
+        return bool(upper[0] - lower[1] <= (1.0 + self.slack) * reach)

@@ -343,7 +343,7 @@ class Regressor:
     ) -> OutcomeBelief:
         band = self._band(sample, progress)
         return OutcomeBelief(
-            self.model, self.fitted, observations, sample, inferred, self.prior, band, progress
+            self.model, self.fitted, observations, sample, inferred, self.prior, band
         )
 
     def _band(self, sample: Sample, progress: Progress) -> Band:

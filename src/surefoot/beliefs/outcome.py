@@ -68,7 +68,6 @@ class OutcomeBelief:
         inferred: The estimate, posterior and width.
         prior: Draws functions from the prior.
         band: The bounds at each point.
-        progress: State of the run that the width depends on.
     """
 
     model: Model
@@ -78,7 +77,6 @@ class OutcomeBelief:
     inferred: Inferred
     prior: PriorPaths
     band: Band
-    progress: Progress
 
     __repr__ = brief
 
@@ -91,6 +89,12 @@ class OutcomeBelief:
     def width(self) -> float:
         """Multiplier of the standard deviation in the bounds."""
         return self.inferred.width
+
+    @property
+    def progress(self) -> Progress:
+        """State of the run for a width of rounds, information gain and dimension."""
+        known = self.inferred
+        return Progress(known.number, known.information_gain, known.dimension, self.fitted.noise)
 
     @property
     def transform(self) -> Chain:
