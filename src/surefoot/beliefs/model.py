@@ -26,7 +26,7 @@ from surefoot.features import Features, PriorPaths
 from surefoot.hyperparameters import Contrast, Fitted, TrainingData, Uncertainty
 from surefoot.regression.noise import KnownNoise
 from surefoot.regression.observations import Observations, Pull
-from surefoot.regression.posterior import Posterior
+from surefoot.regression.posterior import Posterior, no_trend
 from surefoot.regression.refitted import Refitted
 from surefoot.regression.regression import Regression
 from surefoot.regression.sample import Sample
@@ -331,8 +331,8 @@ class Regressor:
 
     def _about(self, posterior: Posterior) -> Posterior:
         """The posterior about the trend."""
-        trend = self.fitted.trend
-        return posterior if trend.is_none else replace(posterior, trend=trend)  # type: ignore[type-var]
+        trend = self.fitted.prior_mean
+        return posterior if trend is no_trend else replace(posterior, trend=trend)  # type: ignore[type-var]
 
     def _with(
         self,

@@ -13,6 +13,8 @@ from surefoot._internal.brief import brief
 from surefoot.hyperparameters.earlier import NO_TREND, Trend
 from surefoot.hyperparameters.evidence import Hyperparameters
 from surefoot.hyperparameters.nuisance_effects import NO_EFFECTS, EstimatedEffects
+from surefoot.regression.draws import Path
+from surefoot.regression.posterior import no_trend
 from surefoot.regression.transforms import UNCHANGED, Chain
 from surefoot.regression.units import RewardUnits
 
@@ -86,6 +88,11 @@ class Fitted:
     def units(self) -> RewardUnits:
         """The standardised units."""
         return RewardUnits(self.center, self.scale, self.empirical, self.warp)
+
+    @property
+    def prior_mean(self) -> Path:
+        """The trend as a function, points (n, d) -> (n,)."""
+        return no_trend if self.trend.is_none else self.trend
 
     def without_effects(self, rewards: Tensor, workers: Tensor, times: Tensor) -> Tensor:
         """Rewards as they would have been at the reference level of the effects of conditions.

@@ -14,9 +14,9 @@ from torch.autograd.function import once_differentiable
 
 from surefoot.hyperparameters.conditional import Conditional, Process
 from surefoot.hyperparameters.cross_validation import CrossValidation
-from surefoot.hyperparameters.earlier import NO_TREND, Trend
 from surefoot.hyperparameters.laplace import SAMPLES, PosteriorMode, Sample
-from surefoot.regression.posterior import Moments, Posterior
+from surefoot.regression.draws import Path
+from surefoot.regression.posterior import Moments, Posterior, no_trend
 
 _NEGLIGIBLE = 40.0  # nats below another mode: a probability below 1e-17
 _MOST_ELEMENTS = 2**22  # of the matrices of a batch
@@ -40,7 +40,7 @@ class Frame:
     span: Tensor = field(default_factory=lambda: torch.ones((), dtype=torch.float64))
     center: float = 0.0
     scale: float = 1.0
-    trend: Trend = NO_TREND
+    trend: Path = no_trend
 
     def unit(self, points: Tensor) -> Tensor:
         """Points (..., d) on the unit cube."""
@@ -48,8 +48,6 @@ class Frame:
 
     def level(self, points: Tensor) -> Tensor:
         """Prior mean (...) at points (..., d), in reward units."""
-        if self.trend.is_none:
-            return points.new_full(points.shape[:-1], self.center)
         flat = points.reshape(-1, points.shape[-1])
         return self.center + self.trend(flat).reshape(points.shape[:-1])
 

@@ -383,7 +383,7 @@ class HyperparameterFit:
                 start = optima[0] if end is None else _on(end, model, y)
                 end = self._ascend(start, other, y, *_NEARBY)
             modes.append(_mode(end, other, y))
-        frame = Frame(data.lower, data.span, fitted.center, fitted.scale, fitted.trend)
+        frame = Frame(data.lower, data.span, fitted.center, fitted.scale, fitted.prior_mean)
         mixture = Mixture(modes, frame=frame)
         if not self.microscale:
             return mixture

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from surefoot._internal.brief import brief
+from surefoot.regression.arm_features import ArmFeatures
 from surefoot.regression.arm_values import MOST_STEPS
 from surefoot.regression.draws import Path, ResidualDraw
 from surefoot.regression.embedding import Embedding
@@ -58,7 +59,7 @@ class ShardedRoom:
 
 
 @dataclass(eq=False)
-class ShardedTable:
+class ShardedTable(ArmFeatures):
     """Features of all arms, in workers; of single arms, they are computed here.
 
     Args:
@@ -98,26 +99,12 @@ class ShardedTable:
         """The arms (A, d)."""
         return self.arms.points
 
-    @property
-    def dimension(self) -> int:
-        """The number of features m."""
-        return self.embedding.dimension
-
-    @cached_property
-    def largest(self) -> float:
-        """Largest prior variance of an arm."""
-        return float(self.prior.max())
-
     def at(self, arms: int | Tensor) -> Tensor:
         """Features (m,) of an arm, or (n, m) of several."""
         features = self.embedding(self.points[arms].reshape(-1, self.points.shape[1]))
         if self.arms.storage.precision == "float32":
             features = features.to(torch.float32).to(features)
         return features[0] if isinstance(arms, int) else features
-
-    def prior_at(self, arms: int | Tensor) -> Tensor:
-        """k(x, x) of an arm, or (n,) of several."""
-        return self.prior[arms]
 
     def joined(
         self, embedding: Embedding, point: Tensor, known: Tensor, left: float, members: list[int]
@@ -136,14 +123,6 @@ class ShardedTable:
 
     def __call__(self, points: Tensor) -> Tensor:
         return self.embedding(points)
-
-    def residual(self, points: Tensor, features: Tensor) -> Tensor:
-        return self.embedding.residual(points, features)
-
-    def cross_residual(
-        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
-    ) -> Tensor:
-        return self.embedding.cross_residual(left, left_features, right, right_features)
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """No draws: they would be of all arms."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from surefoot import kernels
 from surefoot._internal.brief import brief
 from surefoot._internal.linalg import cholesky
+from surefoot.regression.arm_features import ArmFeatures
 from surefoot.regression.blocks import block_length
 from surefoot.regression.draws import Path, ResidualDraw, no_residual, residual_draw
 from surefoot.regression.embedding import Embedding
@@ -45,7 +46,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(ArmFeatures):
     """An embedding that looks up, instead of computing, the features of the arms.
 
     The features of the arms are `columns` (A, m) times `transform`' (m, m). With the identity as
@@ -78,10 +79,6 @@ class Table:
         source = self.source.joined(embedding, row)  # type: ignore[attr-defined]
         return replace(self, embedding=embedding, source=source)
 
-    def prior_at(self, arms: int | Tensor) -> Tensor:
-        """k(x, x) of an arm, or (n,) of several."""
-        return self.prior[arms]
-
     def values(self) -> LocalValues:
         """Variance of the arms before the first pull."""
         return LocalValues(self, self.prior)
@@ -96,11 +93,6 @@ class Table:
         return self.source.columns
 
     @cached_property
-    def dimension(self) -> int:
-        """The number of features m."""
-        return self.embedding.dimension
-
-    @cached_property
     def size(self) -> int:
         """Numbers in the table."""
         return len(self.points) * self.dimension
@@ -108,11 +100,6 @@ class Table:
     @cached_property
     def _is_plain(self) -> bool:
         return self.transform.numel() == 0
-
-    @cached_property
-    def largest(self) -> float:
-        """Largest prior variance of an arm."""
-        return float(self.prior.max())
 
     @cached_property
     def residuals(self) -> Tensor:
@@ -200,14 +187,6 @@ class Table:
 
     def __call__(self, points: Tensor) -> Tensor:
         return self.at(slice(None)) if points is self.points else self.embedding(points)
-
-    def residual(self, points: Tensor, features: Tensor) -> Tensor:
-        return self.embedding.residual(points, features)
-
-    def cross_residual(
-        self, left: Tensor, left_features: Tensor, right: Tensor, right_features: Tensor
-    ) -> Tensor:
-        return self.embedding.cross_residual(left, left_features, right, right_features)
 
     def residual_draw(self, prior: Callable[[], Path]) -> ResidualDraw:
         """A draw of the residual process, which is 0 where the features represent all arms."""
