@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -9,7 +10,13 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from surefoot.tune.study.server_outage import LONGEST_PAUSE, PATIENCE, Outages
+from surefoot.tune.study.server_outage import (
+    LONGEST_PAUSE,
+    PATIENCE,
+    Outages,
+    is_disconnection,
+    is_refusal,
+)
 
 
 @dataclass
@@ -108,6 +115,51 @@ def test_threads_that_wait_together_say_so_once():
         "connection refused; trying again for 10 minutes",
         "the storage answers again",
     ]
+
+
+def driver_error(module: str = "psycopg", *given: object, **attributes: object) -> Exception:
+    return type("DriverError", (Exception,), {"__module__": module, **attributes})(*given)
+
+
+@pytest.mark.parametrize(
+    ("error", "refused", "disconnected"),
+    [
+        (driver_error(sqlstate="57014"), True, False),  # a statement took too long
+        (driver_error("psycopg2.errors", pgcode="55P03"), True, False),
+        (driver_error("MySQLdb", 1205, "Lock wait timeout exceeded"), True, False),
+        (driver_error("other", 1205), False, False),
+        (driver_error(sqlite_errorcode=sqlite3.SQLITE_BUSY_RECOVERY), True, False),
+        (driver_error(sqlite_errorcode=sqlite3.SQLITE_FULL), False, False),
+        (driver_error(sqlstate="25P02"), False, True),  # what follows in its transaction
+        (driver_error(sqlstate="42P01"), False, False),
+        (ValueError(), False, False),
+    ],
+)
+def test_what_passes_is_told_from_what_stays(error, refused, disconnected):
+    raised = RuntimeError("of Optuna")
+    raised.__cause__ = error
+    assert (is_refusal(raised), is_disconnection(raised)) == (refused, disconnected)
+
+
+def test_what_is_refused_is_done_again_until_it_is_accepted():
+    time, said, errors = Time(), [], [driver_error(sqlstate="57014"), driver_error(pgcode="40001")]
+
+    def do() -> str:
+        if errors:
+            raise errors.pop()
+        return "done"
+
+    outages = outages_of(time, said)
+    assert outages.until_accepted(do, lambda error: "refused") == "done"
+    assert time.slept == [1.0, 2.0]
+    assert said == [
+        "refused; trying again for 10 minutes",
+        "the storage accepts statements again",
+    ]
+    errors.append(ValueError())
+    with pytest.raises(ValueError):
+        outages.until_accepted(do, str)
+    assert len(time.slept) == 2
 
 
 @pytest.fixture

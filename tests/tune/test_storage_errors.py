@@ -1,4 +1,4 @@
-"""A storage that fails is an error in one line, and a connection that ends is opened anew."""
+"""A storage that fails is an error in one line; a moment in which it does is got over."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from surefoot.tune.report import write_report
 from surefoot.tune.stopping import Stop
 from surefoot.tune.study import trial_owner
 from surefoot.tune.study.schedule import REMEASURED
+from surefoot.tune.study.server_outage import OUTAGES
 from surefoot.tune.study.storage import StorageFailed
 from surefoot.tune.study.trial_attributes import is_interrupted
 from surefoot.tune.study.trials import StudyTrials
@@ -27,31 +28,44 @@ from surefoot.tune.study.trials import StudyTrials
 TABLE = "size,share,mode,value\n" + "".join(f"{1000 + i},0.{i},OFF,{i}\n" for i in range(8))
 MEASURED = Measurement(2.5, 0.1, sem=0.5)
 
+ENDS, REFUSED = "the connection ends", "the statement is refused"
+
 
 class Statements:
     """Counts the statements to databases.
 
-    From the one with number `failing` on, they fail, and at the one with number `disconnected` the
-    connection ends.
+    From the one with number `failing` on, they fail. At the one with number `disturbed` the
+    connection ends, or the database refuses the statement for now.
     """
 
     def __init__(self) -> None:
-        self.count, self.failing, self.disconnected = 0, sys.maxsize, 0
+        self.count, self.failing, self.disturbed, self.by = 0, sys.maxsize, 0, ENDS
 
     def __call__(self, connection, cursor, *_) -> None:
         self.count += 1
         if self.count >= self.failing:
             raise sqlite3.OperationalError("disk I/O error")
-        if self.count == self.disconnected:
+        if self.count == self.disturbed and self.by == ENDS:
             cursor.connection.close()
+        elif self.count == self.disturbed:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
 
 
 @pytest.fixture
-def statements():
+def statements(monkeypatch):
+    monkeypatch.setattr(OUTAGES, "sleep", lambda seconds: None)
     counter = Statements()
     sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", counter)
     yield counter
     sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", counter)
+
+
+def moments(count: int) -> list[tuple[int, str]]:
+    """Each of so many statements with the end of the connection, and some with a refusal."""
+    ended = [(number, ENDS) for number in range(1, count + 1)]
+    return ended + [(number, REFUSED) for number in range(1, count + 1, 4)]
 
 
 def finished(trials: StudyTrials) -> int:
@@ -92,15 +106,17 @@ def test_a_storage_that_fails_is_one_line(write_study, statements, read, before)
 
 @pytest.mark.long
 @pytest.mark.parametrize("result", [MEASURED, Failure("exit status 1", "sorry", 0.1)])
-def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, statements, result):
-    trials = trials_of(write_study(), rounds=50)
+def test_a_measurement_is_recorded_wherever_the_database_fails_once(
+    write_study, statements, result
+):
+    trials = trials_of(write_study(), rounds=150)
     trials.record(trials.begin_next(), result)
     trial = trials.begin_next()
     statements.count = 0
     trials.record(trial, result)
-    for number in range(1, statements.count + 1):
+    for number, by in moments(statements.count):
         trial = trials.begin_next()
-        statements.count, statements.disconnected = 0, number
+        statements.count, statements.disturbed, statements.by = 0, number, by
         trials.record(trial, result)
         assert statements.count > number
     assert trials.opened.state().finished == trial.number + 1
@@ -112,27 +128,27 @@ def test_a_measurement_is_recorded_wherever_the_connection_ends(write_study, sta
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read", [target_of, finished])
-def test_a_study_is_read_wherever_the_connection_ends(write_study, statements, read):
+def test_a_study_is_read_wherever_the_database_fails_once(write_study, statements, read):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
     import_table(path, path.parent / "runs.csv")
     trials = trials_of(path)
     statements.count = 0
     expected = read(trials)
-    for number in range(1, statements.count + 1):
-        statements.count, statements.disconnected = 0, number
+    for number, by in moments(statements.count):
+        statements.count, statements.disturbed, statements.by = 0, number, by
         assert read(trials) == expected
         assert statements.count > number
 
 
 @pytest.mark.long
-def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
-    trials = trials_of(write_study(), rounds=99)
+def test_a_trial_begins_wherever_the_database_fails_once(write_study, statements):
+    trials = trials_of(write_study(), rounds=150)
     trials.record(trials.begin_next(), MEASURED)
     statements.count = 0
     trials.record(trials.begin_next(), MEASURED)
-    for number in range(1, statements.count + 1):
-        statements.count, statements.disconnected = 0, number
+    for number, by in moments(statements.count):
+        statements.count, statements.disturbed, statements.by = 0, number, by
         trial = trials.begin_next()
         (running,) = [one for one in all_of(trials) if one.state == TrialState.RUNNING]
         assert running.number == trial.number
@@ -144,16 +160,16 @@ def test_a_trial_begins_wherever_the_connection_ends(write_study, statements):
 
 
 @pytest.mark.long
-def test_the_progress_is_shown_wherever_the_connection_ends(write_study, statements):
+def test_the_progress_is_shown_wherever_the_database_fails_once(write_study, statements):
     path = write_study()
     (path.parent / "runs.csv").write_text(TABLE)
     import_table(path, path.parent / "runs.csv")
     progress = Progress(trials_of(path), Stop())
     statements.count = 0
     progress.update()
-    for number in range(1, statements.count + 1):
+    for number, by in moments(statements.count):
         progress = Progress(trials_of(path), Stop())
-        statements.count, statements.disconnected = 0, number
+        statements.count, statements.disturbed, statements.by = 0, number, by
         progress.update()
         assert len(progress._trials.opened.recommended) == 1
         assert statements.count > number

@@ -91,7 +91,8 @@ def run_storm(
         produced = _in_batches(name, count, seed, records)
     else:
         case = (hosts.case_of if name == "hosts" else case_of)(storage, workers)
-        case = "sqlite" if name in circumstances.CIRCUMSTANCES else case
+        circumstance = circumstances.CIRCUMSTANCES.get(name)
+        case = case if circumstance is None else circumstance.case
         done = {
             one.index
             for one in records.events
@@ -99,7 +100,7 @@ def run_storm(
         }
         if name == "optuna":
             produced = optuna_storm.events(count, seed, workers, storage, done)
-        elif name in circumstances.CIRCUMSTANCES:
+        elif circumstance is not None:
             produced = circumstances.events(name, count, seed, done)
         elif name == "hosts":
             produced = hosts.events(count, seed, workers, storage, url, done)

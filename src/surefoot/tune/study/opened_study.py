@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +24,7 @@ from surefoot.tune.plain_text import shown
 from surefoot.tune.study.compatibility import DEFINITION, check_compatible, definition
 from surefoot.tune.study.failures import without_measurement
 from surefoot.tune.study.other_storage import is_storage, study_in
-from surefoot.tune.study.server_outage import is_disconnection
+from surefoot.tune.study.server_outage import OUTAGES, is_disconnection
 from surefoot.tune.study.state import StudyState
 from surefoot.tune.study.storage import (
     Location,
@@ -32,6 +33,7 @@ from surefoot.tune.study.storage import (
     locate,
     readable,
     readable_trials,
+    refused,
     storage_errors,
     study_names,
 )
@@ -134,7 +136,8 @@ class OpenedStudy:
     ) -> Result:
         """The result of a function that uses the storage.
 
-        It is called again while the database server ends the connections in it.
+        It is called again while the database server ends the connections in it, and after a while
+        if the database refuses its statements for now, as where one took too long.
 
         Args:
             doing: Names what it does, for the error.
@@ -144,17 +147,25 @@ class OpenedStudy:
         Raises:
             StorageFailed: If the storage fails.
         """
-        with storage_errors(self.location, doing):
-            for ended in itertools.count():
+        times = itertools.count()
+
+        def afresh() -> Result:
+            if next(times):
+                self.storage.remove_session()  # with its transaction, which cannot go on
+                before()
+            return do()
+
+        def connected() -> Result:
+            for _ in range(DISCONNECTIONS):
                 try:
-                    if ended:
-                        self.storage.remove_session()  # with its transaction, which cannot go on
-                        before()
-                    return do()
+                    return afresh()
                 except Exception as error:  # Optuna and surefoot raise their own from the driver's
-                    if not is_disconnection(error) or ended >= DISCONNECTIONS:
+                    if not is_disconnection(error):
                         raise
-            raise AssertionError
+            return afresh()
+
+        with storage_errors(self.location, doing):
+            return OUTAGES.until_accepted(connected, partial(refused, self.location, doing))
 
     def lock(
         self, sleep: Callable[[float], None] = time.sleep

@@ -1,21 +1,29 @@
-"""Waiting for a database server that does not answer for a while, such as during its restart."""
+"""Waiting for a database that does not answer, or accept statements, for a while."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine, event
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
 
+Result = TypeVar("Result")
 PATIENCE = 600.0  # seconds without a connection, after which a run ends
 PAUSE = 1.0  # seconds before a second attempt; each pause is twice as long as the last one
 LONGEST_PAUSE = 15.0
+_ABORTED = "25P02"  # SQLSTATE of a statement after one in its transaction that was refused
+ANSWERS, ACCEPTS = "the storage answers again", "the storage accepts statements again"
+# Time limits on statements and locks, deadlocks, serialization: SQLSTATE of PostgreSQL, numbers of
+# MySQL, codes of SQLite (busy, locked).
+_SQLSTATES = {"57014", "55P03", "40001", "40P01"}
+_MYSQL = {1205, 1213, 3024}
+_SQLITE = {5, 6}
 
 
 def _say(text: str) -> None:
@@ -23,18 +31,19 @@ def _say(text: str) -> None:
 
 
 class _Thread(threading.local):
-    """Since when a thread has been without a connection, None while it has one."""
+    """Since when a thread has waited, by what it waits for."""
 
-    since: float | None = None
+    def __init__(self) -> None:
+        self.since: dict[str, float] = {}
 
 
 @dataclass
 class Outages:
-    """The outages of the database server of this process's study, in which new connections wait.
+    """The outages of the database of this process's study, in which it is waited for.
 
     Every use of a pool with `pool_pre_ping` opens a new connection if the server has closed the
-    old one. Nothing is executed twice, since only connecting is repeated: what an outage interrupts
-    in a transaction fails, see `OpenedStudy.attempt`.
+    old one, and connecting is repeated. What an outage interrupts in a transaction fails and is
+    done again by `OpenedStudy.attempt`, and so is what the database has refused for now.
 
     Args:
         clock: The present time, in seconds.
@@ -49,7 +58,7 @@ class Outages:
     connected: bool = False
     ended: float = -float("inf")
     """When the last outage ended, by the clock."""
-    _noted: bool = False
+    _noted: set[str] = field(default_factory=set, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _thread: _Thread = field(default_factory=_Thread, repr=False)
 
@@ -82,9 +91,6 @@ class Outages:
     ) -> Any:
         """Result of `connect`; while it raises an error, it is called again.
 
-        A thread that has given up does not wait again until it has had a connection: what a run
-        does as it ends, such as marking its trials, would take as long again.
-
         Args:
             connect: Opens a connection.
             describe: Describes the storage and an error, without passwords.
@@ -92,46 +98,106 @@ class Outages:
         Raises:
             Exception: The last error, after `PATIENCE` seconds without a connection.
         """
-        pause = PAUSE
+        return self._until(ANSWERS, connect, lambda error: True, describe)
+
+    def until_accepted(
+        self, do: Callable[[], Result], describe: Callable[[BaseException], str]
+    ) -> Result:
+        """Result of `do`; while the database refuses its statements for now, it is called again.
+
+        Args:
+            do: Uses the storage; what it has written before an error, it may write again.
+            describe: Describes the storage and an error, without passwords.
+
+        Raises:
+            Exception: Another error, or the last one after `PATIENCE` seconds.
+        """
+        return self._until(ACCEPTS, do, is_refusal, describe)
+
+    def _until(
+        self,
+        what: str,
+        do: Callable[[], Result],
+        passes: Callable[[BaseException], bool],
+        describe: Callable[[BaseException], str],
+    ) -> Result:
+        """Call `do` until it raises no error that passes.
+
+        A thread that has given up does not wait again until it has succeeded: what a run does as
+        it ends, such as marking its trials, would take as long again.
+        """
+        pause, since = PAUSE, self._thread.since
         while True:
             began = self.clock()
             try:
-                connection = connect()
+                done = do()
             except Exception as error:  # drivers have errors of their own
-                if self._thread.since is None:
-                    self._thread.since = began
-                if self.clock() - self._thread.since >= PATIENCE:
+                if not passes(error):
                     raise
-                self._note(describe(error))
+                if self.clock() - since.setdefault(what, began) >= PATIENCE:
+                    raise
+                self._note(what, describe(error))
             else:
-                self._thread.since = None
-                self._note(None)
-                return connection
+                since.pop(what, None)
+                self._note(what, "")
+                return done
             self.sleep(pause)
             pause = min(2.0 * pause, LONGEST_PAUSE)
 
-    def _note(self, error: str | None) -> None:
+    def _note(self, what: str, error: str) -> None:
         """Say once that an outage has begun, and that it has ended."""
         with self._lock:
-            begins, ends = error is not None and not self._noted, error is None and self._noted
-            self._noted = error is not None
+            begins, ends = (
+                bool(error) and what not in self._noted,
+                not error and what in self._noted,
+            )
+            if begins:
+                self._noted.add(what)
             if ends:
+                self._noted.remove(what)
                 self.ended = self.clock()
         if begins:
             self.say(f"{error}; trying again for {PATIENCE / 60.0:g} minutes")
         if ends:
-            self.say("the storage answers again")
+            self.say(what)
 
 
-def is_disconnection(error: BaseException | None) -> bool:
-    """Whether an error, or one that it was raised from, is the end of a connection."""
-    while error is not None:
-        if isinstance(error, PendingRollbackError):  # after one that something has caught
+def is_disconnection(error: BaseException) -> bool:
+    """Whether an error, or one that it was raised from, is the end of a connection.
+
+    That of its transaction is like it, after an error that something has caught.
+    """
+    return any(
+        isinstance(one, PendingRollbackError)
+        or (isinstance(one, DBAPIError) and one.connection_invalidated)
+        or _sqlstate(one) == _ABORTED
+        for one in _chain(error)
+    )
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the database has refused a statement that it may accept later."""
+    for one in _chain(error):
+        code = one.args[0] if isinstance(one, Exception) and one.args else None
+        if (
+            _sqlstate(one) in _SQLSTATES
+            or getattr(one, "sqlite_errorcode", 0) & 255 in _SQLITE
+            or (type(one).__module__.startswith(("MySQLdb", "pymysql")) and code in _MYSQL)
+        ):
             return True
-        if isinstance(error, DBAPIError) and error.connection_invalidated:
-            return True
-        error = error.__cause__ or error.__context__
     return False
+
+
+def _sqlstate(error: BaseException) -> object:
+    """SQLSTATE of an error of psycopg or psycopg2."""
+    return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and what it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 OUTAGES = Outages()

@@ -259,6 +259,11 @@ def unanswered(location: Location, error: BaseException) -> str:
     return f"{location.label}: cannot connect to the server: {reason(location, error)}"
 
 
+def refused(location: Location, doing: str, error: BaseException) -> str:
+    """Message that the database does not accept a statement for now, with the reason."""
+    return f"{location.label}: {doing} has to wait: {reason(location, error)}"
+
+
 def _open(location: Location, create: bool) -> BaseStorage:
     try:
         if location.file is None:
