@@ -93,7 +93,7 @@ def test_the_function_at_the_reference_level_is_that_of_the_dense_formula():
         average = sum(effect(w, NAN, worker, time) for w in range(3)) / 3.0
         level[index] = average + effect(-2, 9.5, worker, time)
     for row, at in enumerate(new):
-        across = mode.given(MODEL, WEIGHTS).between(at.unsqueeze(0), POINTS)[0][0] + level
+        across = mode.given(MODEL, WEIGHTS).between(at.unsqueeze(0), POINTS)[0] + level
         expected = shift + across @ inverse @ (REWARDS - shift)
         prior = MODEL.variance + variance_of_level
         spread = prior - across @ inverse @ across

@@ -90,35 +90,31 @@ class Process:
 
     def at(self, points: Tensor) -> Conditional:
         """The values at points (p, d), differentiable in them."""
-        across, slope = self._across(points)
+        across = self._across(points)
         explained = across @ self.inverse
         mean = self._mean(across)
         unknown = (1.0 - explained.sum(-1)) / self.inverse.sum((-1, -2)).sqrt()[..., None]
-        return Conditional(mean, Prior(self, points), across, slope, explained, unknown)
+        return Conditional(mean, Prior(self, points), across, explained, unknown)
 
     def mean(self, points: Tensor) -> Tensor:
         """Posterior means (..., p) alone, which take a small part of the time of `at`."""
         if self.evidence.is_told(points):
             return self.fitted
-        return self._mean(self._across(points)[0])
+        return self._mean(self._across(points))
 
-    def _across(self, points: Tensor) -> tuple[Tensor, Tensor]:
-        """Prior covariance (..., p, n) of the values at points (p, d) with the rewards.
-
-        The second tensor is its derivative in the squared distance in lengthscales.
-        """
-        values, slope = self.between(points, self.evidence.points)
-        return values + self.level[..., None, :], slope
+    def _across(self, points: Tensor) -> Tensor:
+        """Prior covariance (..., p, n) of the values at points (p, d) with the rewards."""
+        return self.between(points, self.evidence.points) + self.level[..., None, :]
 
     def _mean(self, across: Tensor) -> Tensor:
         return self.shift[..., None] + (across @ self.solved[..., None])[..., 0]
 
-    def between(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """As `Evidence.between`, with the microscale variation; effects aside."""
-        values, slope = self.evidence.between(self.lengthscales, self.variance, left, right)
-        if bool(self.own.any()):
-            values = values + self.own[..., None, None] * same_points(left, right)
-        return values, slope
+    def between(self, left: Tensor, right: Tensor) -> Tensor:
+        """Prior covariance (..., p, r) of values at points (p, d) and (r, d), effects aside."""
+        smooth = self.evidence.between(self.lengthscales, self.variance, left, right)
+        if not bool(self.own.any()):
+            return smooth
+        return smooth + self.own[..., None, None] * same_points(left, right)
 
     def slopes(self, at: Conditional, by_mean: Tensor, by_variance: Tensor) -> Tensor:
         """Slopes (p, d) in the points of a function of means and variances (s, p) of a batch.
@@ -137,13 +133,13 @@ class Process:
         by_across = (
             by_mean[..., None] * self.solved[:, None] - by_unknown[..., None] * rows[:, None]
         )
-        by_squared = (by_across - by_explained[..., None] * at.solved) * at.slope
+        places = at.prior.points, self.evidence.points
+        slope = self.evidence.slopes_between(self.lengthscales, self.variance, *places)
+        by_exponent = (by_across - by_explained[..., None] * at.solved) * slope
         first, scales = self.evidence.points[:1], self.lengthscales[:, None, self.evidence.group]
-        points, rewarded = (
-            (one - first) / scales for one in (at.prior.points, self.evidence.points)
-        )
-        apart = points * by_squared.sum(-1, keepdim=True) - by_squared @ rewarded
-        return (2.0 / scales * apart).sum(0)
+        points, rewarded = ((one - first) / scales for one in places)
+        apart = by_exponent @ rewarded - points * by_exponent.sum(-1, keepdim=True)
+        return (apart / scales).sum(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +163,7 @@ class Prior:
     def covariance(self) -> Tensor:
         """Covariance (..., p, p)."""
         level = self.process.level_variance[..., None, None]
-        return self.process.between(self.points, self.points)[0] + level
+        return self.process.between(self.points, self.points) + level
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +174,6 @@ class Conditional:
         mean: Their means (..., p).
         prior: What they were before.
         across: Their covariance (..., p, n) with the rewards.
-        slope: Its derivative in the squared distance in lengthscales.
         solved: The same times the inverse covariance of the rewards.
         unknown_mean: Deviation (..., p) that the unknown prior mean adds.
     """
@@ -186,7 +181,6 @@ class Conditional:
     mean: Tensor
     prior: Prior
     across: Tensor
-    slope: Tensor
     solved: Tensor
     unknown_mean: Tensor
 
@@ -211,7 +205,7 @@ class Conditional:
         """The values of a batch (s,) in groups (p / q, s, q) of so many points q."""
         by_group = {
             name: getattr(self, name).unflatten(1, (-1, number)).transpose(0, 1)
-            for name in ("mean", "across", "slope", "solved", "unknown_mean")
+            for name in ("mean", "across", "solved", "unknown_mean")
         }
         points = self.prior.points.unflatten(0, (-1, 1, number))
         return replace(self, prior=replace(self.prior, points=points), **by_group)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from surefoot._internal.linalg import (
-    SMALL,
     Floats,
     distances,
     inverse_and_root,
@@ -22,6 +21,7 @@ from surefoot._internal.linalg import (
     same_points,
 )
 from surefoot.hyperparameters.nuisance_effects import NO_LOGS, NuisanceEffect, by_effect
+from surefoot.kernels.correlations import FLOOR, correlation, differentiable_correlation
 from surefoot.regression.noise import NO_ERRORS, Noise
 
 MIN_NOISE = 1e-4  # in squared standardised units
@@ -29,7 +29,6 @@ _MIN_NOISE_TO_SIGNAL = 1e-6  # of the signal variance, so that the covariance ca
 _DOFS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0])
 _LEAST_EXCESS = 1e-7  # of the noise above its floor
 _WIDE = 8  # columns of a lengthscale, beyond which their distances are computed once
-_SQUARED_FLOOR = 1e-30  # of squared distances, which are divided by
 _SPREAD, _SPREAD_DOF = 0.5, 3.0  # of log lengthscales about their center, Student-t
 _CENTER_DEVIATION = 2.0  # of that center, a priori
 _CENTER_STEPS, _CENTER_TOLERANCE = 100, 1e-10
@@ -172,7 +171,7 @@ class Covariance(NamedTuple):
     """A covariance matrix of function values, and what its derivatives are made of."""
 
     signal: Floats  # (n, n)
-    slope: Floats  # (n, n), derivative in the squared distances
+    slope: Floats  # (n, n), derivative in half the squared distances, with a minus
     scaled: Floats  # (n, d), points in lengthscales
 
 
@@ -230,14 +229,12 @@ class Evidence:
     def covariance(self, model: Hyperparameters) -> Covariance:
         """The covariance of the function at the points."""
         scaled = self._from_first.numpy() / model.lengthscales.numpy()[self._groups]
-        squared = _DISTANCES[self.nu].squared(scaled)
-        np.maximum(squared, _SQUARED_FLOOR, out=squared)
-        squared.flat[:: len(squared) + 1] = _SQUARED_FLOOR
-        of_distance = _CORRELATIONS[self.nu]
-        if len(squared) <= SMALL:
-            return Covariance(*of_distance(np, squared, model.variance), scaled)
-        values, slope = of_distance(torch, torch.from_numpy(squared), model.variance)
-        return Covariance(values.numpy(), slope.numpy(), scaled)
+        exponents = _DISTANCES[self.nu].exponents(scaled)
+        np.minimum(exponents, FLOOR, out=exponents)
+        exponents.flat[:: len(exponents) + 1] = FLOOR
+        values, slopes = correlation(torch.from_numpy(exponents), self.nu)
+        slope = slopes().mul(model.variance)
+        return Covariance(values.mul_(model.variance).numpy(), slope.numpy(), scaled)
 
     def covariance_of_rewards(self, model: Hyperparameters) -> Tensor:
         """The covariance (n, n) of the function and of the effects, without the noise."""
@@ -248,11 +245,10 @@ class Evidence:
 
     def between(
         self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         """Covariances (..., p, r) between function values at points (p, d) and at others (r, d).
 
-        The second tensor is their derivative in the squared distance in lengthscales. Both are
-        differentiable in the points.
+        Differentiable in the points.
 
         Args:
             lengthscales: Lengthscales (..., g).
@@ -260,17 +256,26 @@ class Evidence:
             left: The points (p, d).
             right: The others (r, d).
         """
+        exponents = self._exponents(lengthscales, left, right)
+        return variance[..., None, None] * differentiable_correlation(exponents, self.nu)
+
+    def slopes_between(
+        self, lengthscales: Tensor, variance: Tensor, left: Tensor, right: Tensor
+    ) -> Tensor:
+        """Derivatives (..., p, r) of `between` in half the squared distances, with a minus."""
+        exponents = self._exponents(lengthscales, left, right)
+        return variance[..., None, None] * correlation(exponents, self.nu).slopes()
+
+    def _exponents(self, lengthscales: Tensor, left: Tensor, right: Tensor) -> Tensor:
         # Differences keep more digits where all points are close.
         left, right = left - self.points[:1], right - self.points[:1]
         distances, narrow = _DISTANCES[self.nu], self._narrow
         scales = lengthscales[..., None, self.group[narrow]]
-        squared = distances.between(left[..., narrow] / scales, right[..., narrow] / scales)
+        exponents = distances.between(left[..., narrow] / scales, right[..., narrow] / scales)
         for group, columns in self._wide.items():
             once = distances.between(left[..., columns], right[..., columns])
-            squared = squared + once / lengthscales[..., group, None, None].square()
-        squared = squared.clamp_min(_SQUARED_FLOOR)
-        values, slope = _CORRELATIONS[self.nu](torch, squared, variance[..., None, None])
-        return values, slope
+            exponents = exponents + once / lengthscales[..., group, None, None].square()
+        return exponents.clamp_max(FLOOR)
 
     @cached_property
     def same(self) -> Tensor:
@@ -327,7 +332,7 @@ class Evidence:
         bracket *= at.slope
         bracket.flat[:: len(bracket) + 1] = 0.0
         spread = _DISTANCES[self.nu].spread(bracket, at.scaled)
-        lengthscales = np.bincount(self._groups, -4.0 * spread, len(model.logs) - 2)
+        lengthscales = np.bincount(self._groups, 2.0 * spread, len(model.logs) - 2)
         return found.log_likelihood, np.append(lengthscales, others)
 
     def variational_bound(
@@ -444,36 +449,35 @@ def _inner(left: Floats, right: Floats) -> float:
     return float(np.vdot(left, right))
 
 
-class _SquaredDistances(Protocol):
-    """How squared distances of points in lengthscales are computed."""
+class _Distances(Protocol):
+    """How exponents, -1/2 times squared distances in lengthscales, are computed."""
 
-    def squared(self, scaled: Floats) -> Floats:
-        """Squared distances (n, n) of points (n, d)."""
+    def exponents(self, scaled: Floats) -> Floats:
+        """Exponents (n, n) of points (n, d)."""
         ...
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
-        """Squared distances (..., p, r) of points (..., p, d) and (..., r, d), differentiable."""
+        """Exponents (..., p, r) of points (..., p, d) and (..., r, d), differentiable."""
         ...
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
-        """Half their sum in each coordinate (d,), weighted by pair (n, n)."""
+        """Half the sum of squared distances in each coordinate (d,), weighted by pair (n, n)."""
         ...
 
 
 class _ByProducts:
     """By products of matrices, with an error of rounding relative to the extent of all points."""
 
-    def squared(self, scaled: Floats) -> Floats:
-        norms = (scaled * scaled).sum(-1)
-        squared: Floats = scaled @ scaled.T
-        squared *= -2.0
-        squared += norms[:, None]
-        squared += norms
-        return squared
+    def exponents(self, scaled: Floats) -> Floats:
+        halves = 0.5 * (scaled * scaled).sum(-1)
+        exponents: Floats = scaled @ scaled.T
+        exponents -= halves[:, None]
+        exponents -= halves
+        return exponents
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
         norms = left.square().sum(-1)[..., None] + right.square().sum(-1)[..., None, :]
-        return norms - 2.0 * (left @ right.mT)
+        return left @ right.mT - 0.5 * norms
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         spread: Floats = weights.sum(0) @ (scaled * scaled)
@@ -483,60 +487,24 @@ class _ByProducts:
 class _ByDifferences:
     """By differences, for a kernel that is linear in the root: 1e-12 would change it by 1e-6."""
 
-    def squared(self, scaled: Floats) -> Floats:
+    def exponents(self, scaled: Floats) -> Floats:
         points = torch.from_numpy(scaled)
         return self.between(points, points).numpy()
 
     def between(self, left: Tensor, right: Tensor) -> Tensor:
-        return distances(left, right).square()
+        return -0.5 * distances(left, right).square()
 
     def spread(self, weights: Floats, scaled: Floats) -> Floats:
         columns = (np.subtract.outer(column, column) for column in scaled.T)
         return np.array([0.5 * _inner(weights, np.square(each)) for each in columns])
 
 
-_DISTANCES: dict[float | None, _SquaredDistances] = {
+_DISTANCES: dict[float | None, _Distances] = {
     None: _ByProducts(),
     0.5: _ByDifferences(),
     1.5: _ByProducts(),
     2.5: _ByProducts(),
 }
-
-
-# Each is of arrays or of tensors, with the functions of the library that they are from.
-
-
-def _squared_exponential(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
-    values = variance * library.exp(-0.5 * squared)
-    return values, -0.5 * values
-
-
-def _matern_1(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
-    distance = library.sqrt(squared)
-    values = variance * library.exp(-distance)
-    return values, -0.5 * values / distance * (squared > _SQUARED_FLOOR)
-
-
-def _matern_3(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
-    scaled = library.sqrt(3.0 * squared)
-    decay = variance * library.exp(-scaled)
-    return (1.0 + scaled) * decay, -1.5 * decay
-
-
-def _matern_5(library: Any, squared: Any, variance: Any) -> tuple[Any, Any]:
-    scaled = library.sqrt(5.0 * squared)
-    decay = variance * library.exp(-scaled)
-    rising = (1.0 + scaled) * decay
-    return rising + (5.0 / 3.0) * squared * decay, (-5.0 / 6.0) * rising
-
-
-_CORRELATIONS: dict[float | None, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
-    None: _squared_exponential,
-    0.5: _matern_1,
-    1.5: _matern_3,
-    2.5: _matern_5,
-}
-"""Covariance and its derivative, functions of the squared distance in lengthscales."""
 
 
 def _log_dof_prior(dof: float) -> float:
